@@ -1,0 +1,49 @@
+# The only tools needed beforehand are make and Python 3.10 or later with pip and venv.
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+DEMO_VENV := .venv-demo
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+SOURCES := flambeau tests examples benchmarks
+
+.PHONY: help demo test lint types bench clean
+
+help:
+	@echo "make demo    train a convolutional network on handwritten digits and draw its curves"
+	@echo "make test    linters, strict type check, all tests (WORKERS=$(WORKERS) processes)"
+	@echo "make lint    ruff only"
+	@echo "make types   mypy only"
+	@echo "make bench   the benchmarks, beside PyTorch"
+	@echo "make clean   remove caches, builds, the demo's environment and its output"
+
+# The package is installed in editable form, so an environment is stale only when pyproject.toml changes.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python $(PIP_INSTALL) --editable '.[test]'
+	@touch $@
+
+$(DEMO_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DEMO_VENV)
+	$(DEMO_VENV)/bin/python $(PIP_INSTALL) --editable '.[demo]'
+	@touch $@
+
+demo: $(DEMO_VENV)/.installed
+	$(DEMO_VENV)/bin/python examples/digits/train.py --out demo-output/digits.png
+
+test: lint types
+	$(VENV)/bin/python -m pytest -n $(WORKERS)
+
+lint: $(VENV)/.installed
+	$(VENV)/bin/ruff check $(SOURCES)
+	$(VENV)/bin/ruff format --check $(SOURCES)
+
+types: $(VENV)/.installed
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/.installed
+	@set -e; for script in benchmarks/[!_]*.py; do echo "== $$script"; $(VENV)/bin/python $$script; done
+
+# The test environment stays: its packages take long to download. Remove it by hand with rm -r .venv.
+clean:
+	rm -rf build dist demo-output $(DEMO_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,42 @@
+"""Which line of the user's program is running: every node and every in-place change remembers it for error messages."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+Place = tuple[CodeType, int]
+"""A code object and the offset of the instruction in it: cheap to take, turned into a line only when somebody asks."""
+
+
+def calling_place() -> Place | None:
+    """Where the innermost frame outside this package stands."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(PACKAGE):
+        outer = frame.f_back
+        if outer is None:
+            return None
+        frame = outer
+    return frame.f_code, frame.f_lasti
+
+
+def line_of(place: Place) -> tuple[str, int, str]:
+    """File name, line number and source line of `place`."""
+    code, instruction = place
+    number = code.co_firstlineno
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            number = line
+    return code.co_filename, number, linecache.getline(code.co_filename, number).strip()
+
+
+def describe_place(place: Place | None) -> str:
+    """`place` for a message: the file, the line and its source."""
+    if place is None:
+        return "an unknown line"
+    file, number, source = line_of(place)
+    return f'{file}:{number}: "{source}"' if source else f"{file}:{number}"

@@ -1,0 +1,161 @@
+"""Devices, layouts and memory formats: small interned values that tensors carry."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", "hpu", "mtia", "privateuseone", "ipu")
+"""The names that `device(...)` accepts. Tensors live on `cpu` and `meta`, and on accelerators where one is found."""
+
+
+class device:  # noqa: N801  (PyTorch's own name)
+    """Where a tensor's elements are: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)`."""
+
+    __slots__ = ("index", "type")
+    type: str
+    index: int | None
+    _interned: ClassVar[dict[tuple[str, int | None], device]] = {}
+
+    def __new__(cls, type: Any = None, index: int | None = None) -> device:
+        if isinstance(type, device):
+            if index is not None:
+                raise TypeError("device(): the index is given twice: the first argument is a device already")
+            return type
+        if isinstance(type, int) and not isinstance(type, bool):
+            if type < 0:
+                raise RuntimeError(f"Device index must not be negative, got {type}")
+            type, index = "cuda", type  # the legacy form: a bare number is an accelerator's ordinal
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, int or device, not {_class_name(type)}")
+        if ":" in type:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            type, _, ordinal = type.partition(":")
+            if not ordinal.isdigit() or (len(ordinal) > 1 and ordinal[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}:{ordinal}'. Write a type and a number, as in 'cuda:0'")
+            index = int(ordinal)
+        if type not in DEVICE_TYPES:
+            if not type:
+                raise RuntimeError("Device string must not be empty")
+            raise RuntimeError(f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {type}")
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must be -1 or non-negative, got {index}")
+        return cls._intern(type, index)
+
+    @classmethod
+    def _intern(cls, type: str, index: int | None) -> device:
+        found = cls._interned.get((type, index))
+        if found is None:
+            found = object.__new__(cls)
+            found.type = type
+            found.index = index
+            found = cls._interned.setdefault((type, index), found)
+        return found
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other  # interned
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, ((self.type,) if self.index is None else (self.type, self.index))
+
+    def __copy__(self) -> device:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> device:
+        return self
+
+    def __enter__(self) -> device:
+        from .defaults import push_default_device
+
+        push_default_device(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        from .defaults import pop_default_device
+
+        pop_default_device()
+
+
+def _class_name(value: object) -> str:
+    return value.__class__.__name__
+
+
+CPU = device("cpu")
+META = device("meta")
+
+
+class layout:  # noqa: N801  (PyTorch's own name)
+    """How a tensor's elements are arranged: `strided`, or one of the sparse layouts."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _layout_named, (self.name,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> layout:
+        return self
+
+
+class memory_format:  # noqa: N801  (PyTorch's own name)
+    """The order of a dense tensor's dimensions in memory."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _memory_format_named, (self.name,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> memory_format:
+        return self
+
+
+LAYOUTS = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
+MEMORY_FORMATS = {
+    name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+}
+strided = LAYOUTS["strided"]
+contiguous_format = MEMORY_FORMATS["contiguous_format"]
+preserve_format = MEMORY_FORMATS["preserve_format"]
+channels_last = MEMORY_FORMATS["channels_last"]
+channels_last_3d = MEMORY_FORMATS["channels_last_3d"]
+
+
+def _layout_named(name: str) -> layout:
+    return LAYOUTS[name]
+
+
+def _memory_format_named(name: str) -> memory_format:
+    return MEMORY_FORMATS[name]
+
+
+def usable_device(value: Any) -> device:
+    """`value` as a device that this installation can hold tensors on, or PyTorch's error for a missing one."""
+    found = value if type(value) is device else device(value)
+    if found.type in ("cpu", "meta"):
+        return found
+    if found.type == "cuda":
+        raise AssertionError(
+            "Torch not compiled with CUDA enabled: this Flambeau has no CUDA device. "
+            "Install the extra 'flambeau[cuda]' on a machine with an NVIDIA GPU, or use device='cpu'."
+        )
+    raise NotImplementedError(f"Could not run an operation on device '{found}': this Flambeau has the devices cpu and meta")

@@ -1,0 +1,240 @@
+"""Element types: `float32`, `int64`, ..., their limits, and the rules by which they combine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+BOOL, INTEGER, FLOAT, COMPLEX = range(4)
+"""The promotion categories, in ascending order."""
+
+
+class dtype:  # noqa: N801  (PyTorch's own name)
+    """The type of a tensor's elements, as in `torch.float32`."""
+
+    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy")
+    numpy: np.dtype[Any]
+
+    def __init__(self, name: str, category: int, itemsize: int, *, is_signed: bool = True) -> None:
+        self.name = name
+        self.category = category
+        self.itemsize = itemsize
+        self.is_floating_point = category == FLOAT
+        self.is_complex = category == COMPLEX
+        self.is_signed = is_signed
+        if name != "bfloat16":
+            self.numpy = np.dtype(name)
+
+    def __getattr__(self, attribute: str) -> Any:
+        # Only bfloat16 has no `numpy` yet: its array type lives in a package that is imported on first use.
+        if attribute == "numpy":
+            import ml_dtypes
+
+            self.numpy = np.dtype(ml_dtypes.bfloat16)
+            FROM_NUMPY[self.numpy] = self
+            return self.numpy
+        raise AttributeError(f"'torch.dtype' object has no attribute {attribute!r}")
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dtype_named, (self.name,)
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dtype:
+        return self
+
+    def to_complex(self) -> dtype:
+        """The complex type whose parts have this precision."""
+        if self.is_complex:
+            return self
+        return complex128 if self is float64 else complex64
+
+    def to_real(self) -> dtype:
+        """The real type of this type's parts."""
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+
+bool_ = dtype("bool", BOOL, 1, is_signed=False)
+uint8 = dtype("uint8", INTEGER, 1, is_signed=False)
+int8 = dtype("int8", INTEGER, 1)
+int16 = dtype("int16", INTEGER, 2)
+int32 = dtype("int32", INTEGER, 4)
+int64 = dtype("int64", INTEGER, 8)
+uint16 = dtype("uint16", INTEGER, 2, is_signed=False)
+uint32 = dtype("uint32", INTEGER, 4, is_signed=False)
+uint64 = dtype("uint64", INTEGER, 8, is_signed=False)
+float16 = dtype("float16", FLOAT, 2)
+bfloat16 = dtype("bfloat16", FLOAT, 2)
+float32 = dtype("float32", FLOAT, 4)
+float64 = dtype("float64", FLOAT, 8)
+complex64 = dtype("complex64", COMPLEX, 8)
+complex128 = dtype("complex128", COMPLEX, 16)
+
+ALL_DTYPES = (
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+)  # fmt: skip
+NAMES: dict[str, dtype] = {each.name: each for each in ALL_DTYPES} | {
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+    "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+"""Every name under which the package exports a dtype."""
+
+FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL_DTYPES if each is not bfloat16}
+LEGACY_NAMES = {
+    float32: "Float", float64: "Double", float16: "Half", bfloat16: "BFloat16", uint8: "Byte", int8: "Char",
+    int16: "Short", int32: "Int", int64: "Long", bool_: "Bool", complex64: "ComplexFloat", complex128: "ComplexDouble",
+    uint16: "UInt16", uint32: "UInt32", uint64: "UInt64",
+}  # fmt: skip
+"""The names of error messages and of the legacy tensor types: `torch.FloatTensor`."""
+
+
+def dtype_named(name: str) -> dtype:
+    """The dtype called `name`; pickles name dtypes so."""
+    return NAMES[name]
+
+
+def from_numpy_dtype(array_type: np.dtype[Any]) -> dtype:
+    """The dtype of arrays of `array_type`, or a TypeError that lists the supported ones."""
+    found = FROM_NUMPY.get(array_type)
+    if found is None:
+        if array_type.name == "bfloat16":
+            return bfloat16 if bfloat16.numpy == array_type else _unsupported(array_type)
+        if not array_type.isnative:
+            raise ValueError(
+                "given numpy array has byte order different from the native byte order. "
+                "Conversion between byte orders is currently not supported: call array.astype(array.dtype.newbyteorder('='))"
+            )
+        found = FROM_NUMPY.get(np.dtype(array_type.type)) or _unsupported(array_type)
+    return found
+
+
+def _unsupported(array_type: np.dtype[Any]) -> dtype:
+    names = ", ".join(each.name for each in reversed(ALL_DTYPES))
+    raise TypeError(
+        f"can't convert np.ndarray of type {array_type.type.__module__}.{array_type.type.__name__}. "
+        f"The only supported types are: {names}."
+    )
+
+
+class _Defaults:
+    """The process-wide default element types."""
+
+    __slots__ = ("complex", "float")
+
+    def __init__(self) -> None:
+        self.float = float32
+        self.complex = complex64
+
+
+DEFAULTS = _Defaults()
+
+
+def get_default_dtype() -> dtype:
+    """The element type of float tensors made from Python numbers."""
+    return DEFAULTS.float
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Choose the element type of float tensors made from Python numbers."""
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type, got {d!r}")
+    if not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+    DEFAULTS.float = d
+    DEFAULTS.complex = d.to_complex()
+
+
+_UNSIGNED_WIDE = frozenset({uint16, uint32, uint64})
+_PROMOTED: dict[tuple[dtype, dtype], dtype] = {}
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype that holds both, by PyTorch's lattice."""
+    if type1 is type2:
+        return type1
+    found = _PROMOTED.get((type1, type2))
+    if found is None:
+        if not (isinstance(type1, dtype) and isinstance(type2, dtype)):
+            raise TypeError(f"promote_types(): both arguments must be torch.dtype, not {type1!r} and {type2!r}")
+        found = _PROMOTED[type1, type2] = _promote(type1, type2)
+    return found
+
+
+def _promote(left: dtype, right: dtype) -> dtype:
+    if left.category > right.category:
+        left, right = right, left
+    if left.category != right.category:
+        if right.category != COMPLEX or left.category != FLOAT:
+            return right
+        return complex128 if left is float64 else right
+    if left.category == INTEGER:
+        if left in _UNSIGNED_WIDE or right in _UNSIGNED_WIDE:
+            raise RuntimeError(
+                f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                f"{_scalar_type(left)} and {_scalar_type(right)}. Convert one of them first, for example with .to({left})"
+            )
+        if left is uint8 or right is uint8:
+            signed = right if left is uint8 else left
+            return int16 if signed is int8 else signed
+    if left.itemsize == right.itemsize:  # float16 with bfloat16
+        return float32
+    return left if left.itemsize > right.itemsize else right
+
+
+def _scalar_type(value: dtype) -> str:
+    return LEGACY_NAMES[value]
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether PyTorch's in-place operations would store a `from_` result in a `to` tensor."""
+    return from_.category <= to.category
+
+
+class finfo:  # noqa: N801  (PyTorch's own name)
+    """Limits of a floating-point type."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        dtype_ = DEFAULTS.float if type is None else type
+        if dtype_.category < FLOAT:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype_}'")
+        dtype_ = dtype_.to_real()
+        if dtype_ is bfloat16:
+            from ml_dtypes import finfo as limits_of
+        else:
+            limits_of = np.finfo  # type: ignore[assignment]
+        limits = limits_of(dtype_.numpy)
+        self.dtype = dtype_.name
+        self.bits = dtype_.itemsize * 8
+        self.eps = float(limits.eps)
+        self.max = float(limits.max)
+        self.min = float(limits.min)
+        self.tiny = self.smallest_normal = float(limits.smallest_normal)
+        self.resolution = float(limits.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801  (PyTorch's own name)
+    """Limits of an integer type."""
+
+    def __init__(self, type: dtype) -> None:
+        if type.category != INTEGER:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+        limits = np.iinfo(type.numpy)
+        self.dtype = type.name
+        self.bits = type.itemsize * 8
+        self.max = int(limits.max)
+        self.min = int(limits.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

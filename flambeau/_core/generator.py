@@ -1,0 +1,296 @@
+"""Generator: the stream of random bits of the CPU, the same stream as PyTorch's for the same seed.
+
+The engine is mt19937. It makes 624 words at a time; this class keeps the current block of finished words and a
+position in it, so that a small draw is a slice, and takes many blocks at once from NumPy's engine for a large one.
+NumPy's engine always stands at the end of the current block, which is what makes `state_bytes` exact at every moment.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .device import CPU
+from .device import device as Device
+
+if TYPE_CHECKING:
+    from numpy.random import RandomState
+
+    Words = npt.NDArray[np.uint32]
+
+BLOCK = 624
+DEFAULT_SEED = 67280421310721
+_LOW_24_BITS = np.uint32(0xFFFFFF)
+_LOW_21_BITS = np.uint32(0x1FFFFF)
+_TWO_TO_MINUS_24 = np.float32(2.0**-24)
+
+# The bytes that `get_state` shows. The words are stored in 64 bits each, and the two `normal` fields keep the second
+# half of a Box-Muller pair until the next scalar draw asks for it.
+_STATE_LAYOUT = np.dtype(
+    {
+        "names": ["seed", "left", "seeded", "next", "words", "normal", "has_normal", "normal32", "has_normal32"],
+        "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", (BLOCK,)), "<f8", "<i4", "<f4", "u1"],
+        "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
+        "itemsize": 5056,
+    }
+)
+STATE_SIZE = _STATE_LAYOUT.itemsize
+
+
+def seed_to_uint64(seed: int) -> int:
+    """The 64-bit pattern of `seed`; a negative seed counts down from 2**64."""
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError(
+            f"Overflow when unpacking long long: the seed {seed} is outside [-2**63, 2**64 - 1], take it modulo 2**64"
+        )
+    return seed % 2**64
+
+
+class Generator:
+    """A source of random numbers with its own state; every random function takes one as `generator=`."""
+
+    __slots__ = (
+        "__weakref__",
+        "_block",
+        "_engine",
+        "_lock",
+        "_next_normal",
+        "_next_normal32",
+        "_position",
+        "_seed",
+        "_units",
+    )
+
+    def __init__(self, device: Any = "cpu") -> None:
+        if Device(device).type != "cpu":
+            raise RuntimeError(f"Cannot get a generator for device {device}: only the CPU has one here")
+        self._lock = threading.RLock()
+        self._start(DEFAULT_SEED)
+
+    def _start(self, seed: int) -> None:
+        """Begin the stream of `seed`; NumPy's engine is made at the first draw, since importing it takes time."""
+        self._seed = seed
+        self._engine: RandomState | None = None
+        self._block: Words | None = None
+        self._units: npt.NDArray[np.float32] | None = None
+        self._position = BLOCK
+        self._next_normal: float | None = None
+        self._next_normal32: float | None = None
+
+    @property
+    def device(self) -> Device:
+        """The device whose random numbers this generator makes."""
+        return CPU
+
+    def manual_seed(self, seed: Any) -> Generator:
+        """Start again from `seed`, any integer from -2**63 to 2**64 - 1; returns the generator."""
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        seed = seed_to_uint64(seed)
+        with self._lock:
+            self._start(seed)
+        return self
+
+    def seed(self) -> int:
+        """Start again from a seed taken from the operating system, and return that seed."""
+        seed = secrets.randbits(64)
+        with self._lock:
+            self._start(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the current stream began from."""
+        return self._seed
+
+    def clone_state(self) -> Generator:
+        """A new generator that continues exactly as this one would."""
+        clone = Generator()
+        clone.set_state_bytes(self.state_bytes())
+        return clone
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_state, (self.state_bytes().tobytes(),)
+
+    # Draws ------------------------------------------------------------------------------------------------------------
+
+    def draw32(self, count: int) -> Words:
+        """The next `count` 32-bit words. The array may be a read-only view: do not write to it."""
+        with self._lock:
+            start = self._position
+            stop = start + count
+            if stop <= BLOCK and self._block is not None:
+                self._position = stop
+                return self._block[start:stop]
+            return self._draw_across_blocks(count)
+
+    def draw64(self, count: int) -> npt.NDArray[np.uint64]:
+        """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""
+        words = self.draw32(2 * count)
+        return (words[0::2].astype(np.uint64) << np.uint64(32)) | words[1::2]
+
+    def unit32(self, count: int) -> npt.NDArray[np.float32]:
+        """`count` float32 numbers in [0, 1), multiples of 2**-24, in an array of their own."""
+        with self._lock:
+            start = self._position
+            stop = start + count
+            if stop <= BLOCK and self._block is not None:
+                if self._units is None:
+                    self._units = _unit32(self._block)
+                self._position = stop
+                return self._units[start:stop].copy()
+            words = self._draw_across_blocks(count)
+        return _unit32(words)
+
+    def unit64(self, count: int) -> npt.NDArray[np.float64]:
+        """`count` float64 numbers in [0, 1), multiples of 2**-53, in an array of their own."""
+        words = self.draw32(2 * count)
+        units = (words[0::2] & _LOW_21_BITS).astype(np.float64)
+        units *= 2.0**-21
+        units += words[1::2] * np.float64(2.0**-53)
+        return units
+
+    def scalar_normals(self, count: int) -> npt.NDArray[np.float64]:
+        """`count` standard normal numbers, pair by pair; the second of a pair may wait here for the next call."""
+        with self._lock:
+            waiting = self._next_normal
+            fresh = count - (waiting is not None)
+            if count == 0 or fresh == 0:
+                self._next_normal = waiting if count == 0 else None
+                return np.array([waiting] if count else [], dtype=np.float64)
+            pairs = (fresh + 1) // 2
+            # Python's own functions are the quicker ones below about twenty numbers.
+            samples = self._few_pairs(pairs) if pairs <= 10 else self._many_pairs(pairs)
+            self._next_normal = float(samples[-1]) if fresh % 2 else None
+        if waiting is not None:
+            return np.concatenate(([waiting], samples[:fresh]))
+        return np.asarray(samples[:fresh], dtype=np.float64)
+
+    def _few_pairs(self, pairs: int) -> list[float]:
+        words = iter(self.draw32(4 * pairs).tolist())
+        samples: list[float] = []
+        for angle_high, angle_low, length_high, length_low in zip(words, words, words, words, strict=True):
+            theta = 2.0 * math.pi * _unit64(angle_high, angle_low)
+            length = math.sqrt(-2.0 * math.log1p(-_unit64(length_high, length_low)))
+            samples += (length * math.cos(theta), length * math.sin(theta))
+        return samples
+
+    def _many_pairs(self, pairs: int) -> npt.NDArray[np.float64]:
+        units = self.unit64(2 * pairs)
+        theta = units[0::2] * (2.0 * math.pi)
+        length = np.sqrt(np.log1p(-units[1::2]) * -2.0)
+        units[0::2] = length * np.cos(theta)
+        units[1::2] = length * np.sin(theta)
+        return units
+
+    def _draw_across_blocks(self, count: int) -> Words:
+        """A draw that the current block cannot serve alone; the caller holds the lock."""
+        if count == 0:
+            return np.empty(0, dtype=np.uint32)
+        engine = self._engine
+        if engine is None:
+            engine = self._engine = _seeded_engine(self._seed)
+        rest = None if self._block is None else self._block[self._position :]
+        missing = count - (0 if rest is None else len(rest))
+        blocks = max(1, -(-missing // BLOCK))
+        words = engine.randint(0, 2**32, size=blocks * BLOCK, dtype=np.uint32)
+        self._use_block(words[-BLOCK:].copy() if blocks > 1 else words, missing - (blocks - 1) * BLOCK)
+        if rest is None or len(rest) == 0:
+            return words[:missing]
+        return np.concatenate((rest, words[:missing]))
+
+    def _use_block(self, block: Words, position: int) -> None:
+        block.flags.writeable = False
+        self._block = block
+        self._units = None
+        self._position = position
+
+    # State ------------------------------------------------------------------------------------------------------------
+
+    def state_bytes(self) -> npt.NDArray[np.uint8]:
+        """The whole state as 5056 bytes, interchangeable with PyTorch's `get_state()`."""
+        record = np.zeros((), dtype=_STATE_LAYOUT)
+        with self._lock:
+            if self._engine is None:
+                self._engine = _seeded_engine(self._seed)
+            record["seed"] = self._seed
+            record["seeded"] = 1
+            record["words"] = self._engine.get_state(legacy=False)["state"]["key"]
+            untouched = self._block is None
+            record["left"] = 1 if untouched else BLOCK + 1 - self._position
+            record["next"] = 0 if untouched else self._position
+            if self._next_normal is not None:
+                record["normal"], record["has_normal"] = self._next_normal, 1
+            if self._next_normal32 is not None:
+                record["normal32"], record["has_normal32"] = self._next_normal32, 1
+        return np.frombuffer(record.tobytes(), dtype=np.uint8).copy()
+
+    def set_state_bytes(self, state: npt.NDArray[np.uint8]) -> None:
+        """Continue from a state that `state_bytes` or PyTorch's `get_state()` gave."""
+        if state.dtype != np.uint8:
+            raise TypeError(f"RNG state must be a torch.ByteTensor, but its elements are {state.dtype.name}")
+        if state.size != STATE_SIZE:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_SIZE} "
+                f"but found the input RNG state size to be {state.size}"
+            )
+        record = np.frombuffer(state.tobytes(), dtype=_STATE_LAYOUT)[0]
+        left, position = int(record["left"]), int(record["next"])
+        follows_on = left == 1 or left + position == BLOCK + 1
+        if not record["seeded"] or not 1 <= left <= BLOCK or position > BLOCK or not follows_on:
+            raise RuntimeError(
+                f"Invalid mt19937 state: seeded={record['seeded']}, left={left}, next={position}; "
+                "pass the unchanged result of get_state()"
+            )
+        words = record["words"].astype(np.uint32)
+        engine = _seeded_engine(0)
+        engine.set_state({"bit_generator": "MT19937", "state": {"key": words, "pos": BLOCK}})
+        with self._lock:
+            self._start(int(record["seed"]))
+            self._engine = engine
+            if position > 0:
+                self._use_block(_tempered(words), BLOCK + 1 - left)
+            if record["has_normal"]:
+                self._next_normal = float(record["normal"])
+            if record["has_normal32"]:
+                self._next_normal32 = float(record["normal32"])
+
+
+def _from_state(state: bytes) -> Generator:
+    generator = Generator()
+    generator.set_state_bytes(np.frombuffer(state, dtype=np.uint8))
+    return generator
+
+
+def _seeded_engine(seed: int) -> RandomState:
+    from numpy.random import RandomState
+
+    return RandomState(seed & 0xFFFFFFFF)
+
+
+def _unit32(words: Words) -> npt.NDArray[np.float32]:
+    units = (words & _LOW_24_BITS).astype(np.float32)
+    units *= _TWO_TO_MINUS_24
+    return units
+
+
+def _unit64(high: int, low: int) -> float:
+    return ((high & 0x1FFFFF) << 32 | low) * 2.0**-53
+
+
+def _tempered(words: Words) -> Words:
+    """The engine's output function on a block of its state words."""
+    block = words ^ (words >> np.uint32(11))
+    block ^= (block << np.uint32(7)) & np.uint32(0x9D2C5680)
+    block ^= (block << np.uint32(15)) & np.uint32(0xEFC60000)
+    block ^= block >> np.uint32(18)
+    return block
+
+
+default_generator = Generator()
+"""The generator of every random function that is given none; its seed differs from process to process."""
+default_generator.seed()

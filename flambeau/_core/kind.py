@@ -1,0 +1,53 @@
+"""`Kind`: a dtype on a device, interned, so that one identity test tells that two tensors can meet without conversion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .device import CPU, device
+from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
+
+
+class Kind:
+    """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
+
+    __slots__ = ("device", "differentiable", "dtype", "is_cpu")
+
+    def __init__(self, dtype: dtype, device: device) -> None:
+        self.dtype = dtype
+        self.device = device
+        self.differentiable = dtype.is_floating_point or dtype.is_complex
+        self.is_cpu = device.type == "cpu"
+
+    @property
+    def legacy_name(self) -> str:
+        """PyTorch's old name of such tensors: `torch.FloatTensor`."""
+        place = "" if self.is_cpu else f"{self.device.type}."
+        return f"torch.{place}{LEGACY_NAMES[self.dtype]}Tensor"
+
+    def __repr__(self) -> str:
+        return f"Kind({self.dtype}, {self.device})"
+
+
+_KINDS: dict[tuple[dtype, device], Kind] = {}
+_CPU_KINDS: dict[np.dtype[Any], Kind] = {}
+
+
+def kind_of(dtype: dtype, device: device) -> Kind:
+    """The one `Kind` of `dtype` on `device`."""
+    found = _KINDS.get((dtype, device))
+    if found is None:
+        found = _KINDS.setdefault((dtype, device), Kind(dtype, device))
+    return found
+
+
+def kind_of_array(array_type: np.dtype[Any], place: device) -> Kind:
+    """The kind of a kernel's result: an array of `array_type` on `place`."""
+    if place is CPU:
+        found = _CPU_KINDS.get(array_type)
+        if found is None:
+            found = _CPU_KINDS[array_type] = kind_of(from_numpy_dtype(array_type), CPU)
+        return found
+    return kind_of(FROM_NUMPY.get(array_type) or from_numpy_dtype(array_type), place)

@@ -1,0 +1,369 @@
+"""The recorded graph: a `Node` for each differentiable operation, and what it saved for its derivative.
+
+An edge leads from a node to where the gradient of one of its inputs goes: to the node that made this input, with the
+number of the output that it was, or, where the input is a leaf, to the leaf tensor itself. `None` marks an input that
+needs no gradient. No edge or saved value leads from a node to its own outputs, so that reference counting alone frees a
+dropped graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar, Union
+
+from .caller import Place, calling_place, describe_place
+from .errors import GRAPH_FREED, INFERENCE_SAVED
+from .hooks import NodeHooks, RemovableHandle
+from .modes import THREAD
+
+if TYPE_CHECKING:
+    from .kind import Kind
+    from .tensor import Tensor
+
+    Edge = tuple[Union["Node", Tensor], int] | None
+    Formula = Callable[..., Any]
+
+next_sequence_number = count().__next__
+
+
+class Node:
+    """One recorded operation. Subclasses know their derivative: `apply` maps output gradients to input gradients.
+
+    `outputs` holds shape and kind of each output: what an arriving gradient is checked against.
+    """
+
+    __slots__ = ("__weakref__", "_hooks", "_metadata", "edges", "outputs", "place", "sequence")
+
+    edges: tuple[Edge, ...]
+    outputs: tuple[tuple[tuple[int, ...], Kind], ...]
+    sequence: int
+    place: Place | None
+    _hooks: NodeHooks | None
+    _metadata: dict[str, Any] | None
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        """Gradients of the inputs, one for each edge, from the gradients of the outputs."""
+        raise NotImplementedError(f"{type(self).__name__} has no derivative")
+
+    def release(self) -> None:
+        """Drop what was saved: backward has passed and nobody asked to keep the graph."""
+
+    def name(self) -> str:
+        """The name of the operation's derivative, as PyTorch calls it."""
+        return type(self).__name__
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's own notes on this node."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that receive this node's results, each with an output number."""
+        return tuple((None, 0) if edge is None else (as_node(edge[0]), edge[1]) for edge in self.edges)
+
+    @property
+    def hooks(self) -> NodeHooks:
+        """The node's hooks, made on first use."""
+        if self._hooks is None:
+            self._hooks = NodeHooks()
+        return self._hooks
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after this node ran; a returned tuple replaces `grad_inputs`."""
+        return RemovableHandle(self.hooks.post, fn)
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before this node runs; a returned tuple replaces `grad_outputs`."""
+        return RemovableHandle(self.hooks.pre, fn)
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def _register_hook_dict(self, tensor: Tensor) -> None:
+        raise NotImplementedError("tensor hooks are kept by the node itself; call tensor.register_hook")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    def __call__(self, *grads: Any) -> Any:
+        results = self.apply(list(grads))
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def as_node(target: Node | Tensor) -> Node:
+    """The node at the end of an edge; for a leaf tensor its `AccumulateGrad`, one object as long as anyone holds it."""
+    return target if isinstance(target, Node) else target._accumulator()
+
+
+class SavedTensor:
+    """A tensor kept for a derivative, with the version that the derivative expects.
+
+    A leaf is kept as it is. Any other tensor is kept as its parts: were it kept itself, a later in-place operation could
+    make it the result of a node that leads back here, and the cycle would never be freed.
+    """
+
+    __slots__ = ("counter", "grad_fn", "hooks", "output_nr", "packed", "tensor", "version")
+
+    tensor: Any
+    packed: Any
+    hooks: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None
+
+    def __init__(self, tensor: Tensor, owner: Node | None = None) -> None:
+        counter = tensor._counter
+        if counter is None:
+            raise RuntimeError(INFERENCE_SAVED)
+        self.counter = counter
+        self.version = counter[0]
+        self.hooks = None
+        if owner is not None:  # an output of the node that saves it
+            self.tensor = tensor._parts()
+            self.grad_fn = OWNER
+            self.output_nr = tensor._output_nr
+        else:
+            grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
+            self.grad_fn = grad_fn
+            self.output_nr = tensor._output_nr
+            self.tensor = tensor if grad_fn is None else tensor._parts()
+        modes = THREAD.modes
+        if modes.saved_hooks_disabled is not None and modes.saved_hooks:
+            raise RuntimeError(modes.saved_hooks_disabled)
+        if modes.saved_hooks:
+            self._pack(*modes.saved_hooks[-1], owner)
+
+    def _pack(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], owner: Node | None) -> None:
+        tensor = self._rebuild(owner) if self.grad_fn is not OWNER else self._detached()
+        modes = THREAD.modes
+        hooks, modes.saved_hooks = modes.saved_hooks, []  # what the hook itself computes is not packed
+        grad, modes.grad = modes.grad, False
+        before = self.counter[0]
+        try:
+            self.packed = pack(tensor)
+        finally:
+            modes.saved_hooks = hooks
+            modes.grad = grad
+        if self.counter[0] != before:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
+                "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+                "issue if you need to perform in-place operations on the input to a pack hook."
+            )
+        self.hooks = (pack, unpack)
+        self.tensor = None
+
+    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Let `pack_hook` store the tensor, and `unpack_hook` bring it back when the derivative needs it."""
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise TypeError("register_hooks(): pack_hook and unpack_hook must be callable")
+        if self.hooks is not None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with hooks already set is not allowed.")
+        if self.tensor is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
+                "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+                "backward through the graph a second time or if you need to access saved variables after calling backward."
+            )
+        self._pack(pack_hook, unpack_hook, None)
+
+    def unpack(self, owner: Node) -> Tensor:
+        """The tensor as it was saved; an error if it has changed since, or is gone."""
+        if self.hooks is not None:
+            return self._unpack_with_hook(owner)
+        if self.tensor is None:
+            raise RuntimeError(GRAPH_FREED + _forward_line(owner))
+        if self.counter[0] != self.version:
+            self._complain_of_change(owner)
+        return self._rebuild(owner)
+
+    def _unpack_with_hook(self, owner: Node) -> Tensor:
+        from .tensor import Tensor
+
+        assert self.hooks is not None
+        if self.packed is FREED:
+            raise RuntimeError(GRAPH_FREED + _forward_line(owner))
+        tensor = self.hooks[1](self.packed)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}")
+        result = Tensor._from_parts(tensor._parts())
+        grad_fn = owner if self.grad_fn is OWNER else self.grad_fn
+        if grad_fn is not None:
+            result._requires_grad = True
+            result._grad_fn = grad_fn
+            result._output_nr = self.output_nr
+        elif tensor._requires_grad:
+            return tensor
+        return result
+
+    def _detached(self) -> Tensor:
+        from .tensor import Tensor
+
+        return Tensor._from_parts(self.tensor)
+
+    def _rebuild(self, owner: Node | None) -> Tensor:
+        grad_fn = self.grad_fn
+        if grad_fn is None:
+            return self.tensor  # type: ignore[no-any-return]
+        tensor = self._detached()
+        tensor._requires_grad = True
+        tensor._grad_fn = owner if grad_fn is OWNER else grad_fn
+        tensor._output_nr = self.output_nr
+        return tensor
+
+    def _complain_of_change(self, owner: Node) -> None:
+        tensor = self._rebuild(owner)
+        made_by = tensor._grad_fn
+        origin = f", which is output {self.output_nr} of {made_by.name()}," if made_by is not None else ""
+        changed = self.counter[1] if len(self.counter) > 1 else None
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{tensor._kind.legacy_name} {list(tensor._array.shape)}]{origin} is at version {self.counter[0]}; expected "
+            f"version {self.version} instead.\n"
+            f"  saved for {owner.name()} at {describe_place(owner.place)}\n"
+            f"  changed in place at {describe_place(changed)}\n"
+            "  Fix: use the out-of-place form there (y = y + 1, not y += 1), or work on a .clone()."
+        )
+
+    def release(self) -> None:
+        """Forget the tensor."""
+        self.tensor = None
+        if self.hooks is not None:
+            self.packed = FREED
+
+
+OWNER: Any = object()
+"""Stands for the node that holds a saved output: naming the node itself would make a cycle."""
+FREED: Any = object()
+
+
+def _forward_line(owner: Node) -> str:
+    return f"\n  {owner.name()} was recorded at {describe_place(owner.place)}" if owner.place is not None else ""
+
+
+class OpNode(Node):
+    """The node of an op whose derivative is given by formulas, one for each differentiable input.
+
+    `formulas[i]` is the formula of edge i with the names of the saved values that it takes; `saved_names` are all of
+    these names. What is saved under `name` is the slot of that name; `_saved_<name>` shows it.
+    """
+
+    __slots__ = ()
+    formulas: ClassVar[tuple[tuple[Formula, tuple[str, ...]] | None, ...]] = ()
+    joint: ClassVar[tuple[Formula, tuple[str, ...]] | None] = None
+    saved_names: ClassVar[tuple[str, ...]] = ()
+    list_input: ClassVar[int | None] = None
+    op: ClassVar[Any] = None
+
+    def saved(self) -> dict[str, Any]:
+        """The saved values by name, tensors unpacked and checked."""
+        values = {}
+        for name in self.saved_names:
+            value = getattr(self, name)
+            if type(value) is SavedTensor:
+                value = value.unpack(self)
+            elif type(value) is list:
+                value = [item.unpack(self) if type(item) is SavedTensor else item for item in value]
+            values[name] = value
+        return values
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        values = self.saved() if self.saved_names else {}
+        if self.joint is not None:
+            formula, names = self.joint
+            needed = tuple(edge is not None for edge in self.edges)
+            return formula(grads, needed, *[values[name] for name in names])  # type: ignore[no-any-return]
+        grad = grads[0]
+        if grad is None:
+            return [None] * len(self.edges)
+        if self.list_input is not None:
+            return self._apply_to_list(grad, values)
+        results: list[Any] = []
+        for entry, edge in zip(self.formulas, self.edges, strict=True):
+            if edge is None or entry is None:
+                results.append(None)
+            else:
+                formula, names = entry
+                results.append(formula(grad, *[values[name] for name in names]))
+        return results
+
+    def _apply_to_list(self, grad: Any, values: dict[str, Any]) -> list[Any]:
+        # One input is a list of tensors: its formula gives a list, and it has an edge for each of them.
+        spread = len(self.edges) - len(self.formulas) + 1
+        results: list[Any] = []
+        for number, entry in enumerate(self.formulas):
+            width = spread if number == self.list_input else 1
+            if entry is None or all(edge is None for edge in self.edges[len(results) : len(results) + width]):
+                results += [None] * width
+                continue
+            result = entry[0](grad, *[values[name] for name in entry[1]])
+            results += result if number == self.list_input else [result]
+        return results
+
+    def release(self) -> None:
+        for name in self.saved_names:
+            value = getattr(self, name)
+            if type(value) is SavedTensor:
+                value.release()
+            elif type(value) is list:
+                for item in value:
+                    if type(item) is SavedTensor:
+                        item.release()
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_saved_") and (name := attribute[7:]) in self.saved_names:
+            value = getattr(self, name)
+            if type(value) is list:
+                return tuple(item.unpack(self) if type(item) is SavedTensor else item for item in value)
+            return value.unpack(self) if type(value) is SavedTensor else value
+        if attribute.startswith("_raw_saved_") and (name := attribute[11:]) in self.saved_names:
+            value = getattr(self, name)
+            return tuple(value) if type(value) is list else value
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {attribute!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(f"_saved_{name}" for name in self.saved_names)]
+
+
+new_node: Any = object.__new__
+"""Makes a node without `__init__`; `initialise` fills it."""
+
+
+def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...]) -> None:
+    """Fill the slots that every node has."""
+    node.edges = edges
+    node.outputs = outputs
+    node.sequence = next_sequence_number()
+    node.place = calling_place()
+    node._hooks = None
+    node._metadata = None
+    if THREAD.modes.anomaly:
+        import traceback
+
+        node._metadata = {"traceback_": traceback.format_stack()}
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds the gradient to a leaf's `.grad`. Exists only while somebody holds it."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+        self.edges = ()
+        self.outputs = ((tuple(variable._array.shape), variable._kind),)
+        self.sequence = 2**64 - 1  # as in PyTorch: before anything else that is ready
+        self.place = None
+        self._hooks = None
+        self._metadata = None
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        from ..autograd.engine import accumulate
+
+        if grads[0] is not None:
+            accumulate(self.variable, grads[0])
+        return ()

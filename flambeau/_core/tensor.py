@@ -1,0 +1,508 @@
+"""`Tensor`: a strided array with the bookkeeping that autograd needs.
+
+The array library supplies memory, strides and views; the ops in `flambeau._ops` supply everything that computes, and put
+their methods on this class. What stands here is state: the version counter, the place in the graph, the gradient.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .caller import calling_place
+from .device import device, layout, strided
+from .dtype import DEFAULTS, dtype
+from .errors import INFERENCE_INPLACE, INFERENCE_VERSION
+from .hooks import HookDict, RemovableHandle
+from .kind import Kind, kind_of_array
+from .modes import THREAD
+from .node import AccumulateGrad, Node
+from .size import Size
+from .storage import UntypedStorage, storage_of
+
+if TYPE_CHECKING:
+    from .node import Edge
+
+Parts = tuple[Any, Kind, Any]
+Counter = list[Any]
+"""A version and the place of the last in-place change, shared by all tensors that see the same memory."""
+
+DEFAULT, NO_GRAD, MULTI_OUTPUT, INFERENCE, CUSTOM_FUNCTION = range(5)
+"""How a view came to be: decides which in-place operations on it autograd can follow."""
+
+
+class View:
+    """What a view knows of its origin."""
+
+    __slots__ = ("base", "creation", "version")
+
+    def __init__(self, base: Tensor, version: int, creation: int) -> None:
+        self.base = base
+        self.version = version
+        self.creation = creation
+
+
+class Extra:
+    """What few tensors have: hooks, the node that accumulates, forward-mode tangents, flags."""
+
+    __slots__ = ("accumulator", "hooks", "post_accumulate", "retains_grad", "tangents")
+
+    def __init__(self) -> None:
+        self.hooks: HookDict | None = None
+        self.post_accumulate: HookDict | None = None
+        self.accumulator: Callable[[], AccumulateGrad | None] | None = None
+        self.retains_grad = False
+        self.tangents: dict[int, Tensor] | None = None
+
+
+class Tensor:
+    """A multi-dimensional array of one element type that can record how it was computed."""
+
+    __slots__ = (
+        "__dict__",  # users hang attributes on tensors; the dictionary exists only then
+        "__weakref__",
+        "_array",
+        "_counter",
+        "_extra",
+        "_grad",
+        "_grad_fn",
+        "_kind",
+        "_output_nr",
+        "_requires_grad",
+        "_view",
+    )
+    _array: Any
+    _kind: Kind
+    _counter: Counter | None  # None: an inference tensor
+    _requires_grad: bool
+    _grad_fn: Node | None
+    _output_nr: int
+    _grad: Tensor | None
+    _view: View | None
+    _extra: Extra | None
+
+    __array_priority__ = 1000  # NumPy's operators defer to ours
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        from .._ops.create import legacy_tensor
+
+        return legacy_tensor(cls, *args, **kwargs)
+
+    # ----- construction from parts ------------------------------------------------------------------------------
+
+    @staticmethod
+    def _from_parts(parts: Parts) -> Tensor:
+        """A tensor outside any graph, over a given array, kind and version counter."""
+        tensor: Tensor = new(Tensor)
+        tensor._array, tensor._kind, tensor._counter = parts
+        tensor._requires_grad = False
+        tensor._grad_fn = None
+        tensor._output_nr = 0
+        tensor._grad = None
+        tensor._view = None
+        tensor._extra = None
+        return tensor
+
+    def _parts(self) -> Parts:
+        return self._array, self._kind, self._counter
+
+    # ----- what it holds ----------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> dtype:
+        return self._kind.dtype
+
+    @property
+    def device(self) -> device:
+        return self._kind.device
+
+    @property
+    def layout(self) -> layout:
+        return strided
+
+    @property
+    def shape(self) -> Size:
+        return tuple.__new__(Size, self._array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        if dim is None:
+            return tuple.__new__(Size, self._array.shape)
+        shape = self._array.shape
+        try:
+            return shape[dim]
+        except IndexError:
+            raise IndexError(_dimension_message(dim, len(shape))) from None
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The steps in elements from one item to the next along each dimension, or along one."""
+        item = self._array.itemsize
+        strides = tuple(step // item for step in self._array.strides)
+        if dim is None:
+            return strides
+        try:
+            return strides[dim]
+        except IndexError:
+            raise IndexError(_dimension_message(dim, len(strides))) from None
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim  # type: ignore[no-any-return]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim  # type: ignore[no-any-return]
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._array.size  # type: ignore[no-any-return]
+
+    nelement = numel
+
+    @property
+    def itemsize(self) -> int:
+        return self._kind.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._kind.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.size * self._kind.dtype.itemsize  # type: ignore[no-any-return]
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        if self._array.size == 0 or self.is_meta:
+            return 0
+        return self._array.ctypes.data  # type: ignore[no-any-return]
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the storage and the first element."""
+        storage = storage_of(self._array)
+        return (self._array.ctypes.data - storage.data_ptr()) // self._array.itemsize  # type: ignore[no-any-return]
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory under this tensor and its views."""
+        return storage_of(self._array, self.device)
+
+    @property
+    def is_cpu(self) -> bool:
+        return self._kind.is_cpu
+
+    @property
+    def is_cuda(self) -> bool:
+        return self._kind.device.type == "cuda"
+
+    @property
+    def is_meta(self) -> bool:
+        return self._kind.device.type == "meta"
+
+    is_sparse = is_quantized = is_nested = is_mps = is_xla = is_xpu = is_mkldnn = is_sparse_csr = is_ipu = False
+    is_vulkan = is_maia = is_mtia = False
+
+    @property
+    def names(self) -> tuple[None, ...]:
+        return (None,) * self._array.ndim
+
+    def get_device(self) -> int:
+        """The ordinal of the accelerator, -1 on the CPU."""
+        index = self._kind.device.index
+        return -1 if index is None else index
+
+    # ----- its place in the graph -------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad or (self._view is not None and self._view.base.requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, (bool, int)):
+            raise RuntimeError("requires_grad must be a bool")
+        if value:
+            if not self._kind.differentiable:
+                raise RuntimeError(
+                    "only Tensors of floating point and complex dtype can require gradients: this one is "
+                    f"{self._kind.dtype}. Convert it first, for example with .float()"
+                )
+            if self._counter is None and not THREAD.modes.inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
+        elif self._grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if self._grad_fn is None:
+            self._requires_grad = bool(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad` and return the tensor."""
+        if not requires_grad and self._grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        view = self._view
+        if view is not None:
+            counter = self._counter
+            if counter is not None and view.version != counter[0] and (self._grad_fn or view.base.requires_grad):
+                from .._ops.inplace import regenerate_view_history
+
+                regenerate_view_history(self, view)
+        return self._grad_fn
+
+    @property
+    def creator(self) -> Node | None:
+        """The name that `grad_fn` had in the first releases of PyTorch."""
+        return self.grad_fn
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    def _edge(self) -> Edge:
+        """Where the gradient of this tensor goes; None if it needs none."""
+        if self._view is None:
+            if not self._requires_grad:
+                return None
+            return self._grad_fn or self, self._output_nr
+        if not self.requires_grad:
+            return None
+        return self.grad_fn or self, self._output_nr
+
+    def _accumulator(self) -> AccumulateGrad:
+        extra = self._get_extra()
+        node = extra.accumulator() if extra.accumulator is not None else None
+        if node is None:
+            node = AccumulateGrad(self)
+            extra.accumulator = weakref.ref(node)
+        return node
+
+    def _get_extra(self) -> Extra:
+        if self._extra is None:
+            self._extra = Extra()
+        return self._extra
+
+    @property
+    def _version(self) -> int:
+        if self._counter is None:
+            raise RuntimeError(INFERENCE_VERSION)
+        return self._counter[0]  # type: ignore[no-any-return]
+
+    def _changed(self) -> None:
+        """Count an in-place change, and remember the line that made it."""
+        counter = self._counter
+        if counter is not None:
+            counter[0] += 1
+            counter[1] = calling_place()
+        elif not THREAD.modes.inference:
+            raise RuntimeError(INFERENCE_INPLACE)
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._counter is None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside the graph, with a version counter of its own."""
+        return self._like_self(Tensor._from_parts((self._array, self._kind, None if self._counter is None else [0, None])))
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self.requires_grad and not value._kind.differentiable:
+            raise RuntimeError(
+                f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
+            )
+        self._array = value._array
+        self._kind = value._kind
+
+    def _like_self(self, tensor: Tensor) -> Tensor:
+        """`tensor` as an instance of this tensor's class, where that is a subclass that wants to be kept."""
+        return tensor
+
+    @property
+    def grad(self) -> Tensor | None:
+        if self._grad is None and self._grad_fn is not None and not (self._extra and self._extra.retains_grad):
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                "Tensor, use .retain_grad() on the non-leaf Tensor.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value._kind is not self._kind:
+                if value.dtype is not self.dtype:
+                    raise RuntimeError(
+                        f"assigned grad has data of a different type: the tensor is {self.dtype}, the grad {value.dtype}"
+                    )
+                raise RuntimeError(
+                    f"assigned grad has data located on a different device: {self.device} against {value.device}"
+                )
+            if value._array.shape != self._array.shape:
+                raise RuntimeError(
+                    "assigned grad has data of a different size: "
+                    f"the tensor has {list(self._array.shape)}, the grad {list(value._array.shape)}"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._extra is not None and self._extra.retains_grad
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in `.grad`."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        node = self.grad_fn
+        if node is None or self.retains_grad:
+            return
+        self._get_extra().retains_grad = True
+        node.hooks.retain[self._output_nr] = weakref.ref(self)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+        """Call `hook(grad)` whenever this tensor's gradient is computed; a returned tensor replaces it."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        node = self.grad_fn
+        if node is None:
+            extra = self._get_extra()
+            if extra.hooks is None:
+                extra.hooks = HookDict()
+            return RemovableHandle(extra.hooks, hook)
+        return RemovableHandle(node.hooks.tensor.setdefault(self._output_nr, HookDict()), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook(tensor)` after a gradient was added to this leaf's `.grad`."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        extra = self._get_extra()
+        if extra.post_accumulate is None:
+            extra.post_accumulate = HookDict()
+        return RemovableHandle(extra.post_accumulate, hook)
+
+    @property
+    def _backward_hooks(self) -> HookDict | None:
+        return None if self._extra is None else self._extra.hooks
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add the gradients of this tensor to the `.grad` of the leaves that it was computed from."""
+        from ..autograd import backward
+
+        backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+
+    # ----- Python's own protocols -------------------------------------------------------------------------------
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from .printing import tensor_repr
+
+        prefix = "tensor(" if type(self) in PLAIN_TYPES else f"{type(self).__name__}("
+        return tensor_repr(self, default_dtype=DEFAULTS.float, prefix=prefix, contents=tensor_contents)
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self._array)
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            what = "no values" if self._array.size == 0 else "more than one value"
+            raise RuntimeError(
+                f"Boolean value of Tensor with {what} is ambiguous: its shape is {list(self._array.shape)}. "
+                "Use .any() or .all(), or compare one element."
+            )
+        return bool(self.item())
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        array = self._array
+        if array.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {array.size} elements cannot be converted to Scalar: its shape is {list(array.shape)}"
+            )
+        if self.is_meta:
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
+        value = array.item()
+        return float(value) if self._kind.dtype.name == "bfloat16" else value
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        if self.is_meta:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        array = self._array
+        return array.astype(np.float32).tolist() if self._kind.dtype.name == "bfloat16" else array.tolist()
+
+
+new: Any = object.__new__
+"""Makes an instance without `__init__`: ops fill the slots themselves."""
+
+PLAIN_TYPES: set[type] = {Tensor}
+"""Tensor classes whose ops run directly, with no call of a `__torch_function__`."""
+
+
+def wrap(array: Any, place: device) -> Tensor:
+    """A new tensor outside any graph over a kernel's result, which may be a NumPy scalar."""
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    return Tensor._from_parts((array, kind_of_array(array.dtype, place), new_counter()))
+
+
+def new_counter() -> Counter | None:
+    """The version counter of a new tensor; inference tensors have none."""
+    return None if THREAD.modes.inference else [0, None]
+
+
+def _dimension_message(dim: int, ndim: int) -> str:
+    low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
+    return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"

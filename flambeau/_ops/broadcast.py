@@ -1,0 +1,27 @@
+"""Broadcasting, and its reverse for gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.tensor import Tensor
+
+
+def sum_to_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Undo a broadcast: sum over the dimensions that were added or stretched."""
+    given = tensor._array.shape
+    if given == shape:
+        return tensor
+    added = len(given) - len(shape)
+    dims = [*range(added), *(added + i for i, size in enumerate(shape) if size == 1 and given[added + i] != 1)]
+    summed: Any = tensor
+    if dims:
+        summed = summed.sum(dims, keepdim=True)
+    return summed.reshape(shape) if added else summed  # type: ignore[no-any-return]
+
+
+def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a tensor of `shape` broadcasts to the shape `to`."""
+    if len(shape) > len(to):
+        return False
+    return all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to), strict=False))

@@ -1,0 +1,287 @@
+"""From tensors to arrays and back: the one way in which primitive ops run and are recorded.
+
+A primitive is a kernel on arrays together with the derivative formulas of its inputs:
+
+    @primitive("SinBackward0", self=lambda grad, self: grad * self.cos())
+    def sin(self: Array):
+        return np.sin(self)
+
+Parameters annotated `Array`, `Array | None` or `list[Array]` are tensors for the caller and arrays for the kernel. A
+formula is named after the input that it differentiates; it takes `grad`, the gradient of the output, and then, by name,
+whatever it needs: inputs, arguments, `result` (or `result0`, `result1`, ...), or only a property of an input, as in
+`self_sym_sizes` (its shape), `self_dtype`. What it names is what the graph saves, and only if that input needs a gradient. Formulas
+work on tensors, with Flambeau's own ops, so that derivatives have derivatives.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.device import META
+from .._core.kind import kind_of_array
+from .._core.modes import THREAD
+from .._core.node import OpNode, SavedTensor, initialise, new_node
+from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new_counter
+from .meta import meta_array, stand_in
+
+Array = Any
+"""Annotates the kernel parameters that are arrays."""
+
+Formula = Callable[..., Any]
+Kernel = Callable[..., Any]
+
+PRIMITIVES: dict[str, Primitive] = {}
+"""Every primitive by name."""
+
+_PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
+    "_sym_sizes": lambda tensor: tensor._array.shape,
+    "_sym_numel": lambda tensor: tensor._array.size,
+    "_dtype": lambda tensor: tensor._kind.dtype,
+    "_sym_strides": lambda tensor: tensor.stride(),
+    "_offset": lambda tensor: tensor.storage_offset(),
+}
+
+
+class Primitive:
+    """A kernel, its derivative formulas, and the node class that records it. Call it with tensors."""
+
+    def __init__(self, kernel: Kernel, node: str | None, formulas: dict[str, Formula], joint: Formula | None, view: bool):
+        self.kernel = kernel
+        self.name = kernel.__name__
+        self.is_view = view
+        self.parameters = tuple(inspect.signature(kernel).parameters)
+        annotations = {name: str(kernel.__annotations__.get(name, "")) for name in self.parameters}
+        self.list_position = next((i for i, n in enumerate(self.parameters) if annotations[n] == "list[Array]"), None)
+        self.tensor_positions = tuple(
+            i for i, name in enumerate(self.parameters) if annotations[name] in ("Array", "Array | None")
+        )
+        tensor_names = [self.parameters[i] for i in sorted((*self.tensor_positions, *self._list()))]
+        self.tensor_names = tuple(tensor_names)
+        if unknown := formulas.keys() - set(tensor_names):
+            raise TypeError(f"{self.name}: formulas for {sorted(unknown)}, which are no tensor parameters")
+        self.node_class = node_class(node, tensor_names, formulas, joint, self) if node else None
+        self._savers: dict[tuple[bool, ...], tuple[tuple[str, Callable[..., Any] | None], ...]] = {}
+        PRIMITIVES[self.name] = self
+        self.__doc__ = kernel.__doc__
+        self.__name__ = self.name
+
+    def _list(self) -> tuple[int, ...]:
+        return () if self.list_position is None else (self.list_position,)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def __call__(self, *args: Any) -> Any:
+        modes = THREAD.modes
+        arrays = list(args)
+        first: Tensor | None = None
+        needs_grad = False
+        for position in self.tensor_positions:
+            tensor = args[position]
+            if tensor is None:
+                continue
+            if not isinstance(tensor, Tensor):
+                raise TypeError(self._wrong_type(position, tensor))
+            arrays[position] = tensor._array
+            if first is None:
+                first = tensor
+            elif tensor._kind.device is not first._kind.device:
+                _check_devices(self.name, first, tensor)
+            needs_grad = needs_grad or tensor.requires_grad
+        if self.list_position is not None:
+            tensors = args[self.list_position]
+            for tensor in tensors:
+                if not isinstance(tensor, Tensor):
+                    raise TypeError(self._wrong_type(self.list_position, tensor))
+                if first is None:
+                    first = tensor
+                elif tensor._kind.device is not first._kind.device:
+                    _check_devices(self.name, first, tensor)
+                needs_grad = needs_grad or tensor.requires_grad
+            arrays[self.list_position] = [tensor._array for tensor in tensors]
+        assert first is not None, f"{self.name} needs a tensor"
+        place = first._kind.device
+        computed = self._run(arrays, place)
+        many = type(computed) in (tuple, list)
+        outputs = [self._wrap(array, first, modes, many) for array in (computed if many else (computed,))]
+        if needs_grad and modes.grad and not (modes.inference and not self.is_view):
+            self.record(args, outputs)
+        if not modes.plain:
+            after(self, args, outputs, modes)
+        return tuple(outputs) if many else outputs[0]
+
+    def _run(self, arrays: list[Any], place: Any) -> Any:
+        if place is not META:
+            return self.kernel(*arrays)
+        if self.is_view:
+            return self.kernel(*arrays)
+        computed = self.kernel(*[stand_in(each) for each in arrays])
+        if type(computed) in (tuple, list):
+            return [meta_array(each) for each in computed]
+        return meta_array(computed)
+
+    def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:
+        if type(array) is not np.ndarray:
+            array = np.asarray(array)
+        kind = source._kind
+        if array.dtype is not source._array.dtype:
+            kind = kind_of_array(array.dtype, kind.device)
+        if not self.is_view:
+            return Tensor._from_parts((array, kind, None if modes.inference else [0, None]))
+        return view_of(source, array, kind, many)
+
+    def record(self, args: Sequence[Any], outputs: list[Tensor]) -> None:
+        """Make the node of this call and put it on the differentiable ones of `outputs`."""
+        node_type = self.node_class
+        if node_type is None:
+            return
+        edges: list[Any] = []
+        needs: list[bool] = []
+        for position in sorted((*self.tensor_positions, *self._list())):
+            if position == self.list_position:
+                spread = [tensor._edge() for tensor in args[position]]
+                edges += spread
+                needs.append(any(edge is not None for edge in spread))
+            else:
+                edge = None if args[position] is None else args[position]._edge()
+                edges.append(edge)
+                needs.append(edge is not None)
+        node = new_node(node_type)
+        initialise(node, tuple(edges), tuple((tensor._array.shape, tensor._kind) for tensor in outputs))
+        for number, tensor in enumerate(outputs):
+            if tensor._kind.differentiable:
+                tensor._requires_grad = True
+                tensor._grad_fn = node
+                tensor._output_nr = number
+        for name, saver in self.savers(tuple(needs)):
+            object.__setattr__(node, name, None if saver is None else saver(args, outputs, node))
+
+    def savers(self, needs: tuple[bool, ...]) -> tuple[tuple[str, Callable[..., Any] | None], ...]:
+        """For each saved name how to take it from a call; None where no gradient that is needed asks for it."""
+        found = self._savers.get(needs)
+        if found is None:
+            assert self.node_class is not None
+            asked: set[str] = set(self.node_class.joint[1] if self.node_class.joint else ())
+            for entry, needed in zip(self.node_class.formulas, needs, strict=True):
+                if needed and entry is not None:
+                    asked.update(entry[1])
+            names = self.node_class.saved_names
+            found = tuple((name, self._saver(name) if name in asked else None) for name in names)
+            self._savers[needs] = found
+        return found
+
+    def _saver(self, name: str) -> Callable[[Sequence[Any], list[Tensor], OpNode], Any]:
+        if name.startswith("result"):
+            number = int(name[6:] or 0)
+            return lambda args, outputs, node: SavedTensor(outputs[number], node)
+        for suffix, read in _PROPERTIES.items():
+            if name.endswith(suffix) and name.removesuffix(suffix) in self.tensor_names:
+                position = self.parameters.index(name.removesuffix(suffix))
+                if position == self.list_position:
+                    return lambda args, outputs, node: tuple(read(tensor) for tensor in args[position])
+                return lambda args, outputs, node: read(args[position])
+        position = self.parameters.index(name)
+        if position == self.list_position:
+            return lambda args, outputs, node: [SavedTensor(tensor) for tensor in args[position]]
+        if position in self.tensor_positions:
+            return lambda args, outputs, node: save(args[position])
+        return lambda args, outputs, node: args[position]
+
+    def _wrong_type(self, position: int, value: Any) -> str:
+        name = self.parameters[position]
+        return (
+            f"{self.name}(): argument '{'input' if name == 'self' else name}' (position {position + 1}) must be Tensor, "
+            f"not {type(value).__name__}"
+        )
+
+
+def save(value: Any) -> Any:
+    """A tensor as a `SavedTensor`; anything else as it is."""
+    return SavedTensor(value) if isinstance(value, Tensor) else value
+
+
+def view_of(source: Tensor, array: Any, kind: Any, many: bool = False) -> Tensor:
+    """A tensor over `array`, which is a window on the memory of `source`: versions are shared, the base remembered."""
+    modes = THREAD.modes
+    counter = source._counter
+    tensor = Tensor._from_parts((array, kind, counter))
+    if counter is None:  # views of inference tensors are inference tensors
+        return tensor
+    origin = source._view
+    base = source if origin is None else origin.base
+    if modes.inference:
+        creation = INFERENCE
+    elif not modes.grad:
+        creation = NO_GRAD
+    elif many:
+        creation = MULTI_OUTPUT
+    else:
+        creation = DEFAULT if origin is None else origin.creation
+    tensor._view = View(base, counter[0], creation)
+    return tensor
+
+
+def node_class(
+    name: str, inputs: Sequence[str], formulas: dict[str, Formula], joint: Formula | None, op: Any
+) -> type[OpNode]:
+    """The node class `name`, with a slot for each value that a formula takes."""
+    entries = tuple(
+        (formulas[each], formula_names(formulas[each])) if each in formulas else None for each in inputs
+    )
+    together = None if joint is None else (joint, tuple(inspect.signature(joint).parameters)[2:])
+    saved: dict[str, None] = dict.fromkeys(together[1] if together else ())
+    for entry in entries:
+        if entry is not None:
+            saved.update(dict.fromkeys(entry[1]))
+    body = {
+        "__slots__": tuple(saved),
+        "formulas": entries,
+        "joint": together,
+        "saved_names": tuple(saved),
+        "list_input": None if op.list_position is None else inputs.index(op.parameters[op.list_position]),
+        "op": op,
+    }
+    return type(name, (OpNode,), body)
+
+
+def formula_names(formula: Formula) -> tuple[str, ...]:
+    """What `formula` takes besides the gradient."""
+    return tuple(inspect.signature(formula).parameters)[1:]
+
+
+def primitive(node: str | None, *, view: bool = False, joint: Formula | None = None, **formulas: Formula) -> Any:
+    """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative."""
+
+    def decorate(kernel: Kernel) -> Primitive:
+        return Primitive(kernel, node, formulas, joint, view)
+
+    return decorate
+
+
+def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> None:
+    """What the less common modes want to know of a finished op."""
+    if modes.forward_level >= 0:
+        from ..autograd.forward_ad import propagate
+
+        propagate(op, args, outputs, modes.forward_level)
+    if modes.listener is not None:
+        modes.listener(op, tuple(args), outputs)
+
+
+def _check_devices(name: str, first: Tensor, second: Tensor) -> None:
+    if first._array.ndim and second._array.ndim:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "
+            f"{second.device}! (in {name}; move one of them with .to('{first.device}'))"
+        )
+
+
+def fresh(array: Any, source: Tensor) -> Tensor:
+    """A new tensor over `array` on the device of `source`."""
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    return Tensor._from_parts((array, kind_of_array(array.dtype, source._kind.device), new_counter()))

@@ -1,0 +1,448 @@
+"""Elementwise ops: a scalar body applied to every element, with the short path that tiny tensors need.
+
+`unary` and `binary` turn a body, a promotion rule and derivative formulas into a public op. A body is written on arrays
+with NumPy's functions; it sees operands of one dtype. For each kind of tensor the body is prepared once (conversion of
+integers to floats, half precision computed in float32) and then found by one dictionary look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.device import META
+from .._core.dtype import (
+    COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, bfloat16, bool_, dtype, float16, float32,
+)  # fmt: skip
+from .._core.kind import Kind, kind_of
+from .._core.modes import THREAD
+from .._core.node import OpNode, SavedTensor, initialise, new_node
+from .._core.tensor import PLAIN_TYPES, Tensor, new
+from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class, save
+from .inplace import check_no_overlap, check_writable, rebase_history
+from .meta import empty_meta
+from .overrides import has_override, run_override
+from .promotion import is_number, result_type_of
+from .registry import export, export_method, write_out
+
+Body = Callable[..., Any]
+Entry = tuple[Body, Kind]
+
+SAME, FLOATING, TO_BOOL, TO_REAL = "same", "floating", "to_bool", "to_real"
+"""Promotion rules: the operands' common dtype; integers become the default float; the result is bool; the result of
+complex operands is real."""
+
+_HALF = (float16, bfloat16)
+
+
+class Elementwise:
+    """One elementwise op: its body, its promotion rule and what it records."""
+
+    list_position = None
+
+    def __init__(
+        self,
+        name: str,
+        body: Body,
+        rule: str,
+        node: str | None,
+        inputs: tuple[str, ...],
+        formulas: dict[str, Formula],
+        refuses: tuple[int, ...],
+    ) -> None:
+        self.name = self.__name__ = name
+        self.body = body
+        self.rule = rule
+        self.parameters = self.tensor_names = inputs
+        self.tensor_positions = tuple(range(len(inputs)))
+        self.refuses = refuses
+        self.table: dict[Kind, Entry] = {}
+        self.node_class = node_class(node, inputs, formulas, None, self) if node else None
+        PRIMITIVES[name] = self  # type: ignore[assignment]
+
+    def compute_dtype(self, common: dtype) -> dtype:
+        """The dtype in which operands whose common dtype is `common` meet."""
+        if common.category in self.refuses:
+            raise RuntimeError(f'"{self.name}" not implemented for {LEGACY_NAMES[common]!r}')
+        return DEFAULTS.float if self.rule == FLOATING and common.category < FLOAT else common
+
+    def result_dtype(self, computed: dtype) -> dtype:
+        """The dtype of the result."""
+        if self.rule == TO_BOOL:
+            return bool_
+        return computed.to_real() if self.rule == TO_REAL else computed
+
+    def entry(self, kind: Kind) -> Entry:
+        """The prepared body for operands of `kind`, and the kind of the result."""
+        computed = self.compute_dtype(kind.dtype)
+        body = self._prepared(kind.dtype, computed)
+        entry = body, kind_of(self.result_dtype(computed), kind.device)
+        if kind.device is not META and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
+            self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
+        return entry
+
+    def _prepared(self, given: dtype, computed: dtype) -> Body:
+        body = self.body
+        if computed in _HALF:
+            result_type = self.result_dtype(computed).numpy
+            single = float32.numpy
+            return lambda *arrays: body(
+                *[each.astype(single) if type(each) is np.ndarray else each for each in arrays]
+            ).astype(result_type)
+        if computed is not given:
+            target = computed.numpy
+            return lambda *arrays: body(
+                *[each.astype(target) if type(each) is np.ndarray else each for each in arrays]
+            )
+        return body
+
+    def record(self, operands: tuple[Any, ...], output: Tensor, before: Any = None) -> None:
+        """Make the node of this call. `before` is the old content of the first operand, if that was changed in place."""
+        node_type = self.node_class
+        if node_type is None:
+            return
+        edges = tuple([each._edge() if isinstance(each, Tensor) else None for each in operands])
+        node = new_node(node_type)
+        initialise(node, edges, ((output._array.shape, output._kind),))
+        if node_type.saved_names:
+            self._save(node, operands, output, before)
+        if before is None:
+            output._requires_grad = True
+            output._grad_fn = node
+        else:
+            rebase_history(output, node, 0)
+
+    def _save(self, node: OpNode, operands: tuple[Any, ...], output: Tensor, before: Any) -> None:
+        asked: set[str] = set()
+        for entry, edge in zip(node.formulas, node.edges, strict=True):
+            if entry is not None and edge is not None:
+                asked.update(entry[1])
+        for name in node.saved_names:
+            if name not in asked:
+                value = None
+            elif name == "result":
+                value = SavedTensor(output, node)
+            else:
+                value = operands[self.parameters.index(name)]
+                if before is not None and value is operands[0]:
+                    value = before
+                value = save(value)
+            setattr(node, name, value)
+
+    def savers(self, needs: tuple[bool, ...]) -> Any:
+        """The names that are saved when the inputs marked in `needs` want a gradient."""
+        assert self.node_class is not None
+        return {
+            name
+            for entry, needed in zip(self.node_class.formulas, needs, strict=True)
+            if needed and entry is not None
+            for name in entry[1]
+        }
+
+
+def _finish(op: Elementwise, operands: tuple[Any, ...], array: Any, kind: Kind) -> Tensor:
+    """The long way from a result to a tensor: every mode is heeded."""
+    modes = THREAD.modes
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    output = Tensor._from_parts((array, kind, None if modes.inference else [0, None]))
+    if modes.grad and kind.differentiable and not modes.inference:
+        for each in operands:
+            if isinstance(each, Tensor) and each.requires_grad:
+                op.record(operands, output)
+                break
+    if not modes.plain:
+        after(op, operands, [output], modes)
+    return output
+
+
+def unary(
+    name: str,
+    body: Body,
+    *aliases: str,
+    rule: str = SAME,
+    node: str | None = None,
+    derivative: Formula | None = None,
+    refuses: tuple[int, ...] = (),
+    inplace: bool = True,
+    method: bool = True,
+    doc: str = "",
+) -> Callable[..., Tensor]:
+    """Publish an elementwise op of one tensor. `derivative` takes the gradient and `self` and/or `result`."""
+    formulas = {} if derivative is None else {"self": derivative}
+    if node is None and derivative is not None:
+        node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
+    op = Elementwise(name, body, rule, node, ("self",), formulas, refuses)
+    table = op.table
+
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+            entry = table.get(input._kind)
+            if entry is not None and modes.plain:
+                array = entry[0](input._array)
+                if type(array) is not np.ndarray:
+                    array = np.asarray(array)
+                kind = entry[1]
+                output: Tensor = new(Tensor)
+                output._array = array
+                output._kind = kind
+                output._counter = [0, None]
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._view = None
+                output._extra = None
+                if modes.grad and kind.differentiable and input.requires_grad:
+                    op.record((input,), output)
+                return output
+        return slow(input, out)
+
+    def slow(input: Tensor, out: Tensor | None) -> Tensor:
+        if type(input) not in PLAIN_TYPES and has_override((input,)):
+            return run_override(function, (input,), (input,), {} if out is None else {"out": out})  # type: ignore[no-any-return]
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        kind = input._kind
+        prepared, result_kind = table.get(kind) or op.entry(kind)
+        if kind.device is META:
+            array = empty_meta(input._array.shape, result_kind.dtype.numpy)
+        else:
+            array = prepared(input._array)
+        result = _finish(op, (input,), array, result_kind)
+        return result if out is None else write_out(result, out)  # type: ignore[no-any-return]
+
+    _describe(function, name, doc)
+    export(function, name, *aliases)
+    if method:
+        export_method(function, name, *(each for each in aliases if "." not in each))
+    if inplace:
+        _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
+    return function
+
+
+def binary(
+    name: str,
+    body: Body,
+    *aliases: str,
+    rule: str = SAME,
+    node: str | None = None,
+    refuses: tuple[int, ...] = (),
+    inplace: bool = True,
+    method: bool = True,
+    public: bool = True,
+    doc: str = "",
+    **formulas: Formula,
+) -> Callable[..., Tensor]:
+    """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `self` and `other`."""
+    if node is None and formulas:
+        node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
+    op = Elementwise(name, body, rule, node, ("self", "other"), formulas, refuses)
+    table = op.table
+
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+            entry = table.get(input._kind)
+            if entry is not None and modes.plain:
+                if type(other) in PLAIN_TYPES:
+                    if other._kind is not input._kind:
+                        return slow(input, other, None)
+                    other_array = other._array
+                    needs_grad = input.requires_grad or other.requires_grad
+                elif type(other) is float:
+                    if input._kind.dtype.category < FLOAT:
+                        return slow(input, other, None)
+                    other_array = other
+                    needs_grad = input.requires_grad
+                else:
+                    return slow(input, other, None)
+                try:
+                    array = entry[0](input._array, other_array)
+                except ValueError:
+                    raise shape_error(name, input, other) from None
+                if type(array) is not np.ndarray:
+                    array = np.asarray(array)
+                kind = entry[1]
+                output: Tensor = new(Tensor)
+                output._array = array
+                output._kind = kind
+                output._counter = [0, None]
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._view = None
+                output._extra = None
+                if needs_grad and modes.grad and kind.differentiable:
+                    op.record((input, other), output)
+                return output
+        return slow(input, other, out)
+
+    def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
+        if not (type(input) in PLAIN_TYPES and type(other) in PLAIN_TYPES) and has_override((input, other)):
+            kwargs = {} if out is None else {"out": out}
+            return run_override(function, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
+        result = run_binary(op, input, other)
+        return result if out is None else write_out(result, out)  # type: ignore[no-any-return]
+
+    _describe(function, name, doc)
+    if public:
+        export(function, name, *aliases)
+    if method:
+        export_method(function, name, *(each for each in aliases if "." not in each))
+    if inplace:
+        _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
+    return function
+
+
+def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
+    """An elementwise op of two operands of any dtype, tensors or numbers: the long path."""
+    source = left if isinstance(left, Tensor) else right
+    for position, operand in enumerate((left, right), 1):
+        if not isinstance(operand, Tensor) and not is_number(operand):
+            word = "input" if position == 1 else "other"
+            raise TypeError(
+                f"{op.name}(): argument '{word}' (position {position}) must be Tensor or number, not {type(operand).__name__}"
+            )
+    if not isinstance(source, Tensor):
+        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
+    place = source._kind.device
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and left._kind.device is not right._kind.device:
+        _check_devices(op.name, left, right)
+        place = left._kind.device if left._array.ndim else right._kind.device
+    common = result_type_of(left, right)
+    kind = kind_of(common, place)
+    body, result_kind = op.table.get(kind) or op.entry(kind)
+    if place is META:
+        shapes = [each._array.shape for each in (left, right) if isinstance(each, Tensor)]
+        try:
+            array = empty_meta(np.broadcast_shapes(*shapes), result_kind.dtype.numpy)
+        except ValueError:
+            raise shape_error(op.name, left, right) from None
+    else:
+        target = common.numpy
+        try:
+            array = body(_converted(left, target, common), _converted(right, target, common))
+        except ValueError:
+            raise shape_error(op.name, left, right) from None
+    return _finish(op, (left, right), array, result_kind)
+
+
+def _converted(operand: Any, target: np.dtype[Any], common: dtype) -> Any:
+    if isinstance(operand, Tensor):
+        array = operand._array
+        return array if array.dtype is target else array.astype(target)
+    if common.category == INTEGER:
+        return np.asarray(int(operand)).astype(target)  # wraps around, as PyTorch does
+    if common.category == COMPLEX:
+        return np.asarray(complex(operand)).astype(target)
+    return np.asarray(operand).astype(target)
+
+
+def shape_error(name: str, left: Any, right: Any) -> Exception:
+    """PyTorch's error for shapes that do not broadcast, with both shapes and the rule."""
+    if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
+        return RuntimeError(f"{name}(): cannot combine {left!r} and {right!r}")
+    a, b = left._array.shape, right._array.shape
+    ndim = max(len(a), len(b))
+    for position in range(-1, -ndim - 1, -1):
+        size_a = a[position] if len(a) >= -position else 1
+        size_b = b[position] if len(b) >= -position else 1
+        if size_a != size_b and 1 not in (size_a, size_b):
+            return RuntimeError(
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton dimension "
+                f"{ndim + position}: {name} of shapes {list(a)} and {list(b)}. Sizes must be equal, or one of them 1."
+            )
+    return RuntimeError(f"{name}(): shapes {list(a)} and {list(b)}")
+
+
+def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tuple[str, ...]) -> None:
+    def inplace(input: Tensor, *others: Any) -> Tensor:
+        if type(input) not in PLAIN_TYPES and has_override((input, *others)):
+            return run_override(inplace, (input, *others), (input, *others), {})  # type: ignore[no-any-return]
+        return change(op, function, input, *others)
+
+    first = names[0]
+    inplace.__name__ = inplace.__qualname__ = f"{first}_"
+    inplace.__doc__ = f"In-place form of `{first}`."
+    export_method(inplace, *(f"{each}_" for each in names))
+    export(inplace, *(f"{each}_" for each in names))
+
+
+def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *others: Any) -> Tensor:
+    """Run `op` with `target` as first operand and as result."""
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
+    modes = THREAD.modes
+    check_writable(target)
+    check_no_overlap(target)
+    entry = op.table.get(target._kind)
+    other = others[0] if others else None
+    direct = (
+        entry is not None
+        and entry[1] is target._kind
+        and type(entry[0]) is np.ufunc
+        and modes.plain
+        and (other is None or (isinstance(other, Tensor) and other._kind is target._kind))
+        and not (other is not None and np.may_share_memory(target._array, other._array) and other is not target)
+    )
+    operands = (target, *others)
+    recorded = modes.grad and any(isinstance(each, Tensor) and each.requires_grad for each in operands)
+    if not direct:
+        return _change_by_copy(op, function, target, others, recorded)
+    before = None
+    if recorded:
+        before = Tensor._from_parts((target._array, target._kind, [0, None]))
+        needs = tuple(isinstance(each, Tensor) and each.requires_grad for each in operands)
+        if op.node_class is not None and "self" in op.savers(needs):
+            before._array = target._array.copy()
+        _keep_history(before, target)
+    assert entry is not None
+    array = target._array
+    try:
+        if other is None:
+            entry[0](array, array)
+        else:
+            entry[0](array, other._array, array)
+    except ValueError:
+        raise _inplace_shape_error(op, target, other) from None
+    target._changed()
+    if recorded:
+        op.record((before, *others) if before is not None else operands, target, before)
+    return target
+
+
+def _keep_history(shadow: Tensor, target: Tensor) -> None:
+    edge = target._edge()
+    if edge is not None:
+        shadow._requires_grad = True
+        shadow._grad_fn = target._grad_fn
+        shadow._output_nr = target._output_nr
+
+
+def _change_by_copy(
+    op: Elementwise, function: Callable[..., Tensor], target: Tensor, others: tuple[Any, ...], recorded: bool
+) -> Tensor:
+    from .inplace import run_inplace
+
+    return run_inplace(function, op.name, target, others, {})
+
+
+def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exception:
+    try:
+        shape = np.broadcast_shapes(target._array.shape, other._array.shape)
+    except ValueError:
+        return shape_error(op.name, target, other)
+    return RuntimeError(
+        f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(shape)}: "
+        f"{op.name}_ cannot change the shape of the tensor that it writes to"
+    )
+
+
+def _describe(function: Callable[..., Tensor], name: str, doc: str) -> None:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc

@@ -1,0 +1,223 @@
+"""In-place operations: what may change, how versions count, and how history follows a view to its base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import LEGACY_NAMES, can_cast
+from .._core.errors import INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
+from .._core.modes import THREAD
+from .._core.node import Node, initialise, new_node
+from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
+
+
+def run_inplace(op: Callable[..., Any], name: str, target: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """Compute `op(target, ...)` and make it the new content of `target`."""
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
+    check_writable(target)
+    result = op(before_change(target, args, kwargs), *args, **kwargs)
+    adopt(target, result, name)
+    return target
+
+
+def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
+    """The tensor that an out-of-place op reads in place of `target`, which is about to change.
+
+    Where the op will be recorded it reads a copy, so that what the derivative saves stays as it was.
+    """
+    modes = THREAD.modes
+    edge = target._edge()
+    recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))
+    array = target._array.copy() if recorded else target._array
+    shadow = Tensor._from_parts((array, target._kind, [0, None]))
+    if edge is not None:
+        shadow._requires_grad = True
+        shadow._grad_fn = edge[0] if isinstance(edge[0], Node) else None
+        shadow._output_nr = edge[1]
+    return shadow
+
+
+def _needs_grad(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value.requires_grad
+    return isinstance(value, (list, tuple)) and any(_needs_grad(each) for each in value)
+
+
+def adopt(target: Tensor, result: Tensor, name: str) -> None:
+    """Give `target` the content and the history of `result`."""
+    if result._kind.dtype is not target._kind.dtype and not can_cast(result._kind.dtype, target._kind.dtype):
+        raise RuntimeError(
+            f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type "
+            f"{LEGACY_NAMES[target.dtype]}: {name}_ would have to store {result.dtype} in a {target.dtype} tensor. "
+            f"Use the out-of-place {name}, or convert one of the operands"
+        )
+    if result._array.shape != target._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}: "
+            f"{name}_ cannot change the shape of the tensor that it writes to"
+        )
+    check_no_overlap(target)
+    if not target.is_meta:
+        np.copyto(target._array, result._array, casting="unsafe")
+    target._changed()
+    if result._grad_fn is not None:
+        rebase_history(target, result._grad_fn, result._output_nr)
+
+
+def check_no_overlap(target: Tensor) -> None:
+    """Refuse to write to a tensor in which several elements are one memory location, such as an expanded one."""
+    array = target._array
+    if 0 in array.strides and any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            f"Please clone() the tensor before performing the operation. (shape {list(array.shape)}, "
+            f"strides {list(target.stride())})"
+        )
+
+
+def check_writable(target: Tensor) -> None:
+    """Refuse in-place changes that autograd could not follow."""
+    modes = THREAD.modes
+    if target._counter is None:
+        if not modes.inference:
+            raise RuntimeError(INFERENCE_INPLACE)
+        return
+    if not modes.grad:
+        return
+    view = target._view
+    if view is None:
+        if target._requires_grad and target._grad_fn is None:
+            raise RuntimeError(LEAF_INPLACE + _leaf_advice(target))
+        return
+    if not target.requires_grad and view.creation != INFERENCE:
+        return
+    if view.creation in (NO_GRAD, MULTI_OUTPUT, INFERENCE, CUSTOM_FUNCTION):
+        raise RuntimeError(_forbidden_view(target, view))
+    if view.base.requires_grad and view.base.grad_fn is None:
+        raise RuntimeError(LEAF_VIEW_INPLACE + _leaf_advice(target))
+    if target._requires_grad and target.grad_fn is None:
+        raise RuntimeError(LEAF_INPLACE + _leaf_advice(target))
+
+
+def _leaf_advice(target: Tensor) -> str:
+    return (
+        f" The tensor has shape {list(target._array.shape)}. Put the change under torch.no_grad() if it is an update of "
+        "a parameter, or use the out-of-place form."
+    )
+
+
+def _forbidden_view(target: Tensor, view: View) -> str:
+    made_by = target._grad_fn
+    if view.creation == INFERENCE:
+        return (
+            "A view was created in inference mode and is being modified inplace in normal mode. Given that this use case is "
+            "ambiguous and error-prone, it is forbidden. Do both inside the inference_mode block, or both outside."
+        )
+    what = "A view" if made_by is None else f"Output {target._output_nr} of {made_by.name()} is a view and"
+    if view.creation == NO_GRAD:
+        return (
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+            "case is ambiguous and error-prone, it is forbidden. Do both inside the no_grad block, or both outside."
+        )
+    if view.creation == MULTI_OUTPUT:
+        return (
+            f"{what} is being modified inplace. This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
+            "an out-of-place one."
+        )
+    return (
+        f"{what} was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+        "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+        "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    )
+
+
+def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
+    """After an in-place change: `target` is now what `node` made. A view passes this on to its base."""
+    view = target._view
+    if view is None:
+        target._requires_grad = True
+        target._grad_fn = node
+        target._output_nr = output_nr
+        if target._extra is not None and target._extra.retains_grad:
+            _move_retained(target, node)
+        return
+    base = view.base
+    slices = new_node(CopySlices)
+    initialise(slices, (base._edge(), *node.edges[1:]), ((base._array.shape, base._kind),))
+    slices.place = node.place
+    slices.geometry = _geometry(base)
+    slices.window = _geometry(target)
+    slices.inner = node
+    base._requires_grad = True
+    base._grad_fn = slices
+    base._output_nr = 0
+    view.version = -1  # the next look at grad_fn finds the new history
+
+
+def _move_retained(target: Tensor, node: Node) -> None:
+    import weakref
+
+    for other in (node,):
+        other.hooks.retain[target._output_nr] = weakref.ref(target)
+
+
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+def _geometry(tensor: Tensor) -> Geometry:
+    return tuple(tensor._array.shape), tensor.stride(), tensor.storage_offset()
+
+
+class CopySlices(Node):
+    """An in-place change of a view, as its base sees it: one window of the base was replaced by the result of `inner`."""
+
+    __slots__ = ("geometry", "inner", "window")
+    geometry: Geometry
+    window: Geometry
+    inner: Node
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        grad = grads[0]
+        if grad is None:
+            return [None] * len(self.edges)
+        shape, strides, offset = self.geometry
+        result = grad.new_empty_strided(shape, strides)
+        result.copy_(grad)
+        window_shape, window_strides, window_offset = self.window
+        window = result.as_strided(window_shape, window_strides, window_offset - offset)
+        inner = self.inner.apply([window.clone()])
+        if inner[0] is None:
+            window.zero_()
+        else:
+            window.copy_(inner[0])
+        return [result if self.edges[0] is not None else None, *inner[1:]]
+
+    def release(self) -> None:
+        self.inner.release()
+
+
+def regenerate_view_history(tensor: Tensor, view: View) -> None:
+    """Connect a view to the present history of its base, which was changed in place."""
+    from .view import as_strided
+
+    base = view.base
+    modes = THREAD.modes
+    grad, modes.grad = modes.grad, True
+    try:
+        source = Tensor._from_parts((base._array, base._kind, base._counter))
+        source._requires_grad = True
+        source._grad_fn = base.grad_fn
+        source._output_nr = base._output_nr
+        again = as_strided(source, *_geometry(tensor))
+    finally:
+        modes.grad = grad
+    tensor._requires_grad = True
+    tensor._grad_fn = again._grad_fn
+    tensor._output_nr = 0
+    assert tensor._counter is not None
+    view.version = tensor._counter[0]

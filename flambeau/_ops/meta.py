@@ -1,0 +1,34 @@
+"""Tensors without data: the meta device carries shapes, strides and dtypes through a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+
+def meta_array(array: Any) -> Any:
+    """An array with the shape, strides and type of `array` and no memory worth speaking of; it is never read."""
+    array = np.asarray(array)
+    return empty_meta(array.shape, array.dtype, array.strides)
+
+
+def empty_meta(shape: tuple[int, ...], array_type: np.dtype[Any], strides: tuple[int, ...] | None = None) -> Any:
+    """A dataless array; contiguous unless `strides` (in bytes) say otherwise."""
+    if strides is None:
+        steps, step = [], array_type.itemsize
+        for size in reversed(shape):
+            steps.append(step)
+            step *= max(size, 1)
+        strides = tuple(reversed(steps))
+    return as_strided(np.empty(1, array_type), shape, strides)
+
+
+def stand_in(value: Any) -> Any:
+    """For a dataless array one that a kernel may read: zeros that all share one element."""
+    if type(value) is np.ndarray:
+        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    if type(value) is list:
+        return [stand_in(each) for each in value]
+    return value

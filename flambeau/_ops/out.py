@@ -1,0 +1,41 @@
+"""`out=`: results stored in a tensor that the caller supplies."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from .._core.dtype import LEGACY_NAMES, can_cast
+from .._core.modes import THREAD
+from .._core.tensor import Tensor
+
+
+def store(result: Tensor, out: Tensor) -> Tensor:
+    """Copy `result` into `out`, which takes on its shape."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if THREAD.modes.grad and (result.requires_grad or out.requires_grad):
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
+            "grad. Leave out= away, or compute under torch.no_grad()."
+        )
+    if out.device is not result.device:
+        raise RuntimeError(f"Expected out tensor to be on {result.device}, but found out on {out.device}")
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type {LEGACY_NAMES[out.dtype]}"
+        )
+    if out._array.shape != result._array.shape:
+        if out._array.size != 0:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which does "
+                f"not match the required output shape {list(result._array.shape)}. Reuse such a tensor by out.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
+        out.resize_(result._array.shape)  # type: ignore[attr-defined]
+    if not out.is_meta:
+        np.copyto(out._array, result._array, casting="unsafe")
+    out._changed()
+    return out

@@ -1,0 +1,192 @@
+"""Automatic differentiation: `backward`, `grad`, custom functions, modes and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.tensor import Tensor
+from . import graph
+from .engine import run_backward
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+TensorOrTensors = Tensor | Sequence[Tensor]
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add to the leaves' `.grad` the gradients of the sum of `tensors`, each weighted by its `grad_tensors` entry."""
+    if grad_variables is not None:
+        import warnings
+
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.")
+        grad_tensors = grad_variables
+    if inputs is not None and len(_as_tuple(inputs)) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    outputs = _as_tuple(tensors)
+    roots = root_gradients(outputs, _optional_tuple(grad_tensors, len(outputs)), create_graph)
+    wanted = None
+    if inputs is not None:
+        wanted = []
+        for each in _as_tuple(inputs):
+            edge = _edge_of(each)
+            if isinstance(each, Tensor) and each.grad_fn is not None:
+                raise RuntimeError("One of the differentiated Tensors given as 'inputs' to backward is not a leaf Tensor")
+            wanted.append(edge)
+    run_backward(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph, True)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of the sum of `outputs` with respect to `inputs`; nobody's `.grad` changes."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    if not only_inputs:
+        import warnings
+
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+    results_of = _as_tuple(outputs)
+    wanted_of = _as_tuple(inputs)
+    given = _optional_tuple(grad_outputs, len(results_of))
+    keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        return _batched_grad(results_of, wanted_of, given, keep, create_graph, allow_unused, materialize_grads)
+    roots = root_gradients(results_of, given, create_graph)
+    found = run_backward(roots, [_edge_of(each) for each in wanted_of], keep, create_graph, False)
+    return tuple(_finish(each, gradient, allow_unused, materialize_grads) for each, gradient in zip(wanted_of, found, strict=True))
+
+
+def _finish(wanted: Any, gradient: Tensor | None, allow_unused: bool, materialize: bool) -> Tensor | None:
+    if gradient is not None:
+        return gradient
+    if not allow_unused:
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+            f"the desired behavior. (It has shape {list(wanted.shape) if isinstance(wanted, Tensor) else '?'}.)"
+        )
+    return wanted.new_zeros(wanted.shape) if materialize else None  # type: ignore[no-any-return]
+
+
+def _batched_grad(
+    outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: tuple[Any, ...], keep: bool, create_graph: bool, allow_unused: bool, materialize: bool
+) -> tuple[Any, ...]:
+    """One backward pass for each entry along the first dimension of the gradients; results are stacked."""
+    from .._ops.join import stack
+
+    sizes = {each.shape[0] for each in given if each is not None}
+    if len(sizes) != 1:
+        raise ValueError("is_grads_batched=True needs grad_outputs with one common first dimension")
+    count = sizes.pop()
+    rows = [
+        grad(outputs, inputs, tuple(None if each is None else each[i] for each in given), keep or i + 1 < count, create_graph, True, allow_unused, False, materialize)
+        for i in range(count)
+    ]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
+
+
+def root_gradients(outputs: tuple[Any, ...], given: tuple[Any, ...], create_graph: bool) -> list[tuple[Any, int, Tensor]]:
+    """For each output its edge and the gradient to start from; ones for scalars."""
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    roots = []
+    for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
+        edge = output._edge() if isinstance(output, Tensor) else _edge_of(output)
+        if edge is None:
+            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+        if gradient is None:
+            gradient = _implicit_gradient(output)
+        elif not isinstance(gradient, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+        elif isinstance(output, Tensor):
+            _check_gradient(number, output, gradient)
+        roots.append((edge[0], edge[1], gradient))
+    return roots
+
+
+def _implicit_gradient(output: Any) -> Tensor:
+    if not isinstance(output, Tensor):
+        raise RuntimeError("grad can be implicitly created only for scalar outputs: pass a gradient for each graph edge")
+    if output.numel() != 1:
+        raise RuntimeError(
+            f"grad can be implicitly created only for scalar outputs: this one has shape {list(output._array.shape)}. "
+            "Reduce it first, as in .sum().backward(), or pass the gradient of each element."
+        )
+    if not output.dtype.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+    return output.new_ones(output.shape)  # type: ignore[attr-defined,no-any-return]
+
+
+def _check_gradient(number: int, output: Tensor, gradient: Tensor) -> None:
+    if gradient._array.shape != output._array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of {output.shape}."
+        )
+    if gradient.dtype.is_complex != output.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{number}] has a dtype of {gradient.dtype} and output[{number}] has a dtype of {output.dtype}."
+        )
+
+
+def _edge_of(wanted: Any) -> tuple[Any, int]:
+    if isinstance(wanted, graph.GradientEdge):
+        node = wanted.node
+        return (node.variable if isinstance(node, graph.AccumulateGrad) else node), wanted.output_nr
+    if not isinstance(wanted, Tensor):
+        raise TypeError(f"expected a Tensor or a GradientEdge, got {type(wanted).__name__}")
+    edge = wanted._edge()
+    if edge is None:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edge
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, (Tensor, graph.GradientEdge)) else tuple(value)
+
+
+def _optional_tuple(value: Any, length: int) -> tuple[Any, ...]:
+    if value is None:
+        return (None,) * length
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: they cost import time, and few programs need them.
+    import importlib
+
+    home = _LAZY.get(name)
+    if home is None:
+        raise AttributeError(f"module 'flambeau.autograd' has no attribute {name!r}")
+    module = importlib.import_module(f".{home}", __name__)
+    value = module if name == home else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+_LAZY = {
+    "Function": "function", "function": "function", "NestedIOFunction": "function",
+    "Variable": "variable", "variable": "variable",
+    "functional": "functional", "forward_ad": "forward_ad",
+    "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+    "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "anomaly_mode": "anomaly_mode",
+}  # fmt: skip
+
+__all__ = ["Tensor", "backward", "enable_grad", "grad", "graph", "inference_mode", "no_grad", "set_grad_enabled"]

@@ -1,0 +1,355 @@
+"""The one traversal: from the outputs back to the leaves, each node once, newest first.
+
+`run_backward` counts how many gradients each node will receive, then keeps a heap of the nodes that have received them
+all, ordered by the time of their creation. It runs in the calling thread, so a debugger steps from `loss.backward()`
+into every formula, and it can be called again from inside a formula or a hook.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from .._core.modes import THREAD
+from .._core.node import Node
+from .._core.tensor import Tensor
+from .._ops.broadcast import expandable, sum_to_shape
+
+Target = Any
+"""Where an edge leads: a node, or a leaf tensor."""
+
+_accumulation = threading.RLock()  # backward passes of several threads may share leaves
+
+
+def run_backward(
+    roots: Sequence[tuple[Target, int, Tensor]],
+    inputs: Sequence[tuple[Target, int]] | None,
+    keep_graph: bool,
+    create_graph: bool,
+    accumulate_grad: bool,
+) -> list[Tensor | None]:
+    """Propagate the gradients of `roots`. With `inputs`, run only what leads to them and return their gradients."""
+    modes = THREAD.modes
+    outer = modes.grad
+    modes.grad = create_graph
+    try:
+        return _Pass(roots, inputs, keep_graph, create_graph, accumulate_grad).run()
+    finally:
+        modes.grad = outer
+
+
+class _Pass:
+    """One backward pass: gradients waiting at their targets, and how many are still to come."""
+
+    def __init__(
+        self,
+        roots: Sequence[tuple[Target, int, Tensor]],
+        inputs: Sequence[tuple[Target, int]] | None,
+        keep_graph: bool,
+        create_graph: bool,
+        accumulate_grad: bool,
+    ) -> None:
+        self.roots = roots
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.accumulate_grad = accumulate_grad
+        self.waiting: dict[Target, list[Tensor | None]] = {}
+        self.ready: list[tuple[int, Node]] = []
+        self.expected = count_gradients([target for target, _, _ in roots])
+        self.captured: dict[Target, dict[int, Tensor | None]] | None = None
+        self.needed: set[Target] | None = None
+        if inputs is not None:
+            self.captured = {}
+            for target, number in inputs:
+                self.captured.setdefault(target, {})[number] = None
+            self.needed = leading_to(self.captured.keys(), self.expected)
+        self.inputs = inputs
+
+    def run(self) -> list[Tensor | None]:
+        for target, _, _ in self.roots:
+            self.expected[target] = self.expected.get(target, 0) + 1
+        for target, number, gradient in self.roots:
+            self.deliver(target, number, checked(gradient, target, number, "the gradient that was passed in"))
+        ready = self.ready
+        needed = self.needed
+        captured = self.captured
+        while ready:
+            node = heappop(ready)[1]
+            grads = self.waiting.pop(node)
+            if node._hooks is not None:
+                grads = run_tensor_hooks(node, grads)
+            if captured is not None and node in captured:
+                for number in captured[node]:
+                    captured[node][number] = grads[number]
+                assert needed is not None
+                if not self._leads_on(node):
+                    continue
+            if node._hooks is not None:
+                grads = run_pre_hooks(node, grads)
+            results = self.evaluate(node, grads)
+            for edge, gradient in zip(node.edges, results, strict=True):
+                if edge is None:
+                    continue
+                target, number = edge
+                if needed is not None and target not in needed:
+                    continue
+                if gradient is not None:
+                    gradient = checked(gradient, target, number, node)
+                self.deliver(target, number, gradient)
+        if captured is None or self.inputs is None:
+            return []
+        return [captured[target][number] for target, number in self.inputs]
+
+    def _leads_on(self, node: Node) -> bool:
+        """Whether a captured node must also run, because another input lies behind it."""
+        assert self.needed is not None
+        return any(edge is not None and edge[0] in self.needed for edge in node.edges)
+
+    def evaluate(self, node: Node, grads: list[Tensor | None]) -> Sequence[Tensor | None]:
+        """Run the node's formula, its post hooks and the checks on its results."""
+        if not self._any_needed(node):
+            results: Sequence[Tensor | None] = [None] * len(node.edges)
+        elif THREAD.modes.anomaly:
+            from .anomaly_mode import run_watched
+
+            results = run_watched(node, grads)
+        else:
+            results = node.apply(grads)
+        if len(results) != len(node.edges):
+            results = fit_to_edges(node, results)
+        if node._hooks is not None and node._hooks.post:
+            results = run_post_hooks(node, results, grads)
+        if not self.keep_graph:
+            node.release()
+        return results
+
+    def _any_needed(self, node: Node) -> bool:
+        return True
+
+    def deliver(self, target: Target, number: int, gradient: Tensor | None) -> None:
+        """Add a gradient to those that wait at `target`; when it was the last, the target is ready."""
+        waiting = self.waiting
+        grads = waiting.get(target)
+        if grads is None:
+            width = len(target.outputs) if isinstance(target, Node) else 1
+            grads = waiting[target] = [None] * width
+        if gradient is not None:
+            present = grads[number]
+            grads[number] = gradient if present is None else present + gradient  # type: ignore[operator]
+        remaining = self.expected[target] - 1
+        self.expected[target] = remaining
+        if remaining == 0:
+            if isinstance(target, Node):
+                heappush(self.ready, (-target.sequence, target))
+            else:
+                self.reach_leaf(target, waiting.pop(target)[0])
+
+    def reach_leaf(self, leaf: Tensor, gradient: Tensor | None) -> None:
+        """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
+        extra = leaf._extra
+        accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
+        if gradient is not None and extra is not None and extra.hooks:
+            gradient = run_hooks_on(leaf, gradient, extra.hooks)
+        if self.captured is not None and leaf in self.captured:
+            self.captured[leaf][0] = gradient
+        if not self.accumulate_grad:
+            return
+        if accumulator is not None and accumulator._hooks is not None:
+            gradient = run_pre_hooks(accumulator, [gradient])[0]
+        if gradient is not None:
+            with _accumulation:
+                accumulate(leaf, gradient)
+            if extra is not None and extra.post_accumulate:
+                for hook in list(extra.post_accumulate.values()):
+                    hook(leaf)
+        if accumulator is not None and accumulator._hooks is not None and accumulator._hooks.post:
+            run_post_hooks(accumulator, (), [gradient])
+
+
+def count_gradients(targets: list[Target]) -> dict[Target, int]:
+    """For every node and leaf behind `targets`: the number of edges that lead to it."""
+    counts: dict[Target, int] = {}
+    seen = set(targets)
+    stack = [target for target in seen if isinstance(target, Node)]
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is None:
+                continue
+            target = edge[0]
+            counts[target] = counts.get(target, 0) + 1
+            if target not in seen:
+                seen.add(target)
+                if isinstance(target, Node):
+                    stack.append(target)
+    return counts
+
+
+def leading_to(inputs: Any, counts: dict[Target, int]) -> set[Target]:
+    """The targets in the counted graph from which one of `inputs` can be reached, the inputs included."""
+    sources: dict[Target, list[Target]] = {}
+    for target in counts:
+        if isinstance(target, Node):
+            for edge in target.edges:
+                if edge is not None:
+                    sources.setdefault(edge[0], []).append(target)
+    needed = set(inputs)
+    stack = list(needed)
+    while stack:
+        for source in sources.get(stack.pop(), ()):
+            if source not in needed:
+                needed.add(source)
+                stack.append(source)
+    return needed
+
+
+def accumulate(leaf: Tensor, gradient: Tensor) -> None:
+    """Add `gradient` to `leaf.grad`."""
+    present = leaf._grad
+    if present is None:
+        leaf._grad = gradient if THREAD.modes.grad else owned(gradient, leaf)
+    elif THREAD.modes.grad:
+        leaf._grad = present + gradient  # type: ignore[operator]
+    elif gradient.is_meta:
+        return
+    else:
+        np.add(present._array, gradient._array, out=present._array, casting="unsafe")
+        present._changed()
+
+
+def owned(gradient: Tensor, leaf: Tensor) -> Tensor:
+    """`gradient` outside the graph and in memory that nobody else sees: itself where that is so already, else a copy."""
+    array = gradient._array
+    if not (array.base is None and sys.getrefcount(array) <= 3 and array.flags.forc and array.flags.writeable):
+        array = array.copy()
+    return Tensor._from_parts((array, gradient._kind, [0, None]))
+
+
+def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tensor:
+    """`gradient` in the shape and dtype of what it is the gradient of; broadcasts are summed back here, and only here."""
+    if isinstance(target, Node):
+        shape, kind = target.outputs[number]
+    else:
+        shape, kind = target._array.shape, target._kind
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"expected a Tensor as gradient from {_name(source)}, got {type(gradient).__name__}")
+    if gradient._array.shape != shape:
+        if not expandable(shape, gradient._array.shape):
+            raise RuntimeError(
+                f"{_name(source)} returned an invalid gradient at index {number} - got {list(gradient._array.shape)} but "
+                f"expected shape compatible with {list(shape)}"
+            )
+        gradient = sum_to_shape(gradient, shape)
+    if gradient._kind is not kind:
+        if kind.dtype.is_complex or not gradient._kind.dtype.is_complex:
+            gradient = gradient.to(kind.dtype)  # type: ignore[attr-defined]
+        else:
+            gradient = gradient.real.to(kind.dtype)  # type: ignore[attr-defined]
+        if gradient._kind.device is not kind.device:
+            raise RuntimeError(
+                f"{_name(source)} returned a gradient on {gradient.device}, but expected one on {kind.device}"
+            )
+    return gradient
+
+
+def _name(source: Any) -> str:
+    return f"Function {source.name()}" if isinstance(source, Node) else str(source)
+
+
+def fit_to_edges(node: Node, results: Sequence[Any]) -> Sequence[Any]:
+    """Results of a node that returned more or fewer gradients than it has inputs: surplus None may be dropped."""
+    wanted = len(node.edges)
+    if len(results) > wanted and all(each is None for each in results[wanted:]):
+        return results[:wanted]
+    raise RuntimeError(
+        f"function {node.name()} returned an incorrect number of gradients (expected {wanted}, got {len(results)})"
+    )
+
+
+# ----- hooks ------------------------------------------------------------------------------------------------------
+
+
+def run_hooks_on(tensor_or_node: Any, gradient: Tensor, hooks: Any) -> Tensor:
+    """Pass `gradient` through the hooks of one tensor."""
+    for hook in list(hooks.values()):
+        replaced = hook(gradient)
+        if replaced is not None:
+            if not isinstance(replaced, Tensor):
+                raise TypeError(f"hook '{_hook_name(hook)}' has returned a {type(replaced).__name__}: expected a Tensor or None")
+            _check_replacement(hook, gradient, replaced)
+            gradient = replaced
+    return gradient
+
+
+def _check_replacement(hook: Any, original: Tensor, replaced: Tensor) -> None:
+    if replaced._array.shape != original._array.shape:
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has changed the size of value: {list(original._array.shape)} became "
+            f"{list(replaced._array.shape)}"
+        )
+    if replaced._kind.dtype is not original._kind.dtype:
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has changed the type of value (was {original._kind.legacy_name} got "
+            f"{replaced._kind.legacy_name})"
+        )
+
+
+def _hook_name(hook: Any) -> str:
+    return getattr(hook, "__name__", None) or repr(hook)
+
+
+def run_tensor_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | None]:
+    """The hooks of the tensors that this node made; then what `retain_grad` asked to keep."""
+    hooks = node._hooks
+    assert hooks is not None
+    for number, registered in hooks.tensor.items():
+        gradient = grads[number]
+        if registered and gradient is not None:
+            grads[number] = run_hooks_on(node, gradient, registered)
+    for number, reference in hooks.retain.items():
+        tensor = reference()
+        gradient = grads[number]
+        if tensor is not None and gradient is not None:
+            _retain(tensor, gradient)
+    return grads
+
+
+def _retain(tensor: Tensor, gradient: Tensor) -> None:
+    with _accumulation:
+        if tensor._grad is None:
+            tensor._grad = gradient if THREAD.modes.grad else owned(gradient, tensor)
+        else:
+            tensor._grad = tensor._grad + gradient  # type: ignore[operator]
+
+
+def run_pre_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | None]:
+    """Node pre-hooks: each sees, and may replace, all gradients of the node's outputs."""
+    hooks = node._hooks
+    assert hooks is not None
+    for hook in list(hooks.pre.values()):
+        replaced = hook(tuple(grads))
+        if replaced is not None:
+            grads = list(_as_tuple(replaced, len(grads), hook))
+    return grads
+
+
+def run_post_hooks(node: Node, results: Sequence[Tensor | None], grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    """Node post-hooks: each sees the gradients that came and those that go, and may replace the latter."""
+    hooks = node._hooks
+    assert hooks is not None
+    for hook in list(hooks.post.values()):
+        replaced = hook(tuple(results), tuple(grads))
+        if replaced is not None:
+            results = _as_tuple(replaced, len(results), hook)
+    return results
+
+
+def _as_tuple(value: Any, length: int, hook: Any) -> tuple[Any, ...]:
+    values = value if isinstance(value, tuple) else (value,)
+    if len(values) != length:
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(values)}, but expected {length})")
+    return values

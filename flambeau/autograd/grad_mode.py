@@ -1,0 +1,174 @@
+"""Whether operations are recorded: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from .._core.modes import THREAD
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _ContextDecorator:
+    """A context manager that also decorates functions, generator functions (resumed each time in its mode) and classes."""
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> Any:
+        """A fresh context of the same meaning: decorated functions may be re-entered."""
+        return type(self)()
+
+    def __call__(self, function: Function) -> Function:
+        if inspect.isclass(function):
+            import warnings
+
+            warnings.warn(
+                f"Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                f"functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+                f"the `__init__` method of {function.__name__} and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            function.__init__ = self(function.__init__)  # type: ignore[misc]
+            return function
+        if inspect.isgeneratorfunction(function):
+            return self._around_generator(function)  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return decorated  # type: ignore[return-value]
+
+    def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            resume: Callable[[], Any] = functools.partial(next, generator)
+            while True:
+                try:
+                    with self.clone():
+                        item = resume()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(generator.throw, error)
+                else:
+                    resume = functools.partial(generator.send, sent)
+
+        return decorated
+
+
+class _FixedGradMode(_ContextDecorator):
+    enabled = True
+
+    def __new__(cls, function: Any = None) -> Any:
+        context = object.__new__(cls)
+        return context if function is None else context(function)  # `@no_grad` without parentheses
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before = modes.grad
+        modes.grad = self.enabled
+
+    def __exit__(self, *exception: object) -> None:
+        THREAD.modes.grad = self._before
+
+
+class no_grad(_FixedGradMode):  # noqa: N801  (PyTorch's own name)
+    """Operations in this context are not recorded, whatever their inputs require.
+
+    >>> x = flambeau.ones(2, requires_grad=True)
+    >>> with flambeau.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    enabled = False
+
+
+class enable_grad(_FixedGradMode):  # noqa: N801  (PyTorch's own name)
+    """Operations in this context are recorded again, inside a `no_grad` or outside."""
+
+    enabled = True
+
+
+class set_grad_enabled(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
+    """Switch recording on or off: as a function from now on, as a context for its block."""
+
+    def __init__(self, mode: bool) -> None:
+        modes = THREAD.modes
+        self.mode = bool(mode)
+        self.prev = modes.grad
+        modes.grad = self.mode
+
+    def __call__(self, function: Function) -> Function:
+        THREAD.modes.grad = self.prev  # a decorator changes nothing until the function is called
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        THREAD.modes.grad = self.mode
+
+    def __exit__(self, *exception: object) -> None:
+        THREAD.modes.grad = self.prev
+
+    def __repr__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
+
+    def clone(self) -> set_grad_enabled:
+        return set_grad_enabled(self.mode)
+
+
+class inference_mode(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
+    """Nothing is recorded and no versions are counted; tensors made here stay out of autograd for good."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return object.__new__(cls)
+        context = object.__new__(cls)
+        context.mode = True
+        return context(mode)  # `@inference_mode` without parentheses
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before = modes.inference, modes.grad
+        modes.inference = self.mode
+        modes.grad = not self.mode
+        modes.refresh()
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.inference, modes.grad = self._before
+        modes.refresh()
+
+    def clone(self) -> inference_mode:
+        return inference_mode(self.mode)  # type: ignore[no-any-return]
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded in this thread now."""
+    return THREAD.modes.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in inference mode now."""
+    return THREAD.modes.inference

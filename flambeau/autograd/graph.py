@@ -1,0 +1,142 @@
+"""Looking at the graph and hooking into what it saves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .._core.hooks import RemovableHandle
+from .._core.modes import THREAD
+from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
+from .._core.tensor import Tensor
+
+__all__ = [
+    "AccumulateGrad", "GradientEdge", "Node", "SavedTensor", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph: a node and which of its outputs."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge along which the gradient of `tensor` flows."""
+    edge = tensor._edge()
+    if edge is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(as_node(edge[0]), edge[1])
+
+
+def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
+    """Tell autograd that `tensor` was changed behind its back."""
+    for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        each._changed()
+
+
+class saved_tensors_hooks:  # noqa: N801  (PyTorch's own name)
+    """In this context, in this thread, what the graph saves goes through `pack_hook` and comes back by `unpack_hook`."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        if modes.saved_hooks_disabled is not None:
+            raise RuntimeError(modes.saved_hooks_disabled)
+        modes.saved_hooks.append((self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *exception: object) -> None:
+        THREAD.modes.saved_hooks.pop()
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's own name)
+    """Keep what the graph saves in the CPU's memory, and bring it back to its device for backward."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack(tensor: Any) -> tuple[Any, Any]:
+            return tensor.device, tensor.detach().cpu().clone()
+
+        def unpack(packed: tuple[Any, Any]) -> Any:
+            device, tensor = packed
+            return tensor.to(device)
+
+        super().__init__(pack, unpack)
+
+
+class disable_saved_tensors_hooks:  # noqa: N801  (PyTorch's own name)
+    """In this context saved-tensor hooks are an error, with the given message."""
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before = modes.saved_hooks_disabled
+        if modes.saved_hooks:
+            raise RuntimeError(self.error_message)
+        modes.saved_hooks_disabled = self.error_message
+
+    def __exit__(self, *exception: object) -> None:
+        THREAD.modes.saved_hooks_disabled = self._before
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        import functools
+
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with disable_saved_tensors_hooks(self.error_message):
+                return function(*args, **kwargs)
+
+        return decorated
+
+
+class _MultiHandle(RemovableHandle):
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> Any:
+        return self.handles
+
+    def __setstate__(self, state: Any) -> None:
+        self.handles = state
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` once a backward pass has the gradients of all `tensors` (mode "all": with the list of them), or the
+    first of them (mode "any": with that one)."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    state: dict[str, Any] = {"grads": [None] * len(tensors), "seen": 0, "fired": False}
+
+    def hook_for(position: int) -> Callable[[Tensor], Any]:
+        def hook(gradient: Tensor) -> Any:
+            with lock:
+                state["grads"][position] = gradient
+                state["seen"] += 1
+                fire_any = mode == "any" and not state["fired"]
+                state["fired"] = True
+                complete = state["seen"] == sum(each.requires_grad for each in tensors)
+                grads = state["grads"]
+                if complete:
+                    state.update(grads=[None] * len(tensors), seen=0, fired=False)
+            if fire_any:
+                fn(gradient)
+            elif mode == "all" and complete:
+                fn(grads)
+
+        return hook
+
+    return _MultiHandle([each.register_hook(hook_for(i)) for i, each in enumerate(tensors) if each.requires_grad])

@@ -1,0 +1,531 @@
+"""`Tensor.backward` and `autograd.backward`: seeds, accumulation, retained graphs, chosen inputs, and their errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.differential import differential, outcome
+
+FREED = "Trying to backward through the graph a second time"
+NON_SCALAR = "grad can be implicitly created only for scalar outputs"
+NO_GRAD = "does not require grad and does not have a grad_fn"
+
+
+def _leaf(T: Any, *values: float) -> Any:
+    return T.tensor(list(values), requires_grad=True)
+
+
+@differential
+def test_scalar_needs_no_seed(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0, 3.0)
+    loss = (x * x).sum()
+    returned = loss.backward()
+    return returned, loss, x.grad
+
+
+@differential
+def test_zero_dim_leaf_is_its_own_output(T: Any) -> Any:
+    x = T.tensor(3.0, requires_grad=True)
+    x.backward()
+    return x, x.grad
+
+
+@differential
+def test_one_element_of_any_rank_counts_as_scalar(T: Any) -> Any:
+    x = T.ones(1, 1, 1, requires_grad=True)
+    (x * 5).backward()
+    return x.grad
+
+
+@differential
+def test_leaf_vector_with_seed(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    x.backward(T.tensor([5.0, 6.0]))
+    return x.grad
+
+
+@differential
+def test_gradient_argument_weights_the_outputs(T: Any) -> Any:
+    x = T.ones(2, 2, requires_grad=True)
+    y = x + 2
+    z = y * y * 3
+    z.mean().backward(retain_graph=True)
+    first = x.grad.clone()
+    y.backward(T.tensor([[0.5, -1.0], [2.0, 0.0]]), retain_graph=True)
+    z.backward(gradient=T.ones(2, 2))
+    return first, x.grad
+
+
+@differential
+def test_gradient_argument_may_be_given_by_position_or_name(T: Any) -> Any:
+    x, y = _leaf(T, 1.0, 2.0), _leaf(T, 3.0, 4.0)
+    seed = T.tensor([1.0, -1.0])
+    (x * 2).backward(seed)
+    (y * 2).backward(gradient=seed, retain_graph=None, create_graph=False, inputs=None)
+    return x.grad, y.grad
+
+
+@differential
+def test_gradients_accumulate_over_calls(T: Any) -> Any:
+    x = _leaf(T, 1.0, -2.0)
+    seen = []
+    for _ in range(3):
+        (x**3).sum().backward()
+        seen.append(x.grad.tolist())
+    return seen
+
+
+@differential
+def test_accumulation_reuses_the_gradient_tensor(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    (x * 3).sum().backward()
+    first = x.grad
+    version = first._version
+    (x * 4).sum().backward()
+    return x.grad is first, first, first._version - version
+
+
+@differential
+def test_accumulation_with_create_graph_makes_a_new_gradient_tensor(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    (x**2).sum().backward(create_graph=True)
+    first = x.grad
+    (x**2).sum().backward(create_graph=True)
+    return x.grad is first, first.tolist(), x.grad.tolist(), x.grad.requires_grad
+
+
+@differential
+def test_grad_set_to_none_starts_afresh(T: Any) -> Any:
+    x = _leaf(T, 1.0)
+    (x * 2).sum().backward()
+    x.grad = None
+    (x * 5).sum().backward()
+    kept = x.grad
+    x.grad.zero_()
+    (x * 7).sum().backward()
+    return x.grad, kept is x.grad
+
+
+@differential
+def test_gradient_has_the_leafs_dtype(T: Any) -> Any:
+    half = T.ones(2, dtype=T.float16, requires_grad=True)
+    double = T.ones(2, dtype=T.float64, requires_grad=True)
+    single = T.ones(2, requires_grad=True)
+    (half.to(T.float32) * single * double).sum().backward()
+    return half.grad, single.grad, double.grad
+
+
+@differential
+def test_complex_leaf_with_real_loss(T: Any) -> Any:
+    z = T.tensor([1 + 2j, -3 + 0.5j], requires_grad=True)
+    (z * z.conj()).real.sum().backward()
+    return z.grad
+
+
+@differential
+def test_real_leaf_with_complex_intermediate(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    (x * T.tensor([1 + 1j, 2 - 3j])).abs().sum().backward()
+    return x.grad
+
+
+@differential
+def test_implicit_seed_of_a_complex_scalar_is_refused(T: Any) -> Any:
+    z = T.tensor(1 + 2j, requires_grad=True)
+    given = T.tensor(1 + 2j, requires_grad=True)
+    (given * 2).backward(T.tensor(1 + 0j))
+    return outcome(lambda: (z * 2).backward(), "only for real scalar outputs but got"), given.grad
+
+
+@differential
+def test_used_twice_adds_up(T: Any) -> Any:
+    x = _leaf(T, 2.0, 3.0)
+    (x * x + x).sum().backward()
+    return x.grad
+
+
+@differential
+def test_diamond_and_shared_subgraph(T: Any) -> Any:
+    x = _leaf(T, 0.3, 0.7)
+    hub = x.exp()
+    left, right = hub.sin(), hub.cos()
+    (left * right + hub).sum().backward()
+    return x.grad
+
+
+@differential
+def test_only_tensors_that_require_grad_receive_one(T: Any) -> Any:
+    x, frozen = _leaf(T, 1.0, 2.0), T.tensor([3.0, 4.0])
+    y = x * frozen
+    y.sum().backward()
+    return x.grad, frozen.grad, frozen.requires_grad, outcome(lambda: y.grad)
+
+
+@differential
+def test_freezing_after_the_forward_pass(T: Any) -> Any:
+    x, y = _leaf(T, 1.0), _leaf(T, 2.0)
+    loss = (x * y).sum()
+    y.requires_grad_(False)
+    loss.backward()
+    return x.grad, y.grad, y.requires_grad
+
+
+@differential
+def test_unfreezing_after_the_forward_pass_has_no_effect(T: Any) -> Any:
+    x, y = _leaf(T, 1.0), T.tensor([2.0])
+    loss = (x * y).sum()
+    y.requires_grad = True
+    loss.backward()
+    return x.grad, y.grad
+
+
+@differential
+def test_requires_grad_only_changes_on_leaves(T: Any) -> Any:
+    x = _leaf(T, 1.0)
+    y = x * 2
+
+    def unset() -> None:
+        y.requires_grad = False
+
+    def wrong_type() -> None:
+        x.requires_grad = 3
+
+    def set_again() -> None:
+        y.requires_grad = True
+
+    phrase = "you can only change requires_grad flags of leaf variables"
+    return (
+        outcome(unset, phrase, "detach"),
+        outcome(set_again, phrase),
+        outcome(lambda: y.requires_grad_(True) is y),
+        outcome(lambda: y.requires_grad_(False), phrase),
+        outcome(wrong_type, "requires_grad must be a bool"),
+        y.requires_grad,
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "uint8", "int32"])
+@differential
+def test_only_floating_and_complex_tensors_require_grad(T: Any, dtype: str) -> Any:
+    phrase = "can require gradients"
+
+    def assign() -> None:
+        T.zeros(2, dtype=getattr(T, dtype)).requires_grad = True
+
+    return (
+        outcome(lambda: T.zeros(2, dtype=getattr(T, dtype), requires_grad=True), phrase),
+        outcome(assign, phrase),
+        outcome(lambda: T.zeros(2, dtype=getattr(T, dtype)).requires_grad_(), phrase),
+    )
+
+
+@differential
+def test_retain_graph_allows_a_second_pass(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    y = x.exp()
+    y.backward(retain_graph=True)
+    y.backward(retain_graph=True)
+    y.backward()
+    return x.grad, outcome(y.backward, FREED, "retain_graph=True")
+
+
+@differential
+def test_second_pass_without_saved_tensors_is_allowed(T: Any) -> Any:
+    x = _leaf(T, 2.0, 3.0)
+    y = (x + 1).sum()
+    y.backward()
+    y.backward()
+    return x.grad
+
+
+@differential
+def test_a_freed_part_of_a_larger_graph_is_reported(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    hub = x.exp()
+    hub.sin().backward()
+    return outcome(lambda: hub.cos().backward(), FREED), x.grad
+
+
+@differential
+def test_create_graph_keeps_the_graph(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    y = (x**4).sum()
+    y.backward(create_graph=True)
+    first = x.grad.clone()
+    x.grad.sum().backward()  # accumulates the second derivative into the first
+    return first, x.grad.detach()
+
+
+@differential
+def test_create_graph_with_retain_graph_false(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    y = (x.exp() * x).sum()
+    y.backward(create_graph=True, retain_graph=False)
+    return x.grad.requires_grad, outcome(y.backward, FREED)
+
+
+@differential
+def test_inputs_limits_where_gradients_go(T: Any) -> Any:
+    x, y = _leaf(T, 1.0, 2.0), _leaf(T, 3.0, 4.0)
+    loss = (x * y).sum()
+    loss.backward(inputs=[x], retain_graph=True)
+    first = (x.grad.tolist(), y.grad)
+    loss.backward(inputs=y, retain_graph=True)
+    loss.backward(inputs=(x, y))
+    return first, x.grad, y.grad
+
+
+@differential
+def test_inputs_may_be_intermediate(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    middle = x * 3
+    (middle**2).sum().backward(inputs=[middle])
+    return x.grad, middle.grad.tolist()
+
+
+@differential
+def test_inputs_not_reached_stay_without_gradient(T: Any) -> Any:
+    x, stranger = _leaf(T, 1.0), _leaf(T, 2.0)
+    (x * 2).sum().backward(inputs=[x, stranger])
+    return x.grad, stranger.grad
+
+
+@differential
+def test_inputs_errors(T: Any) -> Any:
+    x, constant = _leaf(T, 1.0), T.tensor([1.0])
+    loss = (x * constant).sum()
+    return (
+        outcome(lambda: loss.backward(inputs=[]), "cannot be empty"),
+        outcome(lambda: loss.backward(inputs=[constant], retain_graph=True), "can't retain_grad on Tensor"),
+        x.grad,
+    )
+
+
+@differential
+def test_inputs_frees_only_what_ran(T: Any) -> Any:
+    x, y = _leaf(T, 1.0), _leaf(T, 2.0)
+    hub = x.exp()
+    loss = (hub * y).sum()
+    loss.backward(inputs=[y])
+    hub.sum().backward()  # exp was not part of the first pass
+    return x.grad, y.grad
+
+
+@differential
+def test_non_scalar_without_seed(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    empty = T.ones(0, requires_grad=True)
+    return outcome((x * 2).backward, NON_SCALAR), outcome((empty * 2).backward, NON_SCALAR), x.grad
+
+
+@differential
+def test_output_without_history(T: Any) -> Any:
+    plain = T.tensor(1.0)
+    x = _leaf(T, 1.0)
+    integers = (x > 0).sum()
+    return (
+        outcome(plain.backward, "element 0 of tensors", NO_GRAD),
+        outcome(lambda: (plain * 2).backward(), NO_GRAD),
+        outcome(x.detach().sum().backward, NO_GRAD),
+        outcome(integers.backward, NO_GRAD),
+        outcome(lambda: T.autograd.backward([x.sum(), plain]), "element 1 of tensors", NO_GRAD),
+    )
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 1), (1, 2), (), (2, 2)])
+@differential
+def test_seed_of_another_shape(T: Any, shape: tuple[int, ...]) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    y = x * 2
+    return (
+        outcome(
+            lambda: y.backward(T.ones(shape)),
+            "Mismatch in shape: grad_output[0] has a shape of",
+            "and output[0] has a shape of",
+        ),
+        x.grad,
+    )
+
+
+@differential
+def test_seed_kinds(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    y = x * 2
+    return (
+        outcome(lambda: y.backward(T.ones(2, dtype=T.complex64)), "For complex Tensors"),
+        outcome(lambda: y.backward(3.0), "'float' object is not iterable"),
+        outcome(lambda: y.backward(T.ones(2, dtype=T.float64))),
+        x.grad,
+    )
+
+
+@differential
+def test_seed_count_must_match(T: Any) -> Any:
+    x = _leaf(T, 1.0)
+    return outcome(
+        lambda: T.autograd.backward([x * 2, x * 3], grad_tensors=[T.ones(1)]), "got 2 tensors and 1 gradients"
+    )
+
+
+@differential
+def test_several_outputs_at_once(T: Any) -> Any:
+    x, y = _leaf(T, 1.0, 2.0), _leaf(T, 3.0)
+    T.autograd.backward([(x * 2).sum(), y * 3, x * y], [None, T.tensor([2.0]), T.tensor([1.0, 10.0])])
+    return x.grad, y.grad
+
+
+@differential
+def test_several_outputs_without_seeds(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    T.autograd.backward((x.sum(), x.prod()))
+    mixed = outcome(lambda: T.autograd.backward((x.sum(), x * 2), (None, None)), NON_SCALAR)
+    return x.grad, mixed
+
+
+@differential
+def test_output_and_its_ancestor_together(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    y = x**2
+    T.autograd.backward([y, y**2])
+    return x.grad
+
+
+@differential
+def test_same_output_twice(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    y = x**2
+    T.autograd.backward([y, y])
+    return x.grad
+
+
+@differential
+def test_no_outputs(T: Any) -> Any:
+    return outcome(lambda: T.autograd.backward([]), "empty")
+
+
+@differential
+def test_seed_with_history_under_create_graph(T: Any) -> Any:
+    x = _leaf(T, 2.0, 3.0)
+    seed = _leaf(T, 5.0, 7.0)
+    T.autograd.backward(x**2, seed, create_graph=True, inputs=[x])
+    x.grad.sum().backward(inputs=[seed])
+    return x.grad.detach(), seed.grad
+
+
+@differential
+def test_seed_is_not_changed_nor_shared(T: Any) -> Any:
+    x = _leaf(T, 2.0, 3.0)
+    seed = T.tensor([1.0, 1.0])
+    (x * 1).backward(seed)
+    (x * 1).backward(seed)
+    x.grad.add_(100)
+    return seed, x.grad
+
+
+@differential
+def test_leaf_gradients_of_one_sum_do_not_share_memory(T: Any) -> Any:
+    x, y = _leaf(T, 2.0, 3.0), _leaf(T, 4.0, 5.0)
+    (x + y).backward(T.tensor([1.0, 2.0]))
+    x.grad.mul_(10)
+    return x.grad, y.grad
+
+
+@differential
+def test_expanded_gradient_becomes_a_full_tensor(T: Any) -> Any:
+    x = T.ones(2, 3, requires_grad=True)
+    x.sum().backward()
+    x.grad[0, 0] = 9
+    return x.grad, x.grad.stride(), x.grad.is_contiguous()
+
+
+@differential
+def test_gradient_layout_follows_the_leaf(T: Any) -> Any:
+    x = T.arange(6.0).reshape(2, 3).t().detach().requires_grad_()
+    (x * T.arange(6.0).reshape(3, 2)).sum().backward()
+    return x.stride(), x.grad
+
+
+@differential
+def test_assigning_grad(T: Any) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+
+    def assign(value: Any) -> Any:
+        def action() -> None:
+            x.grad = value
+
+        return action
+
+    fine = outcome(assign(T.tensor([1.0, 1.0])))
+    (x * 2).sum().backward()
+    return (
+        fine,
+        x.grad,
+        outcome(assign(T.ones(3)), "attempting to assign a gradient of size '[3]' to a tensor of size '[2]'"),
+        outcome(assign(T.ones(2, dtype=T.float64)), "attempting to assign a gradient with dtype 'double'", "grad_dtype 'Float'"),
+        outcome(assign(x), "can't assign Variable as its own grad"),
+        outcome(assign("text"), "assigned grad"),
+        x.grad,
+    )
+
+
+@differential
+def test_zero_size_tensors(T: Any) -> Any:
+    x = T.ones(0, 3, requires_grad=True)
+    (x * 2).sum().backward()
+    y = T.ones(2, 0, requires_grad=True)
+    (y @ T.ones(0, 4)).sum().backward()
+    return x.grad, y.grad
+
+
+@differential
+def test_dynamic_control_flow(T: Any) -> Any:
+    grads = []
+    for start in (0.3, 4.0):
+        x = _leaf(T, start)
+        y = x
+        while y.norm() < 20:
+            y = y * 2 if y.sum() > 1 else y * 3
+        y.sum().backward()
+        grads.append(x.grad.tolist())
+    return grads
+
+
+@differential
+def test_shared_weights_unrolled_over_time(T: Any) -> Any:
+    weight = T.tensor([[0.5, -0.3], [0.1, 0.8]], requires_grad=True)
+    hidden = T.ones(1, 2)
+    loss = T.zeros(())
+    for step in range(4):
+        hidden = T.tanh(hidden @ weight + step * 0.1)
+        loss += (hidden**2).sum()
+    loss.backward()
+    return loss, weight.grad
+
+
+@differential
+def test_backward_inside_no_grad(T: Any) -> Any:
+    x = _leaf(T, 3.0)
+    y = x**2
+    with T.no_grad():
+        y.backward()
+    return x.grad
+
+
+@differential
+def test_calls_other_than_tensors(T: Any) -> Any:
+    x = _leaf(T, 3.0)
+    T.autograd.backward(x * 2)  # a bare tensor
+    T.autograd.backward((x * 2,), (T.ones(1),))
+    return x.grad, outcome(lambda: T.autograd.backward(3.0), "'float' object is not iterable")
+
+
+@differential
+def test_error_in_one_pass_leaves_the_engine_usable(T: Any) -> Any:
+    x = _leaf(T, 3.0)
+    y = x.exp()
+    y.backward()
+    failed = outcome(y.backward, FREED)
+    (x * 2).backward()
+    return failed, x.grad

@@ -1,0 +1,613 @@
+"""Custom `autograd.Function`: both styles, marks, materialised gradients, attributes, arguments, double backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.differential import differential, outcome
+
+
+def _leaf(T: Any, *values: float) -> Any:
+    return T.tensor(list(values), requires_grad=True)
+
+
+def _function(T: Any, name: str, **methods: Any) -> Any:
+    """A new Function class of `methods`, made static."""
+    return type(name, (T.autograd.Function,), {key: staticmethod(method) for key, method in methods.items()})
+
+
+def _exponential(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        (result,) = ctx.saved_tensors
+        return grad * result
+
+    return _function(T, "Exponential", forward=forward, backward=backward)
+
+
+def _cube_in_two_parts(T: Any) -> Any:
+    def forward(x: Any) -> Any:
+        return x**3, 3 * x**2
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0], output[1])
+
+    def backward(ctx: Any, grad: Any, grad_slope: Any) -> Any:
+        x, slope = ctx.saved_tensors
+        return grad * slope + grad_slope * 6 * x
+
+    return _function(T, "Cube", forward=forward, setup_context=setup_context, backward=backward)
+
+
+@differential
+def test_combined_style(T: Any) -> Any:
+    x = _leaf(T, 0.5, 1.5)
+    y = _exponential(T).apply(x)
+    name, edges = y.grad_fn.name(), [node.name() for node, _ in y.grad_fn.next_functions]
+    y.sum().backward()
+    return name, type(y.grad_fn).__name__, edges, y, x.grad
+
+
+@differential
+def test_separate_context_style(T: Any) -> Any:
+    x = _leaf(T, 0.5, 1.5)
+    cube, slope = _cube_in_two_parts(T).apply(x)
+    (cube + 2 * slope).sum().backward()
+    return cube, slope, x.grad
+
+
+@differential
+def test_double_backward(T: Any) -> Any:
+    x = T.tensor([0.5, 1.5], dtype=T.float64, requires_grad=True)
+    y = _exponential(T).apply(x * 2)
+    (first,) = T.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = T.autograd.grad(first.sum(), x, create_graph=True)
+    (third,) = T.autograd.grad(second.sum(), x)
+    return first.detach(), second.detach(), third
+
+
+@differential
+def test_function_without_tracked_inputs(T: Any) -> Any:
+    y = _exponential(T).apply(T.ones(2))
+    with T.no_grad():
+        z = _exponential(T).apply(_leaf(T, 1.0))
+    return y, z
+
+
+@differential
+def test_forward_runs_without_recording(T: Any) -> Any:
+    seen = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        seen.append((T.is_grad_enabled(), (x * 2).requires_grad, x.requires_grad))
+        return x * 2
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append((T.is_grad_enabled(), grad.requires_grad))
+        return grad * 2
+
+    double = _function(T, "Double", forward=forward, backward=backward)
+    x = _leaf(T, 1.0)
+    double.apply(x).backward()
+    double.apply(x).backward(create_graph=True)
+    return seen
+
+
+@differential
+def test_non_tensor_arguments_need_none(T: Any) -> Any:
+    def forward(ctx: Any, x: Any, factor: float, options: Any, flag: bool = True) -> Any:
+        ctx.factor = factor
+        return x * factor if flag else x
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * ctx.factor, None, None, None
+
+    scale = _function(T, "Scale", forward=forward, backward=backward)
+    x = _leaf(T, 1.0, 2.0)
+    y = scale.apply(x, 3.0, {"k": [1]}, True)
+    y.sum().backward()
+    return [(None if node is None else node.name()) for node, _ in y.grad_fn.next_functions], x.grad
+
+
+@differential
+def test_keyword_arguments(T: Any) -> Any:
+    seen = []
+
+    def forward(ctx: Any, x: Any, factor: float = 2.0, bias: Any = None) -> Any:
+        ctx.factor = factor
+        seen.append(ctx.needs_input_grad)
+        return x * factor + bias
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * ctx.factor, None, grad
+
+    scale = _function(T, "Scale", forward=forward, backward=backward)
+    x, bias = _leaf(T, 1.0, 2.0), _leaf(T, 0.5, 0.5)
+    scale.apply(x, factor=3.0, bias=bias).sum().backward()
+    return seen, x.grad, bias.grad, outcome(lambda: scale.apply(x, colour=3), "colour")[:2]
+
+
+@differential
+def test_number_of_gradients(T: Any) -> Any:
+    x, y = _leaf(T, 1.0), _leaf(T, 2.0)
+
+    def run(result: Any) -> Any:
+        function = _function(T, "Add", forward=lambda ctx, a, b: a + b, backward=lambda ctx, grad: result)
+        return outcome(lambda: function.apply(x, y).backward(), "returned an incorrect number of gradients (expected 2, got ")
+
+    ones = T.ones(1)
+    few = run(ones)
+    many_value = _function(T, "Add", forward=lambda ctx, a, b: a + b, backward=lambda ctx, grad: (grad, grad, grad))
+    many = outcome(lambda: many_value.apply(x, y).backward(), "expected 2, got 3")
+    padded_value = _function(T, "Add", forward=lambda ctx, a, b: a + b, backward=lambda ctx, grad: (grad, grad, None))
+    padded = outcome(lambda: padded_value.apply(x, y).backward())
+    return few, many, padded
+
+
+@differential
+def test_gradient_for_a_non_tensor_argument(T: Any) -> Any:
+    function = _function(T, "Scale", forward=lambda ctx, x, k: x * k, backward=lambda ctx, grad: (grad, grad))
+    return outcome(
+        lambda: function.apply(_leaf(T, 1.0), 2.0).backward(), "returned a gradient different than None at position 2"
+    )
+
+
+@differential
+def test_gradient_of_wrong_kind(T: Any) -> Any:
+    def run(result: Any, *phrases: str) -> Any:
+        function = _function(T, "Wrong", forward=lambda ctx, x: x * 2, backward=lambda ctx, grad: result)
+        return outcome(lambda: function.apply(_leaf(T, 1.0, 2.0)).sum().backward(), *phrases)
+
+    return (
+        run(3.0, "expected Variable or None (got float)"),
+        run("text", "expected Variable or None (got str)"),
+        run(T.ones(3), "returned an invalid gradient at index 0 - got [3] but expected shape compatible with [2]"),
+        run(T.ones(2, dtype=T.float64)),
+    )
+
+
+@differential
+def test_gradient_broadcast_over_the_input_is_reduced(T: Any) -> Any:
+    function = _function(T, "Wide", forward=lambda ctx, x: x * 2, backward=lambda ctx, grad: T.ones(4, 2))
+    x = _leaf(T, 1.0, 2.0)
+    function.apply(x).sum().backward()
+    return x.grad
+
+
+@differential
+def test_none_gradient(T: Any) -> Any:
+    function = _function(T, "Stop", forward=lambda ctx, x, y: x * y, backward=lambda ctx, grad: (grad, None))
+    x, y = _leaf(T, 1.0), _leaf(T, 2.0)
+    function.apply(x, y).backward()
+    direct = outcome(lambda: T.autograd.grad(function.apply(x, y), y, allow_unused=True))
+    return x.grad, y.grad, direct
+
+
+@differential
+def test_needs_input_grad(T: Any) -> Any:
+    seen = []
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append(ctx.needs_input_grad)
+        return grad, grad, None
+
+    function = _function(T, "Sum", forward=lambda ctx, x, y, k: x + y, backward=backward)
+    x, y = _leaf(T, 1.0), T.ones(1)
+    function.apply(x, y, 3).backward()
+    function.apply(y, x, 3).backward()
+    return seen, type(seen[0]).__name__
+
+
+@differential
+def test_needs_input_grad_in_forward_and_with_inputs_argument(T: Any) -> Any:
+    seen = []
+
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        seen.append(ctx.needs_input_grad)
+        return x * y
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append(ctx.needs_input_grad)
+        return grad, grad
+
+    function = _function(T, "Product", forward=forward, backward=backward)
+    x, y = _leaf(T, 1.0), _leaf(T, 2.0)
+    function.apply(x, y).backward(inputs=[y])
+    return seen, x.grad, y.grad
+
+
+@differential
+def test_mark_dirty(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x
+
+    triple_ = _function(T, "Triple", forward=forward, backward=lambda ctx, grad: grad * 3)
+    x = _leaf(T, 1.0, 2.0)
+    y = x * 1
+    version = y._version
+    z = triple_.apply(y)
+    z.sum().backward()
+    leaf = outcome(lambda: triple_.apply(x), "a leaf Variable that requires grad")
+    return z is y, y._version - version, y.grad_fn.name(), x.grad, leaf
+
+
+@differential
+def test_mark_dirty_on_a_view(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x
+
+    triple_ = _function(T, "Triple", forward=forward, backward=lambda ctx, grad: grad * 3)
+    x = _leaf(T, 1.0, 2.0)
+    base = x * 1
+    triple_.apply(base[:1])
+    base.sum().backward()
+    return base, x.grad
+
+
+@differential
+def test_mark_dirty_on_what_is_not_returned(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x * 1
+
+    function = _function(T, "Odd", forward=forward, backward=lambda ctx, grad: grad * 3)
+    return outcome(lambda: function.apply(_leaf(T, 1.0) * 1), "Some elements marked as dirty during the forward method were not returned")
+
+
+@differential
+def test_mark_non_differentiable(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        order = x.argsort()
+        doubled = x * 2
+        ctx.mark_non_differentiable(order, doubled)
+        return x.sort().values, order, doubled
+
+    seen = []
+
+    def backward(ctx: Any, grad: Any, *others: Any) -> Any:
+        seen.extend(None if other is None else other.tolist() for other in others)
+        return grad
+
+    function = _function(T, "Sort", forward=forward, backward=backward)
+    x = _leaf(T, 2.0, 1.0)
+    values, order, doubled = function.apply(x)
+    values.sum().backward()
+    return values.requires_grad, order, doubled, seen, x.grad
+
+
+@differential
+def test_integer_outputs_are_never_differentiable(T: Any) -> Any:
+    function = _function(T, "Order", forward=lambda ctx, x: (x * 1, x.argsort()), backward=lambda ctx, grad, other: grad)
+    values, order = function.apply(_leaf(T, 2.0, 1.0))
+    return values.requires_grad, order.requires_grad, order
+
+
+@differential
+def test_materialized_gradients(T: Any) -> Any:
+    def run(materialize: bool) -> Any:
+        seen = []
+
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(materialize)
+            return x * 1, x * 2
+
+        def backward(ctx: Any, first: Any, second: Any) -> Any:
+            seen.append(second)
+            return first
+
+        x = _leaf(T, 1.0, 2.0)
+        _function(T, "Pair", forward=forward, backward=backward).apply(x)[0].sum().backward()
+        return seen, x.grad
+
+    return run(True), run(False)
+
+
+@differential
+def test_once_differentiable(T: Any) -> Any:
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * 2 * x
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    once = T.autograd.function.once_differentiable
+    function = _function(T, "Square", forward=forward, backward=once(backward))
+    x = _leaf(T, 3.0)
+    function.apply(x).backward()
+    plain = x.grad.clone()
+    (alone,) = T.autograd.grad(function.apply(x), x, create_graph=True)
+    (first,) = T.autograd.grad(function.apply(x) ** 2, x, create_graph=True)
+    failed = outcome(
+        first.backward, "trying to differentiate twice a function that was marked with @once_differentiable"
+    )
+    return plain, alone, first.requires_grad, failed
+
+
+@differential
+def test_context_attributes(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.note = {"shape": tuple(x.shape)}
+        ctx.scale = 4
+        return x * ctx.scale
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        ctx.note["seen"] = True
+        return grad * ctx.scale
+
+    function = _function(T, "Noted", forward=forward, backward=backward)
+    x = _leaf(T, 1.0)
+    y = function.apply(x)
+    before = dict(y.grad_fn.note)
+    y.backward()
+    return before, y.grad_fn.note, y.grad_fn.scale, x.grad
+
+
+@differential
+def test_saved_tensors_on_the_node(T: Any) -> Any:
+    y = _exponential(T).apply(_leaf(T, 1.0))
+    saved = y.grad_fn.saved_tensors
+    return (
+        type(saved).__name__,
+        len(saved),
+        saved[0].tolist(),
+        saved[0].data_ptr() == y.data_ptr(),
+        [type(raw).__name__ for raw in y.grad_fn._raw_saved_tensors],
+        y.grad_fn.to_save is None,
+    )
+
+
+@differential
+def test_saving_non_tensors_is_refused(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x, 3)
+        return x * 1
+
+    function = _function(T, "Bad", forward=forward, backward=lambda ctx, grad: grad)
+    return outcome(lambda: function.apply(_leaf(T, 1.0)), "save_for_backward can only save variables, but argument 1 is of type int")
+
+
+@differential
+def test_saving_none_is_allowed(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x, None)
+        return x * 1
+
+    seen = []
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append([saved is None for saved in ctx.saved_tensors])
+        return grad
+
+    _function(T, "Holes", forward=forward, backward=backward).apply(_leaf(T, 1.0)).backward()
+    return seen
+
+
+@differential
+def test_saved_input_keeps_its_history(T: Any) -> Any:
+    seen = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        seen.append((x.requires_grad, x.is_leaf, x.grad_fn is not None))
+        return grad * 2 * x
+
+    function = _function(T, "Square", forward=forward, backward=backward)
+    x = _leaf(T, 3.0)
+    function.apply(x).backward()
+    function.apply(x * 2).backward()
+    return seen, x.grad
+
+
+@differential
+def test_saved_tensor_modified(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * 2 * x
+
+    y = _leaf(T, 3.0) * 1
+    z = _function(T, "Square", forward=forward, backward=backward).apply(y)
+    y.add_(1)
+    return outcome(z.backward, "modified by an inplace operation")
+
+
+@differential
+def test_freed_saved_tensors(T: Any) -> Any:
+    y = _exponential(T).apply(_leaf(T, 1.0))
+    y.backward()
+    phrase = "Trying to backward through the graph a second time"
+    return outcome(y.backward, phrase), outcome(lambda: y.grad_fn.saved_tensors, phrase)
+
+
+@differential
+def test_errors_in_forward_and_backward_propagate(T: Any) -> Any:
+    def fail(*arguments: Any) -> None:
+        raise KeyError("custom failure")
+
+    forward = _function(T, "A", forward=fail, backward=lambda ctx, grad: grad)
+    backward = _function(T, "B", forward=lambda ctx, x: x * 1, backward=fail)
+    missing = _function(T, "C", forward=lambda ctx, x: x * 1)
+    empty = _function(T, "D")
+    x = _leaf(T, 1.0)
+    return (
+        outcome(lambda: forward.apply(x), "custom failure"),
+        outcome(lambda: backward.apply(x).backward(), "custom failure"),
+        outcome(lambda: missing.apply(x).backward(), "must implement either the backward"),
+        outcome(lambda: empty.apply(x), "forward"),
+        outcome(lambda: T.autograd.Function()(x), "Legacy autograd function with non-static forward method"),
+    )
+
+
+@differential
+def test_backward_and_vjp_are_the_same(T: Any) -> Any:
+    function = _function(T, "Double", forward=lambda ctx, x: x * 2, vjp=lambda ctx, grad: grad * 2)
+    both = _function(T, "Both", forward=lambda ctx, x: x * 2, vjp=lambda ctx, grad: grad, backward=lambda ctx, grad: grad)
+    x = _leaf(T, 1.0)
+    function.apply(x).backward()
+    return x.grad, outcome(lambda: both.apply(x).backward(), "Implementing both")
+
+
+@differential
+def test_input_returned_unchanged(T: Any) -> Any:
+    seen = []
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append(grad.item())
+        return grad * 10
+
+    identity = _function(T, "Identity", forward=lambda ctx, x: x, backward=backward)
+    x = _leaf(T, 1.0)
+    y = identity.apply(x)
+    (y * 2).backward()
+    return y is x, y.grad_fn.name(), seen, x.grad
+
+
+@differential
+def test_view_returned(T: Any) -> Any:
+    first = _function(T, "First", forward=lambda ctx, x: x[:1], backward=lambda ctx, grad: T.cat([grad, grad * 0]))
+    x = _leaf(T, 1.0, 2.0)
+    base = x * 1
+    view = first.apply(base)
+    flags = (view._is_view(), view.tolist())
+    changed = outcome(lambda: view.mul_(2), "is a view and is being modified inplace")
+    first.apply(x).sum().backward()
+    return flags, changed, x.grad
+
+
+@differential
+def test_outputs_of_many_kinds(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2, 7, "text", None
+
+    function = _function(T, "Mixed", forward=forward, backward=lambda ctx, grad, *others: grad * 2)
+    x = _leaf(T, 1.0)
+    outputs = function.apply(x)
+    outputs[0].backward()
+    return type(outputs).__name__, outputs[1:], x.grad
+
+
+@differential
+def test_several_outputs(T: Any) -> Any:
+    function = _function(
+        T, "Halves", forward=lambda ctx, x: (x * 2, x * 3), backward=lambda ctx, a, b: (a * 2 + b * 3) * 1
+    )
+    x = _leaf(T, 1.0, 2.0)
+    a, b = function.apply(x)
+    same = a.grad_fn is b.grad_fn
+    (a * b).sum().backward()
+    return same, a.output_nr, b.output_nr, x.grad
+
+
+@differential
+def test_tensors_in_lists_are_not_tracked(T: Any) -> Any:
+    function = _function(T, "Total", forward=lambda ctx, items: items[0] + items[1], backward=lambda ctx, grad: None)
+    y = function.apply([_leaf(T, 1.0), _leaf(T, 2.0)])
+    return y
+
+
+@differential
+def test_straight_through_estimator(T: Any) -> Any:
+    function = _function(T, "RoundThrough", forward=lambda ctx, x: x.round(), backward=lambda ctx, grad: grad)
+    x = _leaf(T, 0.4, 1.6)
+    (function.apply(x) * T.tensor([1.0, 2.0])).sum().backward()
+    return x.grad
+
+
+@differential
+def test_saved_output_and_input_with_second_derivative(T: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        result = T.sqrt(x)
+        ctx.save_for_backward(x, result)
+        return result
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        _, result = ctx.saved_tensors
+        return grad / (2 * result)
+
+    root = _function(T, "Root", forward=forward, backward=backward)
+    x = T.tensor([0.25, 4.0], dtype=T.float64, requires_grad=True)
+    checked = T.autograd.gradcheck(root.apply, (x,)), T.autograd.gradgradcheck(root.apply, (x,))
+    return checked
+
+
+@differential
+def test_forward_mode(T: Any) -> Any:
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_forward(x, y)
+        return x * y
+
+    def jvp(ctx: Any, x_tangent: Any, y_tangent: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return x_tangent * y + (0 if y_tangent is None else x * y_tangent)
+
+    function = _function(T, "Product", forward=forward, jvp=jvp, backward=lambda ctx, grad: (grad, grad))
+    forward_ad = T.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(T.tensor([2.0, 3.0]), T.tensor([1.0, 10.0]))
+        result = forward_ad.unpack_dual(function.apply(dual, T.tensor([5.0, 7.0])))
+        return result.primal, result.tangent
+
+
+@differential
+def test_nested_functions(T: Any) -> Any:
+    exponential = _exponential(T)
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * exponential.apply(x)
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return exponential.apply(x)
+
+    function = _function(T, "Outer", forward=forward, backward=backward)
+    x = T.tensor([0.5], dtype=T.float64, requires_grad=True)
+    (first,) = T.autograd.grad(function.apply(x), x, create_graph=True)
+    return first.detach(), T.autograd.grad(first, x)
+
+
+@differential
+def test_nested_io(T: Any) -> Any:
+    class_attribute = T.autograd.function
+    return [hasattr(class_attribute, name) for name in ("Function", "FunctionCtx", "once_differentiable", "NestedIOFunction")]
+
+
+@differential
+def test_class_level_values_and_subclass_methods(T: Any) -> Any:
+    class Scale(T.autograd.Function):  # type: ignore[name-defined, misc]
+        factor = 6
+
+        @classmethod
+        def helper(cls) -> int:
+            return cls.factor
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * Scale.helper()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * Scale.factor
+
+    x = _leaf(T, 1.0)
+    y = Scale.apply(x)
+    y.backward()
+    return y, x.grad, Scale.__name__

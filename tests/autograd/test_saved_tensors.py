@@ -1,0 +1,408 @@
+"""Saved tensors: pack and unpack hooks by context and by saved tensor, `save_on_cpu`, disabling, lifetime, errors."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.support.differential import differential, outcome
+
+
+def _leaf(T: Any, *values: float) -> Any:
+    return T.tensor(list(values), requires_grad=True)
+
+
+@differential
+def test_hooks_see_each_saved_tensor(T: Any) -> Any:
+    log: list[Any] = []
+
+    def pack(tensor: Any) -> Any:
+        log.append(("pack", tensor.tolist()))
+        return tensor
+
+    def unpack(packed: Any) -> Any:
+        log.append(("unpack", packed.tolist()))
+        return packed
+
+    x, y = _leaf(T, 1.0, 2.0), _leaf(T, 3.0, 4.0)
+    with T.autograd.graph.saved_tensors_hooks(pack, unpack):
+        z = x * y
+    z.sum().backward()
+    return log, x.grad, y.grad
+
+
+@differential
+def test_packed_value_may_be_anything(T: Any) -> Any:
+    store: dict[str, Any] = {}
+
+    def pack(tensor: Any) -> str:
+        key = f"saved{len(store)}"
+        store[key] = tensor.tolist()
+        return key
+
+    def unpack(key: str) -> Any:
+        return T.tensor(store[key])
+
+    x = _leaf(T, 0.5, 1.5)
+    with T.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = x.exp() * x.sin()
+    y.sum().backward()
+    return sorted(store.items()), x.grad
+
+
+@differential
+def test_hooks_may_change_the_result(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda tensor: tensor * 4, lambda packed: packed * 10):
+        y = x**2
+    y.backward()
+    return x.grad
+
+
+@differential
+def test_hooks_apply_outside_their_block_too(T: Any) -> Any:
+    log: list[str] = []
+    x = _leaf(T, 2.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: log.append("pack") or t, lambda t: log.append("unpack") or t):
+        inside = x.exp()
+    outside = inside.sin()
+    after_forward = list(log)
+    outside.backward()
+    return after_forward, log
+
+
+@differential
+def test_innermost_hooks_win(T: Any) -> Any:
+    log: list[str] = []
+    hooks = T.autograd.graph.saved_tensors_hooks
+    x = _leaf(T, 2.0)
+
+    def pair(name: str) -> Any:
+        return hooks(lambda t: log.append(f"pack {name}") or t, lambda t: log.append(f"unpack {name}") or t)
+
+    with pair("outer"):
+        a = x.exp()
+        with pair("inner"):
+            b = a.sin()
+        c = b.exp()
+    c.backward()
+    return log, x.grad
+
+
+@differential
+def test_unpack_runs_at_each_read(T: Any) -> Any:
+    count = []
+    x = _leaf(T, 2.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: count.append(1) or t):
+        y = x.exp()
+    _ = y.grad_fn._saved_result
+    _ = y.grad_fn._saved_result
+    y.backward(retain_graph=True)
+    y.backward()
+    return len(count)
+
+
+@differential
+def test_hooks_cover_custom_functions(T: Any) -> Any:
+    log: list[Any] = []
+
+    class Square(T.autograd.Function):  # type: ignore[name-defined, misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return grad * 2 * x
+
+    x = _leaf(T, 3.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: log.append(t.item()) or t.tolist(), lambda p: T.tensor(p)):
+        y = Square.apply(x)
+    y.backward()
+    return log, x.grad
+
+
+@differential
+def test_pack_is_called_without_recording(T: Any) -> Any:
+    modes = []
+    x = _leaf(T, 2.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: modes.append(T.is_grad_enabled()) or t * 1, lambda t: t):
+        y = (x * 2).exp()
+    y.backward()
+    return modes, x.grad
+
+
+@differential
+def test_pack_errors_propagate(T: Any) -> Any:
+    def fail(tensor: Any) -> None:
+        raise ValueError("cannot pack")
+
+    x = _leaf(T, 2.0)
+
+    def run() -> None:
+        with T.autograd.graph.saved_tensors_hooks(fail, lambda t: t):
+            x.exp()
+
+    after = x.exp()
+    after.backward()
+    return outcome(run, "cannot pack"), x.grad
+
+
+@differential
+def test_unpack_errors_propagate(T: Any) -> Any:
+    def fail(packed: Any) -> None:
+        raise ValueError("cannot unpack")
+
+    x = _leaf(T, 2.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: t, fail):
+        y = x.exp()
+    with T.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: 3):
+        z = x.exp()
+    return outcome(y.backward, "cannot unpack"), outcome(z.backward, "unpack_hook")[:2]
+
+
+@differential
+def test_pack_must_not_change_its_input(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+
+    def run() -> None:
+        with T.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t):
+            (x * 1).exp()
+
+    return outcome(run, "A saved tensor pack hook is modifying its input in place")
+
+
+@differential
+def test_hooks_with_double_backward(T: Any) -> Any:
+    x = T.tensor([0.5, 1.5], dtype=T.float64, requires_grad=True)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        y = (x**3).sum()
+        (first,) = T.autograd.grad(y, x, create_graph=True)
+    return first.detach(), first.requires_grad
+
+
+@differential
+def test_packed_tensor_returned_as_is_keeps_history(T: Any) -> Any:
+    x = T.tensor([0.5, 1.5], dtype=T.float64, requires_grad=True)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = (x**3).sum()
+        (first,) = T.autograd.grad(y, x, create_graph=True)
+        (second,) = T.autograd.grad(first.sum(), x)
+    return first.detach(), second
+
+
+@differential
+def test_hooks_are_thread_local(T: Any) -> Any:
+    log: list[str] = []
+    x = _leaf(T, 2.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: log.append("pack") or t, lambda t: t):
+        thread = threading.Thread(target=lambda: x.exp())
+        thread.start()
+        thread.join()
+        in_thread = len(log)
+        x.exp()
+    return in_thread, len(log)
+
+
+@differential
+def test_version_check_with_hooks(T: Any) -> Any:
+    x = _leaf(T, 2.0)
+    with T.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = x * 1
+        z = y * y
+    y.add_(1)  # the packed copy is what backward reads
+    return outcome(z.backward), x.grad
+
+
+@differential
+def test_register_hooks_on_one_saved_tensor(T: Any) -> Any:
+    log: list[str] = []
+    x, y = _leaf(T, 2.0), _leaf(T, 3.0)
+    z = x * y
+    z.grad_fn._raw_saved_self.register_hooks(
+        lambda t: log.append("pack") or t * 1, lambda t: log.append("unpack") or t * 10
+    )
+    packed = list(log)
+    z.backward()
+    return packed, log, x.grad, y.grad
+
+
+@differential
+def test_register_hooks_twice(T: Any) -> Any:
+    z = _leaf(T, 2.0).exp()
+    raw = z.grad_fn._raw_saved_result
+    raw.register_hooks(lambda t: t, lambda t: t)
+    return outcome(lambda: raw.register_hooks(lambda t: t, lambda t: t), "hook")
+
+
+@differential
+def test_register_hooks_with_wrong_arguments(T: Any) -> Any:
+    raw = _leaf(T, 2.0).exp().grad_fn._raw_saved_result
+    return outcome(lambda: raw.register_hooks(lambda t: t))[:2], outcome(lambda: raw.register_hooks(3, 4))[:2]
+
+
+@differential
+def test_register_hooks_after_free(T: Any) -> Any:
+    z = _leaf(T, 2.0).exp()
+    raw = z.grad_fn._raw_saved_result
+    z.backward()
+    return outcome(lambda: raw.register_hooks(lambda t: t, lambda t: t), "Calling register_hooks on a saved tensor after it has been freed")
+
+
+@differential
+def test_register_hooks_pack_changes_input(T: Any) -> Any:
+    x = _leaf(T, 2.0) * 1
+    raw = (x * x).grad_fn._raw_saved_self
+    return outcome(lambda: raw.register_hooks(lambda t: t.add_(1), lambda t: t), "modifying its input in place")
+
+
+@differential
+def test_saved_tensors_in_files(T: Any) -> Any:
+    """Each saved tensor lives in a file for as long as the object that names it."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        class SelfDeletingTempFile:
+            def __init__(self) -> None:
+                self.name = os.path.join(folder, str(uuid.uuid4()))
+
+            def __del__(self) -> None:
+                os.remove(self.name)
+
+        def pack(tensor: Any) -> Any:
+            file = SelfDeletingTempFile()
+            tensor.detach().numpy().tofile(file.name)
+            return file, tuple(tensor.shape)
+
+        def unpack(packed: Any) -> Any:
+            file, shape = packed
+            size = os.path.getsize(file.name) // 4
+            with open(file.name, "rb") as stream:
+                return T.frombuffer(bytearray(stream.read()), dtype=T.float32, count=size).reshape(shape)
+
+        x = T.tensor([[0.5, 1.5], [2.5, 3.5]], requires_grad=True)
+        with T.autograd.graph.saved_tensors_hooks(pack, unpack):
+            y = (x * x * 0.1).exp().sum()
+        during = len(os.listdir(folder))
+        y.backward(retain_graph=True)
+        still = len(os.listdir(folder))
+        del y
+        return during, still, len(os.listdir(folder)), x.grad
+
+
+@pytest.mark.parametrize("pin_memory", [False])
+@differential
+def test_save_on_cpu(T: Any, pin_memory: bool) -> Any:
+    x = _leaf(T, 1.0, 2.0)
+    with T.autograd.graph.save_on_cpu(pin_memory=pin_memory):
+        y = (x * x).exp()
+    saved = y.grad_fn._saved_result
+    same_memory = saved.data_ptr() == y.data_ptr()
+    y.sum().backward()
+    return saved.device, same_memory, x.grad
+
+
+@differential
+def test_disable_saved_tensors_hooks(T: Any) -> Any:
+    graph = T.autograd.graph
+    x = _leaf(T, 1.0)
+
+    def use_inside() -> None:
+        with graph.disable_saved_tensors_hooks("not here, please"), graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            pass
+
+    def disable_inside() -> None:
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t), graph.disable_saved_tensors_hooks("not here, please"):
+            pass
+
+    first, second = outcome(use_inside, "not here, please"), outcome(disable_inside, "not here, please")
+    with graph.disable_saved_tensors_hooks("message"):
+        y = x.exp()
+    y.backward()
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):  # enabled again
+        x.exp().backward()
+    return first, second, x.grad
+
+
+@differential
+def test_disabling_nests(T: Any) -> Any:
+    graph = T.autograd.graph
+
+    def inner_message() -> None:
+        with (
+            graph.disable_saved_tensors_hooks("outer"),
+            graph.disable_saved_tensors_hooks("inner"),
+            graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+        ):
+            pass
+
+    def outer_message() -> None:
+        with graph.disable_saved_tensors_hooks("outer"):
+            with graph.disable_saved_tensors_hooks("inner"):
+                pass
+            with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+                pass
+
+    return outcome(inner_message, "inner"), outcome(outer_message, "outer")
+
+
+@differential
+def test_saved_leaf_input_that_lost_requires_grad(T: Any) -> Any:
+    x, y = _leaf(T, 2.0), _leaf(T, 3.0)
+    z = x * y
+    x.requires_grad_(False)
+    z.backward()
+    return x.grad, y.grad
+
+
+@differential
+def test_saved_tensors_of_a_custom_function_are_read_only_through_context(T: Any) -> Any:
+    class Keep(T.autograd.Function):  # type: ignore[name-defined, misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(x, y)
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad, grad
+
+    x, y = _leaf(T, 1.0), _leaf(T, 2.0)
+    z = Keep.apply(x, y)
+    saved = z.grad_fn.saved_tensors
+    return saved[0] is x, saved[1] is y, len(z.grad_fn._raw_saved_tensors)
+
+
+@differential
+def test_save_for_backward_twice_keeps_the_last(T: Any) -> Any:
+    class Keep(T.autograd.Function):  # type: ignore[name-defined, misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            ctx.save_for_backward(x * 2, x * 3)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * sum(saved.item() for saved in ctx.saved_tensors)
+
+    x = _leaf(T, 1.0)
+    Keep.apply(x).backward()
+    return x.grad
+
+
+@differential
+def test_allow_mutation_on_saved_tensors(T: Any) -> Any:
+    with T.autograd.graph.allow_mutation_on_saved_tensors():
+        x = T.ones(2, requires_grad=True)
+        y = x.clone()
+        z = (y**2).sum()
+        y.mul_(10)
+        z.backward()
+    return x.grad

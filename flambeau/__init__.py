@@ -8,7 +8,6 @@ from ._core.dtype import dtype, finfo, get_default_dtype, iinfo, promote_types, 
 from ._core.size import Size
 from ._core.tensor import Tensor
 from ._ops import registry as _registry
-from ._ops import binary, copy, create, reduce, unary, view
 from . import autograd
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 

@@ -8,20 +8,30 @@ import sys
 from types import CodeType
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+GENERATED = "<flambeau "
+"""The beginning of the file names of functions that the package writes itself."""
 
 Place = tuple[CodeType, int]
 """A code object and the offset of the instruction in it: cheap to take, turned into a line only when somebody asks."""
 
+_is_internal: dict[str, bool] = {}
+
 
 def calling_place() -> Place | None:
     """Where the innermost frame outside this package stands."""
-    frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(PACKAGE):
+    frame = sys._getframe(2)  # the caller of this function is never the user
+    while True:
+        code = frame.f_code
+        file = code.co_filename
+        internal = _is_internal.get(file)
+        if internal is None:
+            internal = _is_internal[file] = file.startswith((PACKAGE, GENERATED))
+        if not internal:
+            return code, frame.f_lasti
         outer = frame.f_back
         if outer is None:
             return None
         frame = outer
-    return frame.f_code, frame.f_lasti
 
 
 def line_of(place: Place) -> tuple[str, int, str]:

@@ -85,15 +85,13 @@ def is_sequence(value: Any) -> bool:
 
 
 def _as_array(value: Any) -> Array | None:
-    """The array inside a tensor, a NumPy array or scalar, or an object with `__array__`; None for everything else."""
+    """The array inside a tensor, a NumPy array, or an object with `__array__`; None for everything else."""
     if isinstance(value, np.ndarray):
         return value
     inner = getattr(value, "_array", None)
     if isinstance(inner, np.ndarray):
         return inner
-    if isinstance(value, (str, bytes)):  # np.str_ is a str first, so that it gets the message for strings
-        return None
-    if isinstance(value, np.generic) or hasattr(type(value), "__array__"):
+    if hasattr(type(value), "__array__") and not isinstance(value, np.generic):
         return np.asarray(value)
     return None
 
@@ -150,16 +148,12 @@ def _plain_item(item: Any, position: int, shape: list[int], dtype: DType | None)
     cls = type(item)
     if cls in _PYTHON_NUMBERS or cls in _LISTS:
         return item
-    if isinstance(item, str):
-        if position == 0 and item:  # as PyTorch: only the first element decides about the shape
-            raise ValueError(
-                f"too many dimensions 'str': found {item!r}{_at(position, shape)}; tensors hold numbers only"
-            )
-        if dtype is None or not item:
+    if isinstance(item, str) and item and position == 0:  # as in PyTorch, the first element decides about the shape
+        raise ValueError(f"too many dimensions 'str': found {item!r}{_at(position, shape)}; a tensor holds numbers")
+    if isinstance(item, (str, bytes)):
+        if position == 0 or dtype is None:
             raise TypeError(f"new(): invalid data type '{type_name(cls)}': found {item!r}{_at(position, shape)}")
         return item
-    if isinstance(item, bytes):
-        raise TypeError(f"new(): invalid data type '{type_name(cls)}': found {item!r}{_at(position, shape)}")
     if isinstance(item, np.ndarray):
         if item.ndim == 0:
             raise TypeError(f"len() of unsized object: a 0-dim numpy array{_at(position, shape)}; call .item() on it")
@@ -178,19 +172,20 @@ def _plain_item(item: Any, position: int, shape: list[int], dtype: DType | None)
 def _tensor_leaf(array: Array, position: int, shape: list[int], dtype: DType | None) -> Any:
     """The NumPy scalar in a tensor of one element, if a tensor of `dtype` can take it."""
     where = _at(position, shape)
-    is_integer = array.dtype.kind in "iub"
-    if array.size != 1 and not (is_integer and array.size):
-        phrase = "only one element tensors can be converted to Python scalars"
-        raise ValueError(f"{phrase}: found shape {list(array.shape)}{where}; join tensors with torch.stack")
-    if array.size != 1 or (dtype is not None and dtype.kind in "iub" and not is_integer):
+    from_integer = array.dtype.kind in "iub"
+    to_integer = from_integer if dtype is None else dtype.kind in "iub"
+    if to_integer and not (from_integer and array.size == 1):
         phrase = "only integer tensors of a single element can be converted to an index"
         raise TypeError(
             f"{phrase}: found {array.dtype.name} of shape {list(array.shape)}{where}; join with torch.stack"
         )
+    if array.size != 1:
+        phrase = "only one element tensors can be converted to Python scalars"
+        raise ValueError(f"{phrase}: found shape {list(array.shape)}{where}; join tensors with torch.stack")
     value = array.reshape(-1)[0]
     if dtype is not None and dtype.kind in "fV" and array.dtype.kind == "c" and value.imag:
         raise RuntimeError(f"value cannot be converted to type double without overflow: {value}{where} is complex")
-    return value
+    return bool(value) if array.dtype == BOOL else value
 
 
 def _to_list(sequence: Any) -> list[Any]:
@@ -219,10 +214,10 @@ def _raise_mixed_depth(level: list[Any], shape: list[int], dtype: DType | None) 
                 _leaf_dtype(type(item), FLOAT32, partial(_at, position, shape))
     first_is_list = type(level[0]) in _LISTS
     position = next(place for place, item in enumerate(level) if (type(item) in _LISTS) != first_is_list)
-    if first_is_list:
+    if first_is_list and not isinstance(level[position], (str, bytes)):
         found = f"{type_name(type(level[position]))}{_at(position, shape)}"
         raise TypeError(f"not a sequence: found {found}, where the first element is a sequence")
-    if not isinstance(level[0], (int, float, complex, np.generic)):
+    if not isinstance(level[0], (int, float, complex, np.generic, list, tuple)):
         position = 0
     name = type_name(type(level[position]))
     wants_float = type(level[0]) in (float, complex) if dtype is None else dtype.kind in "fcV"
@@ -328,21 +323,19 @@ def _plain_number(value: Any, dtype: DType, position: int, shape: tuple[int, ...
     """A NumPy scalar or an object with a number protocol, as the Python number that `dtype` is filled from."""
     if type(value) in _PYTHON_NUMBERS:
         return value
-    if isinstance(value, np.generic):
-        number = value.item()
-        return number.real if isinstance(number, complex) and dtype.kind in "fV" else number
     if not isinstance(value, (str, bytes)):
         try:
             if dtype == BOOL:
-                return bool(operator.index(value))
-            return complex(value) if dtype.kind == "c" else float(value)
+                return bool(value) if isinstance(value, (float, complex, np.bool_)) else bool(operator.index(value))
+            if dtype.kind == "c":
+                return complex(value)
+            return float(value.real if isinstance(value, np.complexfloating) else value)
         except TypeError:
             pass
     name = type_name(type(value))
-    phrase = (
-        f"'{name}' object cannot be interpreted as an integer" if dtype == BOOL else f"must be real number, not {name}"
-    )
-    raise TypeError(phrase + _at(position, shape))
+    if dtype == BOOL:
+        raise TypeError(f"'{name}' object cannot be interpreted as an integer{_at(position, shape)}")
+    raise TypeError(f"must be real number, not {name}{_at(position, shape)}")
 
 
 def _store_integers(leaves: list[Any], types: set[type], dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -377,7 +370,7 @@ def _wrapped_integer(value: Any, dtype: DType, position: int, shape: tuple[int, 
             raise RuntimeError(f"{overflow}{_at(position, shape)}; {holds}")
         return int(value)
     try:
-        number = int(value) if isinstance(value, np.bool_) else operator.index(value)
+        number = operator.index(value)
     except TypeError:
         name = type_name(type(value))
         raise TypeError(f"'{name}' object cannot be interpreted as an integer{_at(position, shape)}") from None

@@ -8,18 +8,20 @@ NumPy's engine always stands at the end of the current block, which is what make
 from __future__ import annotations
 
 import math
-import secrets
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .device import CPU
 from .device import device as Device
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from numpy.random import RandomState
+
+    from .tensor import Tensor
 
     Words = npt.NDArray[np.uint32]
 
@@ -98,7 +100,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start again from a seed taken from the operating system, and return that seed."""
-        seed = secrets.randbits(64)
+        seed = int.from_bytes(os.urandom(8), "little")
         with self._lock:
             self._start(seed)
         return seed
@@ -228,6 +230,21 @@ class Generator:
             if self._next_normal32 is not None:
                 record["normal32"], record["has_normal32"] = self._next_normal32, 1
         return np.frombuffer(record.tobytes(), dtype=np.uint8).copy()
+
+    def get_state(self) -> Tensor:
+        """The whole state as a tensor of bytes."""
+        from .tensor import wrap
+
+        return wrap(self.state_bytes(), CPU)
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a state that `get_state` gave."""
+        from .tensor import Tensor
+
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        self.set_state_bytes(new_state._array)
+        return self
 
     def set_state_bytes(self, state: npt.NDArray[np.uint8]) -> None:
         """Continue from a state that `state_bytes` or PyTorch's `get_state()` gave."""

@@ -10,6 +10,7 @@ numbers, as in PyTorch: `x[np.array([1.0])]` works where `x[torch.tensor([1.0])]
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ _FALSE_INDEX = np.zeros(0, INT64)
 _TRUE_INDEX.flags.writeable = _FALSE_INDEX.flags.writeable = False
 _TUPLE_LIMIT = 32  # longer lists are never read as tuples
 _SMALL = 256  # elements; below it one general call beats any preparation
-_LONG_ROW = 64  # elements; from here on adding whole rows beats adding elements
+_LONG_ROW = 128  # elements; from here on adding whole rows beats adding elements
 
 
 class IndexPlan(NamedTuple):
@@ -518,29 +519,28 @@ def _row_numbers(shape: Shape, advanced: Advanced, indexed: list[int]) -> Array:
 def _add_rows(table: Array, table_shape: Shape, rows: Array, values: Array, narrow_float: bool) -> None:
     """table[rows] += values, repeated rows included; `rows` numbers the leading dimensions `table_shape` of `table`."""
     length = values[0].size
-    if length < _LONG_ROW and table.flags.c_contiguous and not narrow_float:
-        elements = rows if length == 1 else (rows[:, None] * length + np.arange(length)).reshape(-1)
-        np.add.at(table.reshape(-1), elements, values.reshape(-1))
-        return
-    # Sorted, the values of one row are neighbours: rows that occur once are added together, the others one by one.
-    order = rows.argsort(kind="stable")
-    ordered = rows[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    ends = np.append(starts[1:], rows.size)
     sum_type = FLOAT32 if narrow_float else table.dtype
-    sums = values[order[starts]].astype(sum_type, copy=False)
     if length < _LONG_ROW:
-        group = np.repeat(np.arange(starts.size), ends - starts)
-        repeated = np.ones(rows.size, bool)
-        repeated[starts] = False
-        flat_sums = np.ascontiguousarray(sums).reshape(-1)
-        more = values[order[repeated]].astype(sum_type, copy=False)
-        elements = (group[repeated][:, None] * length + np.arange(length)).reshape(-1)
-        np.add.at(flat_sums, elements, more.reshape(-1))
-        sums = flat_sums.reshape(sums.shape)
+        if table.flags.c_contiguous and not narrow_float:
+            elements = rows if length == 1 else (rows[:, None] * length + np.arange(length)).reshape(-1)
+            np.add.at(table.reshape(-1), elements, values.reshape(-1))
+            return
+        table_rows = math.prod(table_shape)
+        used: Array = np.arange(table_rows)
+        if table_rows > rows.size:
+            used, rows = np.unique(rows, return_inverse=True)
+        sums = np.zeros((used.size, *values.shape[1:]), sum_type)
+        _add_rows(sums, (used.size,), rows, values.astype(sum_type, copy=False), False)
     else:
+        # Sorted, the values of one row are neighbours: a row that occurs once is copied, the others are summed.
+        order = rows.argsort(kind="stable")
+        ordered = rows[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        ends = np.append(starts[1:], rows.size)
+        used = ordered[starts]
+        sums = values[order[starts]].astype(sum_type, copy=False)
         several = np.flatnonzero(ends - starts > 1)
         for number, start, end in zip(several.tolist(), starts[several].tolist(), ends[several].tolist(), strict=True):
             values[order[start:end]].sum(axis=0, dtype=sum_type, out=sums[number, ...])
-    target = np.unravel_index(ordered[starts], table_shape)
+    target = np.unravel_index(used, table_shape)
     table[target] = (table[target] + sums).astype(table.dtype, copy=False)

@@ -99,6 +99,10 @@ def as_node(target: Node | Tensor) -> Node:
     return target if isinstance(target, Node) else target._accumulator()
 
 
+def _tensor_from_parts(parts: Any) -> Tensor:
+    raise AssertionError("bound when the Tensor class exists")
+
+
 class SavedTensor:
     """A tensor kept for a derivative, with the version that the derivative expects.
 
@@ -119,23 +123,19 @@ class SavedTensor:
         self.counter = counter
         self.version = counter[0]
         self.hooks = None
+        self.output_nr = tensor._output_nr
         if owner is not None:  # an output of the node that saves it
-            self.tensor = tensor._parts()
+            self.tensor = (tensor._array, tensor._kind, counter)
             self.grad_fn = OWNER
-            self.output_nr = tensor._output_nr
         else:
-            grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
-            self.grad_fn = grad_fn
-            self.output_nr = tensor._output_nr
-            self.tensor = tensor if grad_fn is None else tensor._parts()
+            grad_fn = self.grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
+            self.tensor = tensor if grad_fn is None else (tensor._array, tensor._kind, counter)
         modes = THREAD.modes
-        if modes.saved_hooks_disabled is not None and modes.saved_hooks:
-            raise RuntimeError(modes.saved_hooks_disabled)
         if modes.saved_hooks:
             self._pack(*modes.saved_hooks[-1], owner)
 
     def _pack(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], owner: Node | None) -> None:
-        tensor = self._rebuild(owner) if self.grad_fn is not OWNER else self._detached()
+        tensor = self._rebuild(owner) if self.grad_fn is not OWNER else _tensor_from_parts(self.tensor)
         modes = THREAD.modes
         hooks, modes.saved_hooks = modes.saved_hooks, []  # what the hook itself computes is not packed
         grad, modes.grad = modes.grad, False
@@ -176,7 +176,7 @@ class SavedTensor:
             raise RuntimeError(GRAPH_FREED + _forward_line(owner))
         if self.counter[0] != self.version:
             self._complain_of_change(owner)
-        return self._rebuild(owner)
+        return self.tensor if self.grad_fn is None else self._rebuild(owner)  # type: ignore[no-any-return]
 
     def _unpack_with_hook(self, owner: Node) -> Tensor:
         from .tensor import Tensor
@@ -187,7 +187,7 @@ class SavedTensor:
         tensor = self.hooks[1](self.packed)
         if not isinstance(tensor, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}")
-        result = Tensor._from_parts(tensor._parts())
+        result = _tensor_from_parts(tensor._parts())
         grad_fn = owner if self.grad_fn is OWNER else self.grad_fn
         if grad_fn is not None:
             result._requires_grad = True
@@ -197,16 +197,11 @@ class SavedTensor:
             return tensor
         return result
 
-    def _detached(self) -> Tensor:
-        from .tensor import Tensor
-
-        return Tensor._from_parts(self.tensor)
-
     def _rebuild(self, owner: Node | None) -> Tensor:
         grad_fn = self.grad_fn
         if grad_fn is None:
             return self.tensor  # type: ignore[no-any-return]
-        tensor = self._detached()
+        tensor = _tensor_from_parts(self.tensor)
         tensor._requires_grad = True
         tensor._grad_fn = owner if grad_fn is OWNER else grad_fn
         tensor._output_nr = self.output_nr
@@ -269,23 +264,25 @@ class OpNode(Node):
         return values
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
-        values = self.saved() if self.saved_names else {}
+        values = self.saved() if self.saved_names else None
         if self.joint is not None:
             formula, names = self.joint
             needed = tuple(edge is not None for edge in self.edges)
-            return formula(grads, needed, *[values[name] for name in names])  # type: ignore[no-any-return]
+            taken = [values[name] for name in names] if values is not None else ()
+            return formula(grads, needed, *taken)  # type: ignore[no-any-return]
         grad = grads[0]
         if grad is None:
             return [None] * len(self.edges)
         if self.list_input is not None:
-            return self._apply_to_list(grad, values)
+            return self._apply_to_list(grad, values or {})
         results: list[Any] = []
-        for entry, edge in zip(self.formulas, self.edges, strict=True):
+        for entry, edge in zip(self.formulas, self.edges):  # noqa: B905  (as many by construction)
             if edge is None or entry is None:
                 results.append(None)
+            elif values is None:
+                results.append(entry[0](grad))
             else:
-                formula, names = entry
-                results.append(formula(grad, *[values[name] for name in names]))
+                results.append(entry[0](grad, *[values[name] for name in entry[1]]))
         return results
 
     def _apply_to_list(self, grad: Any, values: dict[str, Any]) -> list[Any]:
@@ -338,7 +335,7 @@ def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...]) ->
     node.place = calling_place()
     node._hooks = None
     node._metadata = None
-    if THREAD.modes.anomaly:
+    if not THREAD.modes.plain and THREAD.modes.anomaly:
         import traceback
 
         node._metadata = {"traceback_": traceback.format_stack()}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .generator import Generator
 from .sampling import BAREBONES_UNSIGNED, legacy_name, not_implemented, rounded
 
-Positions = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Positions = npt.NDArray[np.int64]
 
 _SMALL = (2**32 - 1) // 20
 """From here on PyTorch draws 64 bits for each swap, and swaps backwards."""

@@ -12,27 +12,31 @@ to within a few units in the last place, and is the same on every machine.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .dtype import LEGACY_NAMES, from_numpy_dtype
 from .generator import Generator
 
-Array = npt.NDArray[Any]
-Float64s = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+    Float64s = npt.NDArray[np.float64]
 
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 """Bits of the significand: the largest n for which all integers up to 2**n are exact."""
 _LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2.0**-7) * 2.0**127, "float32": (2 - 2.0**-23) * 2.0**127,
-            "float64": float(np.finfo(np.float64).max)}  # fmt: skip
-_INTEGER_LIMITS = {
-    name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
-    for name in ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
-} | {"bool": (0, 1)}
+            "float64": sys.float_info.max}  # fmt: skip
+_INTEGER_LIMITS = (
+    {"bool": (0, 1)}
+    | {f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}
+    | {f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)}
+)
 _NAMES = {np.dtype(code).num: np.dtype(code).name for code in "?bBhHiIlLqQefdFD"}
 """By NumPy's number: `dtype.name` computes the name anew each time, which takes longer than a small draw."""
 BAREBONES_UNSIGNED = ("uint16", "uint32", "uint64")
@@ -98,7 +102,8 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: Genera
 def fill_uniform(out: Array, generator: Generator, low: float = 0.0, high: float = 1.0) -> None:
     """Numbers in [low, high)."""
     if out.dtype.kind == "c":
-        fill_uniform(_real_view(out), generator, low, high)
+        if out.size:
+            fill_uniform(_real_view(out), generator, low, high)
         return
     name = _float_name(out.dtype, "check_uniform_bounds")
     largest = _LARGEST[name]
@@ -137,13 +142,13 @@ def fill_normal(out: Array, generator: Generator, mean: float = 0.0, std: float 
     """Normally distributed numbers."""
     if not std >= 0.0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if out.size == 0:
+        return
     if out.dtype.kind == "c":
         # Half of the variance each for the real and the imaginary part.
         fill_normal(_real_view(out), generator, mean, std / math.sqrt(2.0))
         return
     name = _float_name(out.dtype, "normal_kernel_cpu")
-    if out.size == 0:
-        return
     if out.size < _NORMAL_BLOCK or not out.flags.c_contiguous:
         samples = generator.scalar_normals(out.size)
         _store(out, rounded(_multiply_add(samples, std, mean), out.dtype))
@@ -159,6 +164,8 @@ def fill_log_normal(out: Array, generator: Generator, mean: float = 1.0, std: fl
     """The exponential function of normally distributed numbers."""
     if not std > 0.0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    if out.size == 0:
+        return
     _float_name(out.dtype, "log_normal_cpu")
     samples = generator.scalar_normals(out.size)
     _store(out, rounded(np.exp(_multiply_add(samples, std, mean)), out.dtype))
@@ -168,6 +175,8 @@ def fill_exponential(out: Array, generator: Generator, rate: float = 1.0) -> Non
     """Exponentially distributed numbers with mean 1 / rate."""
     if not rate > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
+    if out.size == 0:
+        return
     _check_continuous("Exponential", out.dtype, legacy_name(out.dtype))
     values = np.log1p(-generator.unit64(out.size))
     values *= -1.0 / rate
@@ -189,6 +198,8 @@ def fill_geometric(out: Array, generator: Generator, p: float) -> None:
     """The number of trials up to the first success, each succeeding with probability `p`."""
     if not 0.0 < p < 1.0:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    if out.size == 0:
+        return
     if out.dtype.kind in "bc" or _name(out.dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("geometric_cpu", out.dtype)
     with np.errstate(divide="ignore"):
@@ -201,10 +212,10 @@ def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
     scalar = not isinstance(p, np.ndarray)
     if scalar and not 0.0 <= p <= 1.0:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    if out.dtype.kind == "c" or _name(out.dtype) in BAREBONES_UNSIGNED:
-        raise not_implemented("bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", out.dtype)
     if out.size == 0:
         return
+    if out.dtype.kind == "c" or _name(out.dtype) in BAREBONES_UNSIGNED:
+        raise not_implemented("bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", out.dtype)
     if isinstance(p, np.ndarray):
         _fill_bernoulli_by_element(out, generator, p)
     else:
@@ -229,6 +240,8 @@ def _fill_bernoulli_by_element(out: Array, generator: Generator, p: Array) -> No
 def fill_random(out: Array, generator: Generator) -> None:
     """Whole numbers over the type's range: from 0 to the largest integer, or to 2**digits for a float type."""
     dtype = out.dtype
+    if out.size == 0:
+        return
     if dtype.kind == "c" or _name(dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("random_kernel_cpu", dtype)
     words: Array = generator.draw64(out.size) if _name(dtype) in ("float64", "int64") else generator.draw32(out.size)
@@ -264,6 +277,8 @@ def fill_random_between(out: Array, generator: Generator, low: int, high: int | 
 
 
 def _fill_all_64_bits(out: Array, generator: Generator) -> None:
+    if out.size == 0:
+        return
     name = _name(out.dtype)
     if name in ("bool", "float16", *BAREBONES_UNSIGNED) or out.dtype.kind == "c":
         raise not_implemented("random_full_64_bits_range_kernel_cpu", out.dtype)

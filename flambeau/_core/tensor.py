@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import node as node_module
 from .caller import calling_place
 from .device import device, layout, strided
 from .dtype import DEFAULTS, dtype
@@ -441,8 +442,7 @@ class Tensor:
 
     # ----- Python's own protocols -------------------------------------------------------------------------------
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__  # by identity, although == compares elements; the engine's dictionaries rely on it
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from .printing import tensor_repr
@@ -506,3 +506,6 @@ def new_counter() -> Counter | None:
 def _dimension_message(dim: int, ndim: int) -> str:
     low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
     return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+
+
+node_module._tensor_from_parts = Tensor._from_parts

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.dtype import BOOL, COMPLEX
 from .._core.tensor import Tensor
-from .elementwise import FLOATING, TO_BOOL, binary
+from .elementwise import FLOATING, TO_BOOL, binary, change
 from .promotion import Operand
 from .registry import export_method, public
 
@@ -46,7 +46,7 @@ _true_divide = binary(
 )  # fmt: skip
 
 
-@public(inplace=True, out=True)
+@public(out=True)
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`.
 
@@ -56,10 +56,22 @@ def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     return _add(input, other if alpha == 1 else other * alpha)
 
 
-@public("subtract", inplace=True, out=True)
+@public("subtract", out=True)
 def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
     return _sub(input, other if alpha == 1 else other * alpha)
+
+
+@public()
+def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """In-place form of `add`."""
+    return change(_add.op, _add, input, other if alpha == 1 else other * alpha)  # type: ignore[attr-defined]
+
+
+@public("subtract_")
+def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """In-place form of `sub`."""
+    return change(_sub.op, _sub, input, other if alpha == 1 else other * alpha)  # type: ignore[attr-defined]
 
 
 @public(method=False)
@@ -97,6 +109,8 @@ def _reversed_division(input: Tensor, other: Any) -> Tensor:
 
 
 export_method(_add, "__add__", "__radd__")
+export_method(add_, "__iadd__")
+export_method(sub_, "__isub__")
 export_method(_sub, "__sub__")
 export_method(_reversed_subtraction, "__rsub__")
 export_method(mul, "__mul__", "__rmul__")

@@ -25,7 +25,7 @@ from .._core.device import META
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import OpNode, SavedTensor, initialise, new_node
-from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new_counter
+from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .meta import meta_array, stand_in
 
 Array = Any
@@ -158,7 +158,7 @@ class Primitive:
                 tensor._grad_fn = node
                 tensor._output_nr = number
         for name, saver in self.savers(tuple(needs)):
-            object.__setattr__(node, name, None if saver is None else saver(args, outputs, node))
+            setattr(node, name, None if saver is None else saver(args, outputs, node))
 
     def savers(self, needs: tuple[bool, ...]) -> tuple[tuple[str, Callable[..., Any] | None], ...]:
         """For each saved name how to take it from a call; None where no gradient that is needed asks for it."""
@@ -197,6 +197,61 @@ class Primitive:
             f"{self.name}(): argument '{'input' if name == 'self' else name}' (position {position + 1}) must be Tensor, "
             f"not {type(value).__name__}"
         )
+
+
+class SinglePrimitive(Primitive):
+    """A primitive whose only tensor is its first argument, as views and most reductions are: the shorter way."""
+
+    def __call__(self, tensor: Any, *rest: Any) -> Any:
+        modes = THREAD.modes
+        if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.device is META:
+            return super().__call__(tensor, *rest)
+        array = self.kernel(tensor._array, *rest)
+        if type(array) is not np.ndarray:
+            if type(array) is tuple or type(array) is list:
+                outputs = [self._wrap(each, tensor, modes, True) for each in array]
+                if modes.grad and tensor.requires_grad:
+                    self.record((tensor, *rest), outputs)
+                return tuple(outputs)
+            array = np.asarray(array)
+        kind = tensor._kind
+        if array.dtype is not tensor._array.dtype:
+            kind = kind_of_array(array.dtype, kind.device)
+        output: Tensor = new(Tensor)
+        output._array = array
+        output._kind = kind
+        output._requires_grad = False
+        output._grad_fn = None
+        output._output_nr = 0
+        output._grad = None
+        output._extra = None
+        view = tensor._view
+        if self.is_view:
+            counter = output._counter = tensor._counter
+            output._view = None
+            if counter is not None:
+                creation = NO_GRAD if not modes.grad else DEFAULT if view is None else view.creation
+                output._view = View(tensor if view is None else view.base, counter[0], creation)
+        else:
+            output._counter = [0, None]
+            output._view = None
+        if (tensor._requires_grad or (view is not None and tensor.requires_grad)) and modes.grad and kind.differentiable:
+            self.record((tensor, *rest), [output])
+        return output
+
+    def record(self, args: Sequence[Any], outputs: list[Tensor]) -> None:
+        node_type = self.node_class
+        if node_type is None:
+            return
+        node = new_node(node_type)
+        initialise(node, (args[0]._edge(),), tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
+        for number, tensor in enumerate(outputs):
+            if tensor._kind.differentiable:
+                tensor._requires_grad = True
+                tensor._grad_fn = node
+                tensor._output_nr = number
+        for name, saver in self.savers((True,)):
+            setattr(node, name, None if saver is None else saver(args, outputs, node))
 
 
 def save(value: Any) -> Any:
@@ -257,7 +312,10 @@ def primitive(node: str | None, *, view: bool = False, joint: Formula | None = N
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative."""
 
     def decorate(kernel: Kernel) -> Primitive:
-        return Primitive(kernel, node, formulas, joint, view)
+        annotations = list(kernel.__annotations__.items())
+        tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
+        single = tensors == [next(iter(inspect.signature(kernel).parameters))] and annotations[0][1] == "Array"
+        return (SinglePrimitive if single else Primitive)(kernel, node, formulas, joint, view)
 
     return decorate
 

@@ -18,10 +18,10 @@ from .._core.dtype import (
 )  # fmt: skip
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
-from .._core.node import OpNode, SavedTensor, initialise, new_node
+from .._core.node import SavedTensor, initialise, new_node
 from .._core.tensor import PLAIN_TYPES, Tensor, new
-from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class, save
-from .inplace import check_no_overlap, check_writable, rebase_history
+from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class
+from .inplace import check_no_overlap, check_writable, rebase_history, run_inplace
 from .meta import empty_meta
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
@@ -60,6 +60,7 @@ class Elementwise:
         self.refuses = refuses
         self.table: dict[Kind, Entry] = {}
         self.node_class = node_class(node, inputs, formulas, None, self) if node else None
+        self.plans = self._plans()
         PRIMITIVES[name] = self  # type: ignore[assignment]
 
     def compute_dtype(self, common: dtype) -> dtype:
@@ -98,48 +99,62 @@ class Elementwise:
             )
         return body
 
-    def record(self, operands: tuple[Any, ...], output: Tensor, before: Any = None) -> None:
+    def record(self, operands: tuple[Any, ...], output: Tensor, before: Tensor | None = None) -> None:
         """Make the node of this call. `before` is the old content of the first operand, if that was changed in place."""
         node_type = self.node_class
         if node_type is None:
             return
-        edges = tuple([each._edge() if isinstance(each, Tensor) else None for each in operands])
+        left = operands[0]
+        edge = left._edge() if isinstance(left, Tensor) else None
+        if len(operands) == 1:
+            edges: tuple[Any, ...] = (edge,)
+            plan = self.plans[1]
+        else:
+            right = operands[1]
+            other_edge = right._edge() if isinstance(right, Tensor) else None
+            edges = (edge, other_edge)
+            plan = self.plans[(edge is not None) + 2 * (other_edge is not None)]
         node = new_node(node_type)
         initialise(node, edges, ((output._array.shape, output._kind),))
-        if node_type.saved_names:
-            self._save(node, operands, output, before)
+        for name, position in plan:
+            if position is None:
+                value = None
+            elif position < 0:
+                value = SavedTensor(output, node)
+            else:
+                value = operands[position]
+                if isinstance(value, Tensor):
+                    value = SavedTensor(value)
+            setattr(node, name, value)
         if before is None:
             output._requires_grad = True
             output._grad_fn = node
         else:
             rebase_history(output, node, 0)
 
-    def _save(self, node: OpNode, operands: tuple[Any, ...], output: Tensor, before: Any) -> None:
-        asked: set[str] = set()
-        for entry, edge in zip(node.formulas, node.edges, strict=True):
-            if entry is not None and edge is not None:
-                asked.update(entry[1])
-        for name in node.saved_names:
-            if name not in asked:
-                value = None
-            elif name == "result":
-                value = SavedTensor(output, node)
-            else:
-                value = operands[self.parameters.index(name)]
-                if before is not None and value is operands[0]:
-                    value = before
-                value = save(value)
-            setattr(node, name, value)
+    def _plans(self) -> tuple[tuple[tuple[str, int | None], ...], ...]:
+        """What to save, for each set of inputs that need gradients (bit i: input i): the name, and the operand's position
+        (-1: the result; None: nothing that is needed asks for it)."""
+        if self.node_class is None:
+            return ()
+        plans = []
+        for needs in range(2 ** len(self.parameters)):
+            asked = {
+                name
+                for position, entry in enumerate(self.node_class.formulas)
+                if entry is not None and needs >> position & 1
+                for name in entry[1]
+            }
+            plans.append(tuple((name, self._position(name) if name in asked else None) for name in self.node_class.saved_names))
+        return tuple(plans)
 
-    def savers(self, needs: tuple[bool, ...]) -> Any:
-        """The names that are saved when the inputs marked in `needs` want a gradient."""
-        assert self.node_class is not None
-        return {
-            name
-            for entry, needed in zip(self.node_class.formulas, needs, strict=True)
-            if needed and entry is not None
-            for name in entry[1]
-        }
+    def _position(self, name: str) -> int:
+        return -1 if name == "result" else self.parameters.index(name)
+
+    def saves_first(self, operands: tuple[Any, ...]) -> bool:
+        """Whether the derivative of this call would read the first operand."""
+        needs = sum((isinstance(each, Tensor) and each.requires_grad) << i for i, each in enumerate(operands))
+        return any(position == 0 for _, position in self.plans[needs]) if self.plans else False
 
 
 def _finish(op: Elementwise, operands: tuple[Any, ...], array: Any, kind: Kind) -> Tensor:
@@ -196,7 +211,11 @@ def unary(
                 output._grad = None
                 output._view = None
                 output._extra = None
-                if modes.grad and kind.differentiable and input.requires_grad:
+                if (
+                    (input._requires_grad or (input._view is not None and input.requires_grad))
+                    and modes.grad
+                    and kind.differentiable
+                ):
                     op.record((input,), output)
                 return output
         return slow(input, out)
@@ -252,12 +271,18 @@ def binary(
                     if other._kind is not input._kind:
                         return slow(input, other, None)
                     other_array = other._array
-                    needs_grad = input.requires_grad or other.requires_grad
-                elif type(other) is float:
-                    if input._kind.dtype.category < FLOAT:
+                    needs_grad = (
+                        input._requires_grad
+                        or other._requires_grad
+                        or (input._view is not None and input.requires_grad)
+                        or (other._view is not None and other.requires_grad)
+                    )
+                elif type(other) is float or type(other) is int:
+                    # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
+                    if not input._kind.differentiable:
                         return slow(input, other, None)
                     other_array = other
-                    needs_grad = input.requires_grad
+                    needs_grad = input._requires_grad or (input._view is not None and input.requires_grad)
                 else:
                     return slow(input, other, None)
                 try:
@@ -290,6 +315,7 @@ def binary(
         return result if out is None else write_out(result, out)  # type: ignore[no-any-return]
 
     _describe(function, name, doc)
+    function.op = op  # type: ignore[attr-defined]
     if public:
         export(function, name, *aliases)
     if method:
@@ -388,17 +414,15 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         and type(entry[0]) is np.ufunc
         and modes.plain
         and (other is None or (isinstance(other, Tensor) and other._kind is target._kind))
-        and not (other is not None and np.may_share_memory(target._array, other._array) and other is not target)
-    )
+    )  # NumPy's functions themselves take care of operands that overlap the result
     operands = (target, *others)
-    recorded = modes.grad and any(isinstance(each, Tensor) and each.requires_grad for each in operands)
     if not direct:
-        return _change_by_copy(op, function, target, others, recorded)
+        return run_inplace(function, op.name, target, others, {})
+    recorded = modes.grad and (target.requires_grad or (other is not None and other.requires_grad))
     before = None
     if recorded:
         before = Tensor._from_parts((target._array, target._kind, [0, None]))
-        needs = tuple(isinstance(each, Tensor) and each.requires_grad for each in operands)
-        if op.node_class is not None and "self" in op.savers(needs):
+        if op.saves_first(operands):
             before._array = target._array.copy()
         _keep_history(before, target)
     assert entry is not None
@@ -422,14 +446,6 @@ def _keep_history(shadow: Tensor, target: Tensor) -> None:
         shadow._requires_grad = True
         shadow._grad_fn = target._grad_fn
         shadow._output_nr = target._output_nr
-
-
-def _change_by_copy(
-    op: Elementwise, function: Callable[..., Tensor], target: Tensor, others: tuple[Any, ...], recorded: bool
-) -> Tensor:
-    from .inplace import run_inplace
-
-    return run_inplace(function, op.name, target, others, {})
 
 
 def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exception:

@@ -34,6 +34,8 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
     recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))
     array = target._array.copy() if recorded else target._array
     shadow = Tensor._from_parts((array, target._kind, [0, None]))
+    if target._extra is not None and target._extra.tangents:
+        shadow._get_extra().tangents = target._extra.tangents
     if edge is not None:
         shadow._requires_grad = True
         shadow._grad_fn = edge[0] if isinstance(edge[0], Node) else None
@@ -64,6 +66,8 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
     if not target.is_meta:
         np.copyto(target._array, result._array, casting="unsafe")
     target._changed()
+    if result._extra is not None and result._extra.tangents:
+        target._get_extra().tangents = result._extra.tangents
     if result._grad_fn is not None:
         rebase_history(target, result._grad_fn, result._output_nr)
 
@@ -81,6 +85,9 @@ def check_no_overlap(target: Tensor) -> None:
 
 def check_writable(target: Tensor) -> None:
     """Refuse in-place changes that autograd could not follow."""
+    view = target._view
+    if view is None and not target._requires_grad and target._counter is not None:
+        return
     modes = THREAD.modes
     if target._counter is None:
         if not modes.inference:
@@ -88,9 +95,8 @@ def check_writable(target: Tensor) -> None:
         return
     if not modes.grad:
         return
-    view = target._view
     if view is None:
-        if target._requires_grad and target._grad_fn is None:
+        if target._grad_fn is None:
             raise RuntimeError(LEAF_INPLACE + _leaf_advice(target))
         return
     if not target.requires_grad and view.creation != INFERENCE:

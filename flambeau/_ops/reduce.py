@@ -38,6 +38,8 @@ def expand_reduced(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...], k
 def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Any:
     if array.dtype.itemsize == 2 and dtype.category == FLOAT:  # half precision is summed in float32
         return np.add.reduce(array.astype(np.float32), axis=dim, keepdims=keepdim).astype(dtype.numpy)
+    if array.dtype is dtype.numpy and not keepdim:
+        return np.add.reduce(array, dim)
     return np.add.reduce(array, axis=dim, dtype=dtype.numpy, keepdims=keepdim)
 
 

@@ -7,6 +7,7 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
+from .._core.caller import GENERATED
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .inplace import run_inplace
 from .overrides import has_override, run_override
@@ -148,7 +149,7 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
         out="if out is not None: return write_out(result, out)" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
-    file = f"<public function {name}>"
+    file = f"{GENERATED}function {name}>"
     scope = {
         "body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override, "run_override": run_override,
         "write_out": write_out, "renamed": renamed, **defaults,

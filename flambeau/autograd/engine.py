@@ -19,6 +19,7 @@ from .._core.modes import THREAD
 from .._core.node import Node
 from .._core.tensor import Tensor
 from .._ops.broadcast import expandable, sum_to_shape
+from .anomaly_mode import run_watched
 
 Target = Any
 """Where an edge leads: a node, or a leaf tensor."""
@@ -69,6 +70,7 @@ class _Pass:
                 self.captured.setdefault(target, {})[number] = None
             self.needed = leading_to(self.captured.keys(), self.expected)
         self.inputs = inputs
+        self.watched = THREAD.modes.anomaly
 
     def run(self) -> list[Tensor | None]:
         for target, _, _ in self.roots:
@@ -78,6 +80,7 @@ class _Pass:
         ready = self.ready
         needed = self.needed
         captured = self.captured
+        deliver = self.deliver
         while ready:
             node = heappop(ready)[1]
             grads = self.waiting.pop(node)
@@ -86,21 +89,23 @@ class _Pass:
             if captured is not None and node in captured:
                 for number in captured[node]:
                     captured[node][number] = grads[number]
-                assert needed is not None
                 if not self._leads_on(node):
                     continue
             if node._hooks is not None:
                 grads = run_pre_hooks(node, grads)
-            results = self.evaluate(node, grads)
-            for edge, gradient in zip(node.edges, results, strict=True):
-                if edge is None:
-                    continue
-                target, number = edge
-                if needed is not None and target not in needed:
-                    continue
-                if gradient is not None:
-                    gradient = checked(gradient, target, number, node)
-                self.deliver(target, number, gradient)
+            results = run_watched(node, grads) if self.watched else node.apply(grads)
+            edges = node.edges
+            if len(results) != len(edges):
+                results = fit_to_edges(node, results)
+            if node._hooks is not None and node._hooks.post:
+                results = run_post_hooks(node, results, grads)
+            if not self.keep_graph:
+                node.release()
+            for edge, gradient in zip(edges, results):  # noqa: B905  (their lengths were compared above)
+                if edge is not None and (needed is None or edge[0] in needed):
+                    if gradient is not None:
+                        gradient = checked(gradient, edge[0], edge[1], node)
+                    deliver(edge[0], edge[1], gradient)
         if captured is None or self.inputs is None:
             return []
         return [captured[target][number] for target, number in self.inputs]
@@ -110,44 +115,24 @@ class _Pass:
         assert self.needed is not None
         return any(edge is not None and edge[0] in self.needed for edge in node.edges)
 
-    def evaluate(self, node: Node, grads: list[Tensor | None]) -> Sequence[Tensor | None]:
-        """Run the node's formula, its post hooks and the checks on its results."""
-        if not self._any_needed(node):
-            results: Sequence[Tensor | None] = [None] * len(node.edges)
-        elif THREAD.modes.anomaly:
-            from .anomaly_mode import run_watched
-
-            results = run_watched(node, grads)
-        else:
-            results = node.apply(grads)
-        if len(results) != len(node.edges):
-            results = fit_to_edges(node, results)
-        if node._hooks is not None and node._hooks.post:
-            results = run_post_hooks(node, results, grads)
-        if not self.keep_graph:
-            node.release()
-        return results
-
-    def _any_needed(self, node: Node) -> bool:
-        return True
-
     def deliver(self, target: Target, number: int, gradient: Tensor | None) -> None:
         """Add a gradient to those that wait at `target`; when it was the last, the target is ready."""
-        waiting = self.waiting
-        grads = waiting.get(target)
+        is_node = isinstance(target, Node)
+        remaining = self.expected[target] = self.expected[target] - 1
+        grads = self.waiting.get(target)
         if grads is None:
-            width = len(target.outputs) if isinstance(target, Node) else 1
-            grads = waiting[target] = [None] * width
+            grads = [None] * len(target.outputs) if is_node else [None]
+            if remaining or is_node:
+                self.waiting[target] = grads
         if gradient is not None:
             present = grads[number]
             grads[number] = gradient if present is None else present + gradient  # type: ignore[operator]
-        remaining = self.expected[target] - 1
-        self.expected[target] = remaining
-        if remaining == 0:
-            if isinstance(target, Node):
+        if not remaining:
+            if is_node:
                 heappush(self.ready, (-target.sequence, target))
             else:
-                self.reach_leaf(target, waiting.pop(target)[0])
+                self.waiting.pop(target, None)
+                self.reach_leaf(target, grads[0])
 
     def reach_leaf(self, leaf: Tensor, gradient: Tensor | None) -> None:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
@@ -235,7 +220,7 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
         shape, kind = target.outputs[number]
     else:
         shape, kind = target._array.shape, target._kind
-    if not isinstance(gradient, Tensor):
+    if type(gradient) is not Tensor and not isinstance(gradient, Tensor):
         raise TypeError(f"expected a Tensor as gradient from {_name(source)}, got {type(gradient).__name__}")
     if gradient._array.shape != shape:
         if not expandable(shape, gradient._array.shape):

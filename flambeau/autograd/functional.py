@@ -43,7 +43,6 @@ def vjp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
             vector: OptionalTensors = (None,)
         else:
             vector = _prepare_vector(v, outputs, "vjp", single_output)
-    with flambeau.set_grad_enabled(create_graph or flambeau.is_grad_enabled()):
         product = _grad(outputs, inputs, vector, create_graph)
         filled = _fill(product, inputs, create_graph, strict, _MISSING_OUTPUT, _CONSTANT_JACOBIAN)
     return _answer(outputs, single_output, create_graph), _answer(filled, single_input, create_graph)
@@ -67,7 +66,6 @@ def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
         gradient = _grad(_differentiable(outputs), inputs, row, create_graph=True)
         _check_present(gradient, strict, _MISSING_OUTPUT)
         gradient = _zeros_for_none(gradient, inputs)
-    with flambeau.set_grad_enabled(create_graph or flambeau.is_grad_enabled()):
         found = iter(_grad(gradient, row, vector, create_graph))
         product = tuple(next(found) if _is_differentiable(output) else None for output in outputs)
         filled = _fill(product, outputs, create_graph, strict, _MISSING_ROW, _CONSTANT_JACOBIAN)
@@ -84,7 +82,6 @@ def vhp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     with flambeau.enable_grad():
         vector, single_input, inputs = _prepare_inputs_and_vector(inputs, v, "vhp", create_graph)
         output, gradient = _scalar_gradient(func, inputs, "vhp", strict)
-    with flambeau.set_grad_enabled(create_graph or flambeau.is_grad_enabled()):
         product = _grad(gradient, inputs, vector, create_graph)
         filled = _fill(product, inputs, create_graph, strict, _MISSING_GRADIENT, _CONSTANT_HESSIAN)
     return _answer((output,), True, create_graph), _answer(filled, single_input, create_graph)
@@ -106,7 +103,6 @@ def hvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
         row_product = _grad(gradient, inputs, row, create_graph=True)
         _check_present(row_product, strict, _MISSING_GRADIENT)
         row_product = _zeros_for_none(row_product, inputs)
-    with flambeau.set_grad_enabled(create_graph or flambeau.is_grad_enabled()):
         product = _grad(row_product, row, vector, create_graph)
         filled = _fill(product, inputs, create_graph, strict, _MISSING_HESSIAN_ROW, _CONSTANT_HESSIAN)
     return _answer((output,), True, create_graph), _answer(filled, single_input, create_graph)

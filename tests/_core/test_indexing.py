@@ -106,7 +106,9 @@ def disagreement(source: torch.Tensor, index: Any) -> str | None:
         and strides_that_matter(actual.shape, tuple(stride // actual.itemsize for stride in actual.strides))
         == strides_that_matter(actual.shape, expected.stride())
     )
-    return None if same else (
+    if same:
+        return None
+    return (
         f"shape {tuple(source.shape)}, {index!r}: {tuple(expected.shape)} {expected.stride()} {expected.tolist()} in "
         f"PyTorch, {actual.shape} {actual.strides} {actual.tolist()} here"
     )
@@ -136,7 +138,8 @@ ITEMS: list[Any] = [
     None, ..., True, False,
     torch.tensor(1), torch.tensor(-1, dtype=torch.int8), torch.tensor(True), torch.tensor(False),
     torch.tensor(1, dtype=torch.uint8), torch.tensor(0, dtype=torch.uint8),
-    torch.tensor([0, 1]), torch.tensor([1, 0, -1]), torch.tensor([[0], [1]]), torch.tensor([[0, 1], [1, 0], [1, 1]]).t(),
+    torch.tensor([0, 1]), torch.tensor([1, 0, -1]), torch.tensor([[0], [1]]),
+    torch.tensor([[0, 1], [1, 0], [1, 1]]).t(),
     torch.tensor([0, 0], dtype=torch.int32), torch.tensor([], dtype=torch.int64), torch.tensor([9]), torch.tensor([-9]),
     torch.tensor([True, False]), torch.tensor([True, False, True]), torch.tensor([False] * 4), torch.tensor([True]),
     torch.tensor([[True, False, True], [True, True, False]]), torch.ones(3, 4, dtype=torch.bool),
@@ -147,7 +150,8 @@ ITEMS: list[Any] = [
 ]  # fmt: skip
 ERRONEOUS: list[Any] = [
     "a", "", b"a", 1.0, 1j, object(), {0}, {0: 1}, np.float32(1), np.bool_(True), 2**70, -(2**70), NotImplemented,
-    torch.tensor(1.0), torch.tensor([1.0]), torch.tensor([1, 0], dtype=torch.int8), torch.tensor([1], dtype=torch.int16),
+    torch.tensor(1.0), torch.tensor([1.0]), torch.tensor([1, 0], dtype=torch.int8),
+    torch.tensor([1], dtype=torch.int16),
     torch.tensor([1], dtype=torch.uint16), torch.tensor([1], dtype=torch.bfloat16).float(), torch.tensor([]),
     slice(None, None, -1), slice(None, None, 0), slice(1.0, 2), slice("a"), slice(torch.tensor(0.0), 1),
     slice(torch.tensor([0, 1]), 1), [2**70], [1j], [[0], [0, 1]], [0, [1, 2]],
@@ -155,16 +159,20 @@ ERRONEOUS: list[Any] = [
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_every_item_and_pair_reads_as_in_pytorch(name: str) -> None:
+def test_items_and_pairs_read_as_in_pytorch(name: str) -> None:
     source = SOURCES[name]
-    indices = [*ITEMS, *((item,) for item in ITEMS), *itertools.product(ITEMS, repeat=2)]
-    assert [line for index in indices if (line := disagreement(source, index))] == []
+    pairs = list(itertools.product(ITEMS, repeat=2))
+    if name not in ("matrix", "cube"):  # all pairs on the plain layouts, a fixed sample on the others
+        pairs = random.Random(name).sample(pairs, 1000)
+    assert [
+        line for index in [*ITEMS, *((item,) for item in ITEMS), *pairs] if (line := disagreement(source, index))
+    ] == []
 
 
 @pytest.mark.parametrize("name", ["cube", "four dims", "transposed", "swapped"])
 def test_longer_indices_read_as_in_pytorch(name: str) -> None:
     generator = random.Random(name)
-    indices = [tuple(generator.choices(ITEMS, k=generator.choice((3, 3, 4, 5)))) for _ in range(4000)]
+    indices = [tuple(generator.choices(ITEMS, k=generator.choice((3, 3, 4, 5)))) for _ in range(1500)]
     assert [line for index in indices if (line := disagreement(SOURCES[name], index))] == []
 
 
@@ -178,7 +186,8 @@ def test_erroneous_items_raise_as_in_pytorch(name: str) -> None:
 @pytest.mark.parametrize(
     "index",
     [
-        [slice(0, 1)], [None], [0, None], [...], [[0, 1], [1, 0]], ["a"], [0, [1]], [[]], [slice(0, 1), 0], [[0]] * 31, [[0]] * 32,
+        [slice(0, 1)], [None], [0, None], [...], [[0, 1], [1, 0]], ["a"], [0, [1]], [[]],
+        [slice(0, 1), 0], [[0]] * 31, [[0]] * 32,
         [torch.tensor(0), torch.tensor(1)], [torch.tensor([0, 1]), torch.tensor([1, 0])], [torch.tensor([0, 1])],
         list(range(2)) * 20, (0, [torch.tensor(1.5)]), (0, [None]), (0, [0, slice(None)]), (..., ..., None),
         (..., 0, ..., 0), (0, ..., 0, ..., 0), (..., ..., torch.tensor([0])), (0, 0, ..., ..., torch.tensor([0])),
@@ -236,7 +245,9 @@ def test_messages_contain_pytorchs_phrase(
 
 
 def test_messages_name_the_dimension_of_the_view_and_the_fix() -> None:
-    with pytest.raises(IndexError, match=r"index 5 is out of bounds for dimension 1 with size 3 \(shape \[2, 3\]; valid"):
+    with pytest.raises(
+        IndexError, match=r"index 5 is out of bounds for dimension 1 with size 3 \(shape \[2, 3\]; valid"
+    ):
         read(np.zeros((2, 3)), (slice(None), torch.tensor([5])))
     with pytest.raises(IndexError, match=r"got float32 of shape \[2\]\); convert it with \.long\(\)"):
         read(np.zeros(2), torch.tensor([0.0, 1.0]))
@@ -279,8 +290,8 @@ def test_writes_as_in_pytorch(name: str) -> None:
     # A uint8 mask cannot be filled with one number there, though it can be read and assigned.
     items = [item for item in ITEMS if getattr(item, "dtype", None) not in (torch.uint8, np.uint8)]
     single = [item for item in items if not isinstance(item, bool)]
-    pairs = generator.sample(list(itertools.product(items, repeat=2)), 300)
-    triples = [tuple(generator.choices(items, k=3)) for _ in range(300)]
+    pairs = generator.sample(list(itertools.product(items, repeat=2)), 150)
+    triples = [tuple(generator.choices(items, k=3)) for _ in range(150)]
     lines = []
     for index in [*single, *pairs, *triples]:
         selected = outcome(lambda index=index: source[index])
@@ -307,7 +318,8 @@ def test_uint8_mask_can_be_written() -> None:
 
 WRITE_MESSAGES: list[tuple[Any, tuple[int, ...], str]] = [
     (0, (2, 3), "The expanded size of the tensor (4) must match the existing size (3) at non-singleton dimension 1."),
-    (0, (2, 3, 4), "the number of sizes provided (2) must be greater or equal to the number of dimensions in the tensor (3)"),
+    (0, (2, 3, 4),
+    "the number of sizes provided (2) must be greater or equal to the number of dimensions in the tensor (3)"),
     ([0, 1], (5, 3, 4), "value tensor of shape [5, 3, 4] cannot be broadcast to indexing result of shape [2, 3, 4]"),
 ]  # fmt: skip
 
@@ -324,10 +336,14 @@ def test_write_messages(index: Any, shape: tuple[int, ...], phrase: str) -> None
 
 # Accumulating writes
 
-ACCUMULATED = ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "complex64", "complex128"]
+ACCUMULATED = [
+    "float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "complex64", "complex128",
+]  # fmt: skip
 
 
-def accumulated(dtype: str, shape: tuple[int, ...], advanced: list[torch.Tensor | None], *, permuted: bool = False) -> None:
+def accumulated(
+    dtype: str, shape: tuple[int, ...], advanced: list[torch.Tensor | None], *, permuted: bool = False
+) -> None:
     """Compare one accumulating write with PyTorch's. Small whole numbers make every order of summation exact."""
     generator = torch.Generator().manual_seed(0)
     target = torch.randint(0, 2, shape, generator=generator).to(getattr(torch, dtype))
@@ -353,7 +369,7 @@ def as_numpy(tensor: torch.Tensor) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", ACCUMULATED)
 @pytest.mark.parametrize("permuted", [False, True])
-@pytest.mark.parametrize("width", [1, 5, 80])
+@pytest.mark.parametrize("width", [1, 5, 130])
 @pytest.mark.parametrize("count", [1, 3, 150])
 def test_accumulate_into_rows(dtype: str, permuted: bool, width: int, count: int) -> None:
     rows = torch.randint(-11, 11, (count,), generator=torch.Generator().manual_seed(count))
@@ -365,7 +381,7 @@ def test_accumulate_into_rows(dtype: str, permuted: bool, width: int, count: int
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("width", [1, 100])
+@pytest.mark.parametrize("width", [1, 200])
 def test_16_bit_floats_are_summed_in_float32(dtype: str, width: int) -> None:
     target = as_numpy(torch.zeros((3, width), dtype=getattr(torch, dtype)))
     advanced_put(target, (np.zeros(1024, np.int64), None), np.ones((1024, width), target.dtype), accumulate=True)
@@ -394,7 +410,9 @@ def test_accumulate_broadcasts_values() -> None:
 
 # The fast path
 
-BASIC: list[Any] = [0, -1, slice(1, 3), slice(None, None, 2), None, ..., (), (0, 1), (..., 0), (0, ...), (None, 0), (slice(1), 1)]
+BASIC: list[Any] = [
+    0, -1, slice(1, 3), slice(None, None, 2), None, ..., (), (0, 1), (..., 0), (0, ...), (None, 0), (slice(1), 1),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("index", BASIC)

@@ -51,12 +51,17 @@ def test_report_shows_the_forward_line(T: Any) -> Any:
             return outcome(_bad_graph(T).backward, NAN)
 
     result, text = _reports(run)
-    return result, "Traceback of forward call that caused the error" in text, "root = x.sqrt()" in text, "test_anomaly" in text
+    return (
+        result,
+        "Traceback of forward call that caused the error" in text,
+        "root = x.sqrt()" in text,
+        "test_anomaly" in text,
+    )
 
 
 @differential
 def test_error_in_backward_also_shows_the_forward_line(T: Any) -> Any:
-    class Fails(T.autograd.Function):  # type: ignore[name-defined, misc]
+    class Fails(T.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             return x * 1
@@ -80,7 +85,7 @@ def test_in_place_error_shows_the_forward_line(T: Any) -> Any:
         with T.autograd.detect_anomaly():
             y = T.ones(1, requires_grad=True).exp()  # saves its result
             y.add_(1)
-            return outcome(y.backward, "modified by an inplace operation", "Hint")
+            return outcome(y.backward, "modified by an inplace operation")
 
     result, text = _reports(run)
     return result, "Error detected in ExpBackward0" in text, "saves its result" in text
@@ -169,7 +174,7 @@ def test_double_backward_names_the_parent(T: Any) -> Any:
     def run() -> Any:
         with T.autograd.detect_anomaly():
             x = T.zeros(1, requires_grad=True)
-            y = x ** 1.5  # the ancestor
+            y = x**1.5  # the ancestor
             (first,) = T.autograd.grad(y, x, create_graph=True)
             return outcome(lambda: (first * 0).backward(), "returned nan values")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.differential import differential
 
-# Real inputs: x, y (2x3), row (3), col (2x1), one (0-d), sq (3x3), p (2x3, positive), u (2x3, inside the unit interval),
+# Real inputs: x, y (2x3), row (3), col (2x1), one (0-d), sq (3x3), p (2x3, positive), u (2x3, in the unit interval),
 # b (2x2x3 batch); complex: z, w (2x3), zs (3x3). Constants: mask (2x3), i (2, indices), ij (2x2, indices).
 REAL = """
 x + y|x + row|x + col|col + row|x + one|x - y|1 - x|x * y|x * row|col * row|x * one|x / p|row / p|1 / p|x / 2|p ** 2
@@ -64,62 +64,71 @@ def _split(expressions: str) -> list[str]:
     return expressions.strip().replace("\n", "|").split("|")
 
 
-def _space(T: Any) -> dict[str, Any]:
-    def ramp(start: float, step: float, *shape: int) -> Any:
-        count = 1
-        for length in shape:
-            count *= length
-        values = [((start + step * k * (1 + 0.1 * (k % 3))) * (-1) ** (k // 2)) for k in range(count)]
-        return T.tensor(values, dtype=T.float64).reshape(shape)
+def _ramp(start: float, step: float, count: int) -> list[float]:
+    """Irregular numbers of both signs without ties."""
+    return [((start + step * k * (1 + 0.1 * (k % 3))) * (-1) ** (k // 2)) for k in range(count)]
 
-    x, y = ramp(0.3, 0.17, 2, 3), ramp(-0.4, 0.23, 2, 3)
-    sq = ramp(0.2, 0.11, 3, 3) + 2 * T.eye(3, dtype=T.float64)
-    leaves = {
-        "x": x,
-        "y": y,
-        "row": ramp(0.7, 0.31, 3),
-        "col": ramp(0.6, 0.5, 2, 1),
-        "one": T.tensor(0.8, dtype=T.float64),
-        "sq": sq,
-        "p": ramp(0.9, 0.37, 2, 3).abs() + 0.2,
-        "u": ramp(0.2, 0.09, 2, 3).abs() + 0.05,
-        "b": ramp(0.1, 0.07, 2, 2, 3),
-        "z": T.complex(x, y + 0.9),
-        "w": T.complex(y - 0.3, x * 0.5 + 0.2),
-        "zs": T.complex(sq, ramp(0.3, 0.05, 3, 3)),
+
+def _rows(values: list[Any], length: int) -> list[list[Any]]:
+    return [values[start : start + length] for start in range(0, len(values), length)]
+
+
+def _values() -> dict[str, Any]:
+    """The inputs as plain lists, so that an expression depends on no other op than its own."""
+    x, y = _ramp(0.3, 0.17, 6), _ramp(-0.4, 0.23, 6)
+    square = [value + (2.0 if k % 4 == 0 else 0.0) for k, value in enumerate(_ramp(0.2, 0.11, 9))]
+    return {
+        "x": _rows(x, 3),
+        "y": _rows(y, 3),
+        "row": _ramp(0.7, 0.31, 3),
+        "col": _rows(_ramp(0.6, 0.5, 2), 1),
+        "one": 0.8,
+        "sq": _rows(square, 3),
+        "p": _rows([abs(value) + 0.2 for value in _ramp(0.9, 0.37, 6)], 3),
+        "u": _rows([abs(value) + 0.05 for value in _ramp(0.2, 0.09, 6)], 3),
+        "b": _rows(_rows(_ramp(0.1, 0.07, 12), 3), 2),
+        "z": _rows([complex(left, right + 0.9) for left, right in zip(x, y, strict=True)], 3),
+        "w": _rows([complex(right - 0.3, left * 0.5 + 0.2) for left, right in zip(x, y, strict=True)], 3),
+        "zs": _rows([complex(left, right) for left, right in zip(square, _ramp(0.3, 0.05, 9), strict=True)], 3),
     }
-    space = {name: leaf.clone().requires_grad_() for name, leaf in leaves.items()}
+
+
+def _space(T: Any) -> dict[str, Any]:
+    space = {"T": T}
+    for name, value in _values().items():
+        dtype = T.complex128 if name in ("z", "w", "zs") else T.float64
+        space[name] = T.tensor(value, dtype=dtype, requires_grad=True)
     space["mask"] = T.tensor([[True, False, True], [False, False, True]])
     space["i"] = T.tensor([1, 0])
     space["ij"] = T.tensor([[0, 2], [1, 0]])
-    return {"T": T, **space}
+    return space
 
 
 def _weigh(T: Any, tensor: Any) -> Any:
     """A real scalar that depends on every element in its own way."""
     if tensor.is_complex():
         tensor = T.view_as_real(tensor.resolve_conj())
-    weights = T.arange(tensor.numel(), dtype=T.float64).reshape(tensor.shape) * 0.37 + 0.5
-    return (tensor * weights.to(tensor.dtype)).sum()
+    weights = T.tensor([0.5 + 0.37 * k for k in range(tensor.numel())], dtype=tensor.dtype)
+    return (tensor * weights.reshape(tensor.shape)).sum()
 
 
 def _derivatives(T: Any, expression: str) -> Any:
+    """The result, its gradients, and the gradients of a weighted sum of those."""
     space = _space(T)
     leaves = [value for value in space.values() if isinstance(value, T.Tensor) and value.requires_grad]
     result = eval(expression, space)
-    used = [
-        leaf
-        for leaf, grad in zip(leaves, T.autograd.grad(_weigh(T, result), leaves, None, True, True, allow_unused=True), strict=True)
-        if grad is not None
-    ]
-    first = T.autograd.grad(_weigh(T, result), used, create_graph=True)
-    recorded = [grad for grad in first if grad.requires_grad]
-    second: Any = None
+    first = T.autograd.grad(_weigh(T, result), leaves, create_graph=True, allow_unused=True)
+    used = [leaf for leaf, grad in zip(leaves, first, strict=True) if grad is not None]
+    recorded = [grad for grad in first if grad is not None and grad.requires_grad]
     if recorded:
-        total = sum(_weigh(T, grad) for grad in recorded)
-        second = T.autograd.grad(total, used, materialize_grads=True)
-        second = [grad.detach().clone() for grad in second]
-    return result.detach().clone(), [grad.detach().clone() for grad in first], second
+        second = T.autograd.grad(sum(_weigh(T, grad) for grad in recorded), used, materialize_grads=True)
+    else:  # a linear op
+        second = [T.zeros_like(leaf) for leaf in used]
+    return (
+        result.detach().clone(),
+        [None if grad is None else grad.detach().clone() for grad in first],
+        [grad.detach().clone() for grad in second],
+    )
 
 
 @pytest.mark.parametrize("expression", _split(REAL))
@@ -135,7 +144,9 @@ def test_complex(T: Any, expression: str) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("expression", ["x * y", "x + row", "x.exp()", "x @ sq", "x.sum(0)", "x.softmax(1)", "x / y", "x ** 2"])
+@pytest.mark.parametrize(
+    "expression", ["x * y", "x + row", "x.exp()", "x @ sq", "x.sum(0)", "x.softmax(1)", "x / y", "x ** 2"]
+)
 @differential(tolerance=2e-3)
 def test_gradients_keep_the_dtype(T: Any, expression: str, dtype: str) -> Any:
     space = _space(T)
@@ -147,7 +158,8 @@ def test_gradients_keep_the_dtype(T: Any, expression: str, dtype: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "left, right", [((3, 1), (1, 4)), ((1,), (2, 3)), ((), (2, 2)), ((2, 1, 3), (4, 1)), ((0, 3), (1, 3)), ((1, 1), (5,))]
+    ("left", "right"),
+    [((3, 1), (1, 4)), ((1,), (2, 3)), ((), (2, 2)), ((2, 1, 3), (4, 1)), ((0, 3), (1, 3)), ((1, 1), (5,))],
 )
 @pytest.mark.parametrize("operator", ["add", "mul", "sub", "div", "pow", "maximum", "atan2"])
 @differential
@@ -176,7 +188,9 @@ def test_scalar_operands(T: Any, expression: str) -> Any:
 
 @differential
 def test_mixed_dtype_gradients_return_to_each_dtype(T: Any) -> Any:
-    tensors = [T.ones(2, dtype=getattr(T, name), requires_grad=True) for name in ("float16", "float32", "float64", "complex64")]
+    tensors = [
+        T.ones(2, dtype=getattr(T, name), requires_grad=True) for name in ("float16", "float32", "float64", "complex64")
+    ]
     product = tensors[0] * tensors[1] * tensors[2] * tensors[3]
     T.view_as_real(product).sum().backward()
     return product, [tensor.grad for tensor in tensors]
@@ -192,7 +206,9 @@ def test_integer_operands_get_no_gradient(T: Any) -> Any:
 
 
 @pytest.mark.parametrize("order", [3, 4])
-@pytest.mark.parametrize("expression", ["x.sin() * x", "x.exp()", "x ** 5", "x.tanh()", "1 / x", "x.log()", "x.sigmoid()", "x.sqrt()"])
+@pytest.mark.parametrize(
+    "expression", ["x.sin() * x", "x.exp()", "x ** 5", "x.tanh()", "1 / x", "x.log()", "x.sigmoid()", "x.sqrt()"]
+)
 @differential
 def test_higher_orders(T: Any, expression: str, order: int) -> Any:
     x = T.tensor([0.7, 1.3], dtype=T.float64, requires_grad=True)

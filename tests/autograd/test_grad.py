@@ -266,7 +266,20 @@ def test_batched_seeds_for_several_outputs_and_inputs(T: Any) -> Any:
 
 @pytest.mark.parametrize(
     "name",
-    ["exp", "mul", "sum_dim", "mean", "max_dim", "getitem", "cat", "matmul", "transpose", "softmax", "cumsum", "expand"],
+    [
+        "exp",
+        "mul",
+        "sum_dim",
+        "mean",
+        "max_dim",
+        "getitem",
+        "cat",
+        "matmul",
+        "transpose",
+        "softmax",
+        "cumsum",
+        "expand",
+    ],
 )
 @differential
 def test_batched_seeds_through_an_op(T: Any, name: str) -> Any:
@@ -295,7 +308,9 @@ def test_batched_seeds_through_an_op(T: Any, name: str) -> Any:
 def test_batched_seed_of_wrong_shape(T: Any) -> Any:
     x = _leaf(T, 1.0, 2.0)
     return outcome(
-        lambda: T.autograd.grad(x * 2, x, grad_outputs=T.ones(3, 5), is_grads_batched=True), "is_grads_batched=True", "mismatch"
+        lambda: T.autograd.grad(x * 2, x, grad_outputs=T.ones(3, 5), is_grads_batched=True),
+        "is_grads_batched=True",
+        "mismatch",
     )
 
 

@@ -113,7 +113,8 @@ def test_leaf_hook_acts_on_the_new_gradient_only(T: Any) -> Any:
 def test_hook_needs_requires_grad(T: Any) -> Any:
     return (
         outcome(
-            lambda: T.ones(1).register_hook(lambda grad: grad), "cannot register a hook on a tensor that doesn't require"
+            lambda: T.ones(1).register_hook(lambda grad: grad),
+            "cannot register a hook on a tensor that doesn't require",
         ),
         outcome(
             lambda: T.ones(1).register_post_accumulate_grad_hook(print),
@@ -140,7 +141,11 @@ def test_hook_errors_propagate(T: Any) -> Any:
 @differential
 def test_hook_result_of_wrong_kind(T: Any) -> Any:
     results = []
-    for value, phrase in ((3.0, "hook returned 'float'"), ("text", "'str'"), (T.ones(5), "has changed the size of value")):
+    for value, phrase in (
+        (3.0, "hook returned 'float'"),
+        ("text", "'str'"),
+        (T.ones(5), "has changed the size of value"),
+    ):
         x = _leaf(T, 1.0, 2.0)
         y = x * 2
         y.register_hook(lambda grad, value=value: value)
@@ -241,7 +246,7 @@ def test_grad_mode_inside_hooks(T: Any) -> Any:
 
 @differential
 def test_post_accumulate_hook(T: Any) -> Any:
-    seen = []
+    seen: list[Any] = []
     x = _leaf(T, 1.0, 2.0)
     x.register_hook(lambda grad: seen.append("tensor hook"))
 
@@ -454,7 +459,7 @@ def test_multi_grad_hook_errors(T: Any) -> Any:
 
 @differential
 def test_hook_may_keep_the_gradient(T: Any) -> Any:
-    kept = []
+    kept: list[Any] = []
     x = _leaf(T, 1.0, 2.0)
     y = x * 2
     y.register_hook(kept.append)

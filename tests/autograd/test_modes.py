@@ -29,8 +29,7 @@ def test_no_grad_context(T: Any) -> Any:
 def test_enable_grad_inside_no_grad(T: Any) -> Any:
     x = T.zeros(1, requires_grad=True)
     with T.no_grad(), T.enable_grad():
-        y = x * 2
-    return y
+        return x * 2
 
 
 @pytest.mark.parametrize("mode", [True, False])
@@ -165,12 +164,11 @@ def test_decorated_generator_handles_errors_and_close(T: Any) -> Any:
     @T.no_grad()
     def careful() -> Generator[Any, Any, Any]:
         try:
-            while True:
-                try:
-                    yield T.is_grad_enabled()
-                except ValueError as error:
-                    seen.append((str(error), T.is_grad_enabled()))
-                    yield "recovered"
+            try:
+                yield T.is_grad_enabled()
+            except ValueError as error:
+                seen.append((str(error), T.is_grad_enabled()))
+                yield "recovered"
         finally:
             seen.append(("closed", T.is_grad_enabled()))
 
@@ -312,7 +310,9 @@ def test_inference_mode_may_be_switched_off_inside(T: Any) -> Any:
     return flags, y, z.is_inference(), w.is_inference(), w.requires_grad
 
 
-@pytest.mark.parametrize("form", ["inference_mode()", "inference_mode", "inference_mode(False)", "inference_mode(mode=True)"])
+@pytest.mark.parametrize(
+    "form", ["inference_mode()", "inference_mode", "inference_mode(False)", "inference_mode(mode=True)"]
+)
 @differential
 def test_inference_mode_decorator(T: Any, form: str) -> Any:
     decorator = eval(f"T.{form}", {"T": T})
@@ -330,11 +330,19 @@ def test_functional_ops_on_inference_tensors_outside(T: Any) -> Any:
     with T.inference_mode():
         t = T.tensor([1.0, 2.0])
     y = t * 2 + 1
-    return y, y.is_inference(), t.view(2).is_inference(), t[0].is_inference(), t.clone().is_inference(), t.detach().is_inference()
+    return (
+        y,
+        y.is_inference(),
+        t.view(2).is_inference(),
+        t[0].is_inference(),
+        t.clone().is_inference(),
+        t.detach().is_inference(),
+    )
 
 
 @pytest.mark.parametrize(
-    "expression", ["x * t", "t * x", "x / t", "x ** t", "x @ t", "T.addcmul(x, x, t)", "T.maximum(x, t)", "x[i]", "T.where(m, x, x)"]
+    "expression",
+    ["x * t", "t * x", "x / t", "x ** t", "x @ t", "T.addcmul(x, x, t)", "T.maximum(x, t)", "x[i]", "T.where(m, x, x)"],
 )
 @differential
 def test_saving_an_inference_tensor_is_refused(T: Any, expression: str) -> Any:
@@ -344,7 +352,9 @@ def test_saving_an_inference_tensor_is_refused(T: Any, expression: str) -> Any:
     return outcome(lambda: eval(expression, {"T": T, "x": x, "t": t, "i": i, "m": m}), SAVED, "clone")
 
 
-@pytest.mark.parametrize("expression", ["x + t", "x - t", "T.cat([x, t])", "T.stack([x, t])", "x * 2 + t", "T.add(t, x)"])
+@pytest.mark.parametrize(
+    "expression", ["x + t", "x - t", "T.cat([x, t])", "T.stack([x, t])", "x * 2 + t", "T.add(t, x)"]
+)
 @differential
 def test_ops_that_save_nothing_accept_inference_tensors(T: Any, expression: str) -> Any:
     x = T.ones(2, requires_grad=True)
@@ -367,7 +377,8 @@ def test_clone_makes_a_normal_tensor(T: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "statement", ["t.add_(1)", "t.zero_()", "t.__setitem__(0, 5.0)", "t[0].mul_(2)", "t.copy_(T.ones(2))", "t.detach_()"]
+    "statement",
+    ["t.add_(1)", "t.zero_()", "t.__setitem__(0, 5.0)", "t[0].mul_(2)", "t.copy_(T.ones(2))"],
 )
 @differential
 def test_in_place_on_inference_tensor(T: Any, statement: str) -> Any:
@@ -379,6 +390,13 @@ def test_in_place_on_inference_tensor(T: Any, statement: str) -> Any:
     with T.no_grad():
         under_no_grad = outcome(lambda: eval(statement, {"T": T, "t": t}), IN_PLACE)
     return inside, outside, under_no_grad, t
+
+
+@differential
+def test_detach_in_place_is_allowed_outside(T: Any) -> Any:
+    with T.inference_mode():
+        t = T.tensor([1.0, 2.0])
+    return t.detach_() is t, t
 
 
 @differential
@@ -450,7 +468,13 @@ def test_requires_grad_on_inference_tensor(T: Any) -> Any:
     def assign() -> None:
         fresh.requires_grad = True
 
-    return inside, fresh_flags, outcome(lambda: fresh.requires_grad_(), SET_GRAD), outcome(assign, SET_GRAD), fresh.requires_grad_(False) is fresh
+    return (
+        inside,
+        fresh_flags,
+        outcome(lambda: fresh.requires_grad_(), SET_GRAD),
+        outcome(assign, SET_GRAD),
+        fresh.requires_grad_(False) is fresh,
+    )
 
 
 @differential
@@ -482,7 +506,7 @@ def test_inference_tensor_as_gradient_seed(T: Any) -> Any:
 
 @differential
 def test_custom_function_with_inference_tensor(T: Any) -> Any:
-    class Product(T.autograd.Function):  # type: ignore[name-defined, misc]
+    class Product(T.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: Any, y: Any) -> Any:
             ctx.save_for_backward(x, y)

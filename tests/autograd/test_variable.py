@@ -56,6 +56,9 @@ def test_variables_mix_with_tensors(T: Any) -> Any:
     return y, x.grad, x.data, type(x.data).__name__
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:volatile")
+
+
 def _volatile(data: Any) -> Any:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

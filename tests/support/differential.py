@@ -34,10 +34,18 @@ _PRECISION = {
 _NO_KERNEL = "PyTorch has no kernel"
 
 
-class _MissingPhrase(tuple[Any, ...]):
-    """An `outcome` that has none of the phrases that the test looks for; `seen` is what came instead."""
+class _Outcome(tuple[Any, ...]):
+    """An observation that remembers the error or warning behind it, for the report of a failed comparison."""
 
-    seen: str
+    message: str
+    lacks_phrases: bool
+
+
+def _outcome(observed: tuple[Any, ...], message: str, lacks_phrases: bool = False) -> _Outcome:
+    result = _Outcome(observed)
+    result.message = message
+    result.lacks_phrases = lacks_phrases
+    return result
 
 
 def outcome(action: Callable[..., Any], *phrases: str) -> tuple[Any, ...]:
@@ -46,30 +54,17 @@ def outcome(action: Callable[..., Any], *phrases: str) -> tuple[Any, ...]:
     With phrases, PyTorch must raise an error that contains one of them: otherwise the test itself is wrong.
     """
     try:
-        result: tuple[Any, ...] = ("value", action())
-        seen = "no error"
+        return _outcome(("value", action()), "no error", lacks_phrases=bool(phrases))
     except Exception as error:
-        seen = f"{type(error).__name__}: {error}"
-        result = ("error", type(error).__name__, tuple(phrase for phrase in phrases if phrase in str(error)))
-        if result[2]:
-            return result
-    return _missing(result, seen) if phrases else result
-
-
-def _missing(observed: tuple[Any, ...], seen: str) -> _MissingPhrase:
-    marked = _MissingPhrase(observed)
-    marked.seen = seen
-    return marked
+        found = tuple(phrase for phrase in phrases if phrase in str(error))
+        message = f"{type(error).__name__}: {error}"
+        return _outcome(("error", type(error).__name__, found), message, lacks_phrases=bool(phrases) and not found)
 
 
 def supported(action: Callable[..., Any]) -> Any:
     """What `action` gave, as `outcome` says it, but free where PyTorch says that it has no kernel for the dtype."""
-    try:
-        return ("value", action())
-    except Exception as error:
-        if "not implemented for" in str(error):
-            return _NO_KERNEL
-        return ("error", type(error).__name__)
+    result = outcome(action)
+    return _NO_KERNEL if isinstance(result, _Outcome) and "not implemented for" in result.message else result
 
 
 def warned(action: Callable[..., Any], *phrases: str) -> tuple[Any, ...]:
@@ -83,7 +78,7 @@ def warned(action: Callable[..., Any], *phrases: str) -> tuple[Any, ...]:
     messages = [str(warning.message) for warning in caught]
     found = [phrase for phrase in phrases if any(phrase in message for message in messages)]
     observed = (result, sorted({warning.category.__name__ for warning in caught}), found)
-    return observed if found or not phrases else _missing(observed, f"warnings: {messages}")
+    return _outcome(observed, f"warnings: {messages}", lacks_phrases=bool(phrases) and not found)
 
 
 def describe(value: Any) -> Any:
@@ -161,16 +156,15 @@ def _same_leaf(expected: Any, actual: Any, tolerance: float, precision: float) -
     return bool(expected == actual)
 
 
-def _missing_phrases(observed: Any) -> Iterator[str]:
-    """Errors in the test itself: phrases that PyTorch's own messages do not contain."""
-    if isinstance(observed, _MissingPhrase):
-        yield observed.seen
-    elif isinstance(observed, dict):
-        for item in observed.values():
-            yield from _missing_phrases(item)
-    elif isinstance(observed, (list, tuple)):
+def _outcomes(observed: Any) -> Iterator[_Outcome]:
+    """The outcomes anywhere inside an observation."""
+    if isinstance(observed, _Outcome):
+        yield observed
+    if isinstance(observed, dict):
+        observed = list(observed.values())
+    if isinstance(observed, (list, tuple)):
         for item in observed:
-            yield from _missing_phrases(item)
+            yield from _outcomes(item)
 
 
 def compare(scenario: Scenario, *args: Any, tolerance: float = 1e-6) -> None:
@@ -178,14 +172,18 @@ def compare(scenario: Scenario, *args: Any, tolerance: float = 1e-6) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pytorch.manual_seed(0)
-        observed = scenario(pytorch, *args)
-        wrong_phrases = list(_missing_phrases(observed))
-        expected = describe(observed)
+        in_pytorch = scenario(pytorch, *args)
+        expected = describe(in_pytorch)
         flambeau.manual_seed(0)
-        actual = describe(scenario(flambeau, *args))
-    assert not wrong_phrases, "the test looks for other words than PyTorch's:\n" + "\n".join(wrong_phrases)
+        in_flambeau = scenario(flambeau, *args)
+        actual = describe(in_flambeau)
+    other_words = [result.message for result in _outcomes(in_pytorch) if result.lacks_phrases]
+    assert not other_words, "the test looks for other words than PyTorch's:\n" + "\n".join(other_words)
     found = list(differences(expected, actual, tolerance=tolerance))
-    assert not found, "\n".join(found[:20])
+    errors = {result.message for result in _outcomes(in_flambeau)} - {"no error"}
+    assert not found, "\n".join(
+        [*found[:20], *(f"Flambeau said: {_shorten(message)}" for message in sorted(errors)[:5])]
+    )
 
 
 @overload

@@ -260,7 +260,7 @@ def test_tensor_refuses(T: Any, data: Any, phrase: str) -> Any:
 def test_tensor_argument_errors(T: Any) -> Any:
     return {
         "int grad": outcome(
-            lambda: T.tensor([1], requires_grad=True), "Only Tensors of floating point and complex dtype can"
+            lambda: T.tensor([1], requires_grad=True), "nly Tensors of floating point and complex dtype can"
         ),
         "two data": outcome(lambda: T.tensor(1, 2)),
         "no data": outcome(lambda: T.tensor()),

@@ -117,7 +117,7 @@ def test_writing_a_tensor_of_the_same_shape(T: Any, name: str) -> Any:
     index = INDICES[name](T)
     shape = tensor[index].shape
     values = T.arange(1.0, shape.numel() + 1).view(shape)
-    if name in ("list repeated",):
+    if name == "list repeated":
         values = T.ones(shape)  # which of several values wins is not specified
     tensor[index] = values
     return tensor

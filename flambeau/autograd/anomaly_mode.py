@@ -1,0 +1,97 @@
+"""Anomaly detection: which forward line made the derivative that failed or gave NaN?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.caller import describe_place
+from .._core.modes import THREAD
+from .._core.node import Node
+
+
+class detect_anomaly:  # noqa: N801  (PyTorch's own name)
+    """In this context backward passes check every gradient for NaN, and failures show the forward line."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before = modes.anomaly, modes.anomaly_check_nan
+        _set(True, self.check_nan)
+
+    def __exit__(self, *exception: object) -> None:
+        _set(*self._before)
+
+
+class set_detect_anomaly:  # noqa: N801  (PyTorch's own name)
+    """Switch anomaly detection on or off: as a function from now on, as a context for its block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        modes = THREAD.modes
+        self._before = modes.anomaly, modes.anomaly_check_nan
+        _set(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        _set(*self._before)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on in this thread."""
+    return THREAD.modes.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection looks for NaN."""
+    return THREAD.modes.anomaly_check_nan
+
+
+def _set(mode: bool, check_nan: bool) -> None:
+    modes = THREAD.modes
+    modes.anomaly = mode
+    modes.anomaly_check_nan = check_nan
+    modes.refresh()
+
+
+def run_watched(node: Node, grads: list[Any]) -> Sequence[Any]:
+    """Run a node's formula; on an error or a NaN, point at the forward line."""
+    try:
+        results = node.apply(grads)
+    except Exception:
+        warn_of_forward(node)
+        raise
+    if THREAD.modes.anomaly_check_nan:
+        for number, gradient in enumerate(results):
+            if gradient is not None and not gradient.is_meta and np.isnan(gradient._array).any():
+                warn_of_forward(node)
+                raise RuntimeError(
+                    f"Function '{node.name()}' returned nan values in its {number}th output. The forward operation was "
+                    f"recorded at {describe_place(node.place)}"
+                )
+    return results
+
+
+def warn_of_forward(node: Node) -> None:
+    """Show the stack of the forward call that recorded `node`."""
+    stack = node.metadata.get("traceback_")
+    if stack is None:
+        warnings.warn(
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward "
+            f"pass for more information. The forward operation was recorded at {describe_place(node.place)}",
+            stacklevel=2,
+        )
+    else:
+        warnings.warn(
+            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=2
+        )

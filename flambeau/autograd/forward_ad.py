@@ -1,0 +1,224 @@
+"""Forward-mode differentiation: dual tensors carry a tangent through the program.
+
+No op has a forward rule of its own. A view maps its tangent as it maps its input; an elementwise op's derivative is
+diagonal, so its backward formula serves both directions; and for every other op the product of the Jacobian with a
+tangent comes from differentiating its backward pass, which is linear in the gradient that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .._core.modes import THREAD
+from .._core.tensor import Tensor
+from .._ops.elementwise import Elementwise
+from .grad_mode import _ContextDecorator
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A dual tensor's two parts; the tangent of an ordinary tensor is None."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Begin a forward-mode level; tangents live until it ends."""
+    modes = THREAD.modes
+    if modes.forward_level >= 0:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    modes.forward_level += 1
+    modes.refresh()
+    _LIVE.append([])
+    return modes.forward_level
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the forward-mode level and drop its tangents."""
+    modes = THREAD.modes
+    if level is None:
+        level = modes.forward_level
+    if level != modes.forward_level or level < 0:
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    modes.forward_level -= 1
+    modes.refresh()
+    for reference in _LIVE.pop():
+        tensor = reference()
+        if tensor is not None and tensor._extra is not None:
+            tensor._extra.tangents = None
+
+
+_LIVE: list[list[Any]] = []
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of `tensor` that carries `tangent`."""
+    level = THREAD.modes.forward_level if level is None else level
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, each in (("primal", tensor), ("tangent", tangent)):
+        if not (each.dtype.is_floating_point or each.dtype.is_complex):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(f"Expected tangent to have the shape of the primal: {list(tensor.shape)} against {list(tangent.shape)}")
+    if tangent_of(tensor) is not None:
+        raise RuntimeError("Expected a tensor that has no tangent yet, but it is a dual tensor already")
+    with _no_level():
+        dual = tensor.view_as(tensor)  # type: ignore[attr-defined]
+    _set_tangent(dual, tangent)
+    return dual  # type: ignore[no-any-return]
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal and the tangent of a dual tensor."""
+    if level is None:
+        level = THREAD.modes.forward_level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    tangent = tangent_of(tensor)
+    with _no_level():
+        primal = tensor.view_as(tensor)  # type: ignore[attr-defined]
+    return UnpackedDualTensor(primal, tangent)
+
+
+class dual_level(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
+    """A context in which dual tensors can be made."""
+
+    def __enter__(self) -> int:  # type: ignore[override]
+        return enter_dual_level()
+
+    def __exit__(self, *exception: object) -> None:
+        exit_dual_level()
+
+
+def tangent_of(tensor: Any) -> Tensor | None:
+    """The tangent that `tensor` carries, if any."""
+    if not isinstance(tensor, Tensor) or tensor._extra is None or not tensor._extra.tangents:
+        return None
+    return tensor._extra.tangents.get(THREAD.modes.forward_level)
+
+
+def _set_tangent(tensor: Tensor, tangent: Tensor) -> None:
+    import weakref
+
+    tensor._get_extra().tangents = {THREAD.modes.forward_level: tangent}
+    _LIVE[-1].append(weakref.ref(tensor))
+
+
+class _no_level:
+    """A context in which tangents are ignored: primals and tangents are computed by ordinary ops."""
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._level = modes.forward_level
+        modes.forward_level = -1
+        modes.refresh()
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.forward_level = self._level
+        modes.refresh()
+
+
+def propagate(op: Any, args: Sequence[Any], outputs: list[Tensor], level: int) -> None:
+    """Give the outputs of an op the tangents that follow from those of its inputs."""
+    tangents = {id(each): tangent for each in _tensors(args) if (tangent := tangent_of(each)) is not None}
+    if not tangents or op.node_class is None:
+        return
+    with _no_level():
+        if getattr(op, "is_view", False):
+            moved = op(tangents[id(args[0])], *args[1:])
+            found: list[Any] = list(moved) if isinstance(moved, tuple) else [moved]
+        elif isinstance(op, Elementwise) and not any(each.dtype.is_complex for each in (*_tensors(args), *outputs)):
+            found = [_diagonal(op, args, outputs[0], tangents)]
+        else:
+            found = _by_transposition(op, args, outputs, tangents)
+    for output, tangent in zip(outputs, found, strict=True):
+        if tangent is not None:
+            _set_tangent(output, tangent)
+
+
+def _tensors(args: Sequence[Any]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for each in args:
+        if isinstance(each, Tensor):
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            found += [item for item in each if isinstance(item, Tensor)]
+    return found
+
+
+def _diagonal(op: Elementwise, args: Sequence[Any], output: Tensor, tangents: dict[int, Tensor]) -> Any:
+    assert op.node_class is not None
+    total: Any = None
+    for operand, entry in zip(args, op.node_class.formulas, strict=True):
+        tangent = tangents.get(id(operand))
+        if tangent is None or entry is None:
+            continue
+        formula, names = entry
+        part = formula(tangent, *[output if name == "result" else args[op.parameters.index(name)] for name in names])
+        total = part if total is None else total + part
+    if total is None:
+        return None
+    return total.to(output.dtype).expand(output.shape)
+
+
+def _by_transposition(op: Any, args: Sequence[Any], outputs: list[Tensor], tangents: dict[int, Tensor]) -> list[Any]:
+    from . import grad
+    from .grad_mode import enable_grad
+
+    with enable_grad():
+        sources: list[Tensor] = []
+        directions: list[Tensor] = []
+
+        def watched(value: Any) -> Any:
+            if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
+                return type(value)(watched(item) for item in value)
+            tangent = tangents.get(id(value))
+            if tangent is None:
+                return value
+            source = value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
+            sources.append(source)
+            directions.append(tangent)
+            return source
+
+        again = op(*[watched(each) for each in args])
+        results = list(again) if isinstance(again, tuple) else [again]
+        return [_jacobian_times(result, sources, directions, grad) for result in results]
+
+
+def _jacobian_times(result: Tensor, sources: list[Tensor], directions: list[Tensor], grad: Any) -> Any:
+    if not result.requires_grad:
+        return None
+    probe = result.new_zeros(result.shape).requires_grad_()  # type: ignore[attr-defined]
+    pulled = grad(result, sources, probe, create_graph=True, allow_unused=True)
+    total: Any = None
+    for gradient, direction in zip(pulled, directions, strict=True):
+        if gradient is None or not gradient.requires_grad:
+            continue
+        product = gradient.conj() * direction if gradient.dtype.is_complex else gradient * direction
+        part = (product.real if product.dtype.is_complex else product).sum()
+        total = part if total is None else total + part
+    if total is None:
+        return result.new_zeros(result.shape)  # type: ignore[attr-defined]
+    return grad(total, probe, create_graph=THREAD.modes.grad, allow_unused=True, materialize_grads=True)[0]
+
+
+def propagate_custom(cls: Any, node: Any, args: Sequence[Any], outputs: list[Any]) -> None:
+    """The tangents of a custom function's outputs, by its own `jvp`."""
+    given = [tangent_of(each) if isinstance(each, Tensor) else None for each in args]
+    if all(each is None for each in given):
+        return
+    with _no_level():
+        if node.materialize_grads:
+            given = [
+                each.new_zeros(each.shape) if tangent is None and isinstance(each, Tensor) else tangent  # type: ignore[attr-defined]
+                for each, tangent in zip(args, given, strict=True)
+            ]
+        results = cls.jvp(node, *given)
+    for output, tangent in zip(outputs, results if isinstance(results, tuple) else (results,), strict=True):
+        if isinstance(output, Tensor) and tangent is not None:
+            _set_tangent(output, tangent)

@@ -1,0 +1,329 @@
+"""Custom functions: subclass `Function`, write `forward` and `backward`, call `apply`.
+
+The context that `forward` and `backward` receive is the node itself, so what is stored on it lives as long as the graph.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.errors import GRAPH_FREED, LEAF_INPLACE
+from .._core.modes import THREAD
+from .._core.node import Node, SavedTensor, initialise
+from .._core.tensor import CUSTOM_FUNCTION, Tensor
+from .._ops.dispatch import view_of
+from .._ops.inplace import rebase_history
+from .grad_mode import no_grad
+
+
+class FunctionCtx:
+    """What `forward` can tell `backward`."""
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs and outputs for `backward`; they are checked for in-place changes."""
+        for position, each in enumerate(tensors):
+            if each is not None and not isinstance(each, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {position} is of type {type(each).__name__}"
+                )
+        self.to_save: tuple[Tensor | None, ...] | None = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`."""
+        self.saved_for_forward: tuple[Tensor | None, ...] | None = tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which inputs `forward` changed in place."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say which outputs have no gradient."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros (the default) or None for outputs that received no gradient."""
+        self.materialize_grads = value
+
+
+class FunctionNode(Node, FunctionCtx):
+    """The node, and the context, of one call of a custom function."""
+
+    _forward_cls: type[Function]
+
+    def __init__(self) -> None:
+        self.to_save = None
+        self.saved_for_forward = None
+        self.dirty_tensors = ()
+        self.non_differentiable = ()
+        self.materialize_grads = True
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self._saved: list[SavedTensor | None] | None = []
+        self._is_tensor: tuple[bool, ...] = ()
+        initialise(self, (), ())
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to `save_for_backward`."""
+        if self._saved is None:
+            raise RuntimeError(GRAPH_FREED)
+        if THREAD.modes.forward_level >= 0 and self.saved_for_forward is not None and not self._saved:
+            return self.saved_for_forward
+        return tuple(None if each is None else each.unpack(self) for each in self._saved)
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        import warnings
+
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        if self._saved is None:
+            raise RuntimeError(GRAPH_FREED)
+        return tuple(self._saved)
+
+    def apply(self, *grads: Any) -> Any:
+        """Run the user's `backward` (or `vjp`), as the engine does with one list of gradients."""
+        gradients = list(grads[0]) if len(grads) == 1 and isinstance(grads[0], list) else list(grads)
+        if self.materialize_grads:
+            gradients = [self._zeros(i) if each is None else each for i, each in enumerate(gradients)]
+        results = self._user_backward()(self, *gradients)
+        return self._for_edges(results if isinstance(results, (tuple, list)) else (results,))
+
+    def _user_backward(self) -> Callable[..., Any]:
+        cls = self._forward_cls
+        backward, vjp = cls.backward, cls.vjp
+        if backward is not Function.backward and vjp is not Function.vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+            )
+        return vjp if vjp is not Function.vjp else backward
+
+    def _zeros(self, number: int) -> Tensor:
+        from .._ops.create import zeros
+
+        shape, kind = self.outputs[number]
+        return zeros(shape, dtype=kind.dtype, device=kind.device)  # type: ignore[no-any-return]
+
+    def _for_edges(self, results: Sequence[Any]) -> list[Any]:
+        wanted = len(self._is_tensor)
+        if len(results) > wanted and all(each is None for each in results[wanted:]):
+            results = results[:wanted]
+        if len(results) != wanted:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {wanted}, got {len(results)})"
+            )
+        kept = []
+        for position, (each, is_tensor) in enumerate(zip(results, self._is_tensor, strict=True)):
+            if is_tensor:
+                kept.append(each)
+            elif each is not None:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different from None at position {position + 1}, but the "
+                    "corresponding forward input was not a Variable"
+                )
+        return kept
+
+    def release(self) -> None:
+        for each in self._saved or ():
+            if each is not None:
+                each.release()
+        self._saved = None
+
+
+class FunctionMeta(type):
+    """Gives every custom function its node class: `Exp` records `ExpBackward`."""
+
+    _backward_cls: type[FunctionNode]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
+        super().__init__(name, bases, body)
+        cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__})
+
+
+class Function(metaclass=FunctionMeta):
+    """Base class of custom differentiable functions.
+
+    >>> class Double(flambeau.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    >>> Double.apply(flambeau.ones(2, requires_grad=True))
+    tensor([2., 2.], grad_fn=<DoubleBackward>)
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        import warnings
+
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+            "them on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "with static forward method: write forward and backward as @staticmethod and call Name.apply(...)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the result: `forward(ctx, *inputs)`, or `forward(*inputs)` beside a `setup_context`."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Store on `ctx` what `backward` needs, once `forward(*inputs)` has given `output`."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the inputs from those of the outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name for `backward`."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the outputs from those of the inputs, for forward mode."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """How to run on a batch, for `vmap`."""
+        raise NotImplementedError("You must implement the vmap function for custom autograd.Function to use it with vmap.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward` and record the call."""
+        if kwargs:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments: pass {sorted(kwargs)} by position")
+        node = cls._backward_cls()
+        modes = THREAD.modes
+        node._is_tensor = tuple([isinstance(each, Tensor) for each in args])
+        node.needs_input_grad = tuple([isinstance(each, Tensor) and each.requires_grad for each in args])
+        recorded = modes.grad and any(node.needs_input_grad)
+        edges = [each._edge() if recorded else None for each in args if isinstance(each, Tensor)]
+        with no_grad():
+            if cls.setup_context is not Function.setup_context:
+                output = cls.forward(*args)
+                cls.setup_context(node, args, output)
+            else:
+                output = cls.forward(node, *args)
+        return _wrap_outputs(cls, node, args, output, tuple(edges), recorded)
+
+
+def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: Any, edges: Any, recorded: bool) -> Any:
+    single = not isinstance(output, tuple)
+    outputs = [output] if single else list(output)
+    _check_dirty(node, args, outputs)
+    node.edges = edges
+    node.outputs = tuple(
+        (each._array.shape, each._kind) if isinstance(each, Tensor) else ((), None) for each in outputs  # type: ignore[misc]
+    )
+    wrapped = [_wrap_output(node, number, each, args, recorded) for number, each in enumerate(outputs)]
+    if recorded and node.to_save is not None:
+        saved: list[SavedTensor | None] = []
+        for each in node.to_save:
+            number = next((i for i, made in enumerate(outputs) if each is made), None)
+            if each is None:
+                saved.append(None)
+            elif number is not None and wrapped[number]._grad_fn is node:
+                saved.append(SavedTensor(wrapped[number], node))
+            else:
+                saved.append(SavedTensor(each))
+        node._saved = saved
+    node.to_save = None
+    if THREAD.modes.forward_level >= 0:
+        from .forward_ad import propagate_custom
+
+        propagate_custom(cls, node, args, wrapped)
+    return wrapped[0] if single else tuple(wrapped)
+
+
+def _check_dirty(node: FunctionNode, args: tuple[Any, ...], outputs: list[Any]) -> None:
+    for each in node.dirty_tensors:
+        if not any(each is other for other in outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                "modified inplace must all be outputs of the Function."
+            )
+
+
+def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, ...], recorded: bool) -> Any:
+    if not isinstance(output, Tensor):
+        return output
+    dirty = any(output is each for each in node.dirty_tensors)
+    is_input = any(output is each for each in args)
+    differentiable = output._kind.differentiable and not any(output is each for each in node.non_differentiable)
+    if dirty:
+        output._changed()
+    if not recorded or not differentiable:
+        if is_input and not dirty:
+            return output.detach() if recorded else view_of(output, output._array, output._kind)  # type: ignore[attr-defined]
+        return output
+    if dirty:
+        if is_input and output.grad_fn is None and output._requires_grad:
+            raise RuntimeError(LEAF_INPLACE)
+        rebase_history(output, node, number)
+        return output
+    if is_input:  # returned as it is: a view, so that the input keeps its own place in the graph
+        output = view_of(output, output._array, output._kind)
+    if output._view is not None:
+        output._view.creation = CUSTOM_FUNCTION
+        assert output._counter is not None
+        output._view.version = output._counter[0]
+    output._requires_grad = True
+    output._grad_fn = node
+    output._output_nr = number
+    return output
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a `backward` whose results cannot be differentiated again; trying to do so is an error."""
+
+    @functools.wraps(backward)
+    def wrapped(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            results = backward(ctx, *grads)
+        if not THREAD.modes.grad:
+            return results
+        if not any(isinstance(each, Tensor) and each.requires_grad for each in grads):
+            return results
+        single = not isinstance(results, tuple)
+        marked = tuple(
+            each if each is None else _Twice.apply(each.detach().requires_grad_()) for each in ((results,) if single else results)
+        )
+        return marked[0] if single else marked
+
+    return wrapped
+
+
+class _Twice(Function):
+    """Fails in backward: the derivative of a `once_differentiable` function."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return tensor.clone()  # type: ignore[attr-defined,no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

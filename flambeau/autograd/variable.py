@@ -1,0 +1,55 @@
+"""`Variable`, the wrapper of PyTorch's first years. Tensors do everything themselves now."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from .._core.tensor import Tensor
+from .._ops.overrides import DisableTorchFunctionSubclass, as_subclass_result, retype
+from .grad_mode import no_grad
+
+
+class VolatileTensor(Tensor):
+    """A tensor made with `volatile=True`: whatever is computed from it is volatile too, and never recorded."""
+
+    volatile = True
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with DisableTorchFunctionSubclass(), no_grad():
+            return as_subclass_result(func(*args, **(kwargs or {})), VolatileTensor)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        return repr(Tensor._from_parts(self._parts()))
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """`Variable(tensor, requires_grad=True)` returns a tensor. Write `tensor.requires_grad_()` instead."""
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
+        from .._ops.create import empty
+
+        source = empty(0) if data is None else data
+        if not isinstance(source, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
+        tensor = source.detach()  # type: ignore[attr-defined]
+        if volatile:
+            warnings.warn(
+                "volatile was removed. Use `with torch.no_grad():` around the computation instead: this tensor, and "
+                "everything computed from it, is kept out of the graph as if you had.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return retype(tensor, VolatileTensor)
+        if requires_grad:
+            tensor.requires_grad = True
+        return tensor
+
+
+Tensor.volatile = False  # type: ignore[attr-defined]

@@ -1,15 +1,63 @@
-"""Flambeau: PyTorch's programming model and API, written in Python."""
+"""Flambeau: PyTorch's programming model and API, written in Python.
+
+`import flambeau as torch` and go on as before.
+"""
 
 from __future__ import annotations
 
-from ._core import dtype as _dtype
-from ._core.device import device, layout, memory_format
-from ._core.dtype import dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
-from ._core.size import Size
-from ._core.tensor import Tensor
-from ._ops import registry as _registry
-from . import autograd
-from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+import importlib
+import math
+from typing import Any
 
-globals().update(_dtype.NAMES)
-globals().update(_registry.FUNCTIONS[""])
+from . import _ops, autograd
+from ._core.defaults import get_default_device, set_default_device
+from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
+from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from ._core.generator import Generator, default_generator
+from ._core.printing import set_printoptions
+from ._core.size import Size
+from ._core.storage import UntypedStorage
+from ._core.tensor import Tensor
+from ._ops.overrides import DisableTorchFunctionSubclass
+from ._ops.registry import FUNCTIONS
+from ._ops.settings import (
+    are_deterministic_algorithms_enabled,
+    get_num_threads,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from .autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+
+__version__ = "0.1.0"
+
+inf = math.inf
+nan = math.nan
+pi = math.pi
+e = math.e
+newaxis = None
+
+globals().update(NAMES)
+globals().update(LAYOUTS)
+globals().update(MEMORY_FORMATS)
+globals().update(FUNCTIONS[""])
+
+_SUBPACKAGES = frozenset({"cuda", "linalg", "nn", "random", "return_types", "special", "testing", "utils"})
+
+
+def __getattr__(name: str) -> Any:
+    # Subpackages load on first use: importing the package stays quick.
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBPACKAGES})

@@ -13,26 +13,35 @@ class _DeviceStack(threading.local):
 
 
 _THREAD = _DeviceStack()
-_process_default: list[device] = [CPU]
+_process_default = CPU
+_ever_chosen = False  # nearly no program chooses a device: the look-up of the thread's stack is spared until one does
 
 
 def default_device() -> device:
     """Where factory functions put a tensor when the caller names no device."""
+    if not _ever_chosen:
+        return CPU
     stack = _THREAD.stack
-    return stack[-1] if stack else _process_default[0]
+    return stack[-1] if stack else _process_default
 
 
 def push_default_device(value: device) -> None:
+    """Begin a `with device:` block."""
+    global _ever_chosen
     _THREAD.stack.append(usable_device(value))
+    _ever_chosen = True
 
 
 def pop_default_device() -> None:
+    """End a `with device:` block."""
     _THREAD.stack.pop()
 
 
 def set_default_device(device: device | str | int | None) -> None:
     """Choose where factory functions put tensors; None means the CPU again."""
-    _process_default[0] = CPU if device is None else usable_device(device)
+    global _process_default, _ever_chosen
+    _process_default = CPU if device is None else usable_device(device)
+    _ever_chosen = True
 
 
 def get_default_device() -> device:

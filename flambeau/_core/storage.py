@@ -1,63 +1,249 @@
-"""`UntypedStorage`: the memory that a tensor and its views share."""
+"""`UntypedStorage`: the memory that a tensor and its views share.
+
+Arrays know the array that owns their memory, so no tensor carries a storage: it is looked up when somebody asks, and is
+one object as long as anyone holds it.
+"""
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
-from .device import CPU, device
+from .device import CPU, META, device
+
+_STRIDED_BASE = type(as_strided(np.empty(1), (1,), (8,)).base)
+"""What stands between the result of NumPy's `as_strided` and the array that it was made from."""
 
 
 def owner_of(array: Any) -> Any:
     """The array that `array` is a view of in the end: the one that stands for the whole memory."""
     base = array.base
-    while type(base) is np.ndarray:
-        array = base
+    while base is not None:
+        if type(base) is np.ndarray:
+            array = base
+        elif type(base) is _STRIDED_BASE:
+            array = base.base
+        else:
+            break
         base = array.base
     return array
+
+
+class _Foreign:
+    """Memory of somebody else's array as an array of bytes; keeps that array alive."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, array: Any, nbytes: int) -> None:
+        self.array = array
+        place = array.__array_interface__["data"]
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": place}
+
+
+def adopt_array(array: Any) -> Any:
+    """A window on the memory of a user's array, with a storage that begins where this array does."""
+    if array.base is None and array.flags.c_contiguous:
+        adopted = array.view()
+        fix_size(array)
+        return adopted
+    nbytes = 0
+    if array.size:
+        steps = sum((size - 1) * step for size, step in zip(array.shape, array.strides, strict=True))
+        nbytes = steps + array.itemsize
+    memory = np.asarray(_Foreign(array, nbytes))
+    return np.ndarray(array.shape, array.dtype, memory, 0, array.strides)
+
+
+def window(memory: Any, shape: tuple[int, ...], array_type: Any, offset: int, strides: tuple[int, ...]) -> Any:
+    """An array over part of `memory`, an array of bytes; offset and strides count bytes."""
+    if 0 in shape:
+        offset = min(offset, memory.nbytes)
+    return np.ndarray(shape, array_type, memory, offset, strides)
+
+
+def needed_bytes(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, itemsize: int) -> int:
+    """How many bytes of storage a window takes; everything in bytes."""
+    if 0 in shape:
+        return 0
+    return offset + itemsize + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+
+
+_FIXED: dict[int, weakref.ref[Any]] = {}
+
+
+def fix_size(owner: Any) -> None:
+    """Somebody else holds this memory too: it must stay where it is."""
+    key = id(owner)
+    if key not in _FIXED:
+        _FIXED[key] = weakref.ref(owner, lambda _: _FIXED.pop(key, None))
 
 
 class UntypedStorage:
     """A block of bytes. Tensors are strided windows on it; two tensors share memory if their storages are equal."""
 
-    __slots__ = ("_owner", "device")
+    __slots__ = ("__weakref__", "_meta_bytes", "_owner", "device")
+    _owner: Any
+    _meta_bytes: int
+    device: device
 
-    def __init__(self, size: int = 0, *, device: device = CPU) -> None:
-        self._owner: Any = np.zeros(size, np.uint8)
-        self.device = device
+    def __new__(cls, data: Any = 0, *, device: Any = CPU) -> UntypedStorage:
+        from .device import usable_device
+
+        place = usable_device(device)
+        content = data if isinstance(data, int) else np.array(list(data), np.uint8)
+        if isinstance(content, int) and content < 0:
+            raise RuntimeError(f"a storage cannot have a negative size: {content}")
+        if place is META:
+            return _new_storage(np.empty(1, np.uint8), META, content if isinstance(content, int) else content.nbytes)
+        return _new_storage(np.zeros(content, np.uint8) if isinstance(content, int) else content, place)
+
+    @staticmethod
+    def from_buffer(buffer: Any, *args: Any, byte_order: str = "native", **kwargs: Any) -> UntypedStorage:
+        """A storage with a copy of the bytes of `buffer`."""
+        return _new_storage(np.frombuffer(buffer, np.uint8).copy(), CPU)
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return self._owner.ctypes.data  # type: ignore[no-any-return]
+        if self.device is META:
+            return 0
+        return self._owner.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
     def nbytes(self) -> int:
         """The number of bytes."""
-        return self._owner.nbytes  # type: ignore[no-any-return]
+        return self._meta_bytes if self.device is META else self._owner.nbytes
 
     size = nbytes
     __len__ = nbytes
 
+    def element_size(self) -> int:
+        """Bytes of one element: 1."""
+        return 1
+
     def bytes(self) -> Any:
         """The memory as a one-dimensional array of bytes that shares it."""
-        flat = self._owner.reshape(-1) if self._owner.flags.c_contiguous else np.ravel(self._owner, order="K")
-        return flat.view(np.uint8)
+        if self.device is META:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        owner = self._owner
+        if owner.ndim != 1 or owner.itemsize != 1:
+            if not owner.flags.c_contiguous:
+                owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
+            owner = owner.reshape(-1, copy=False).view(np.uint8)
+        return owner
 
     def __getitem__(self, index: Any) -> Any:
-        return self.bytes()[index].tolist() if isinstance(index, slice) else int(self.bytes()[index])
+        if isinstance(index, slice):
+            return _new_storage(self.bytes()[index].copy(), self.device)
+        return int(self.bytes()[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.bytes()[index] = value
 
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
     def tolist(self) -> list[int]:
         """The bytes as Python ints."""
         return self.bytes().tolist()  # type: ignore[no-any-return]
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set every byte to `value`."""
+        self.bytes()[:] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        """Take over the bytes of another storage of the same size."""
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(f"size does not match: self has {self.nbytes()} bytes, source {source.nbytes()}")
+        self.bytes()[:] = source._untyped().bytes()
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A storage with a copy of the bytes."""
+        if self.device is META:
+            return UntypedStorage(self.nbytes(), device=META)
+        return _new_storage(self.bytes().copy(), self.device)
+
+    def untyped(self) -> UntypedStorage:
+        """This storage itself."""
+        return self
+
+    _untyped = untyped
+
+    def cpu(self) -> UntypedStorage:
+        """This storage if it is on the CPU."""
+        self.bytes()
+        return self
+
+    def resizable(self) -> bool:
+        """Whether `resize_` may move the memory: not if a NumPy array or another buffer shares it."""
+        return self.device is META or (bool(self._owner.flags.owndata) and id(self._owner) not in _FIXED)
+
+    def resize_(self, nbytes: int) -> UntypedStorage:
+        """Change the number of bytes; the content is kept, and tensors on this storage follow it to its new place.
+
+        A tensor that does not fit into a smaller storage keeps the old memory.
+        """
+        if nbytes < 0:
+            raise RuntimeError(f"a storage cannot have a negative size: {nbytes}")
+        if not self.resizable():
+            raise RuntimeError(
+                "Trying to resize storage that is not resizable: its memory is shared with a NumPy array or another buffer. "
+                "Work on a .clone() of the tensor."
+            )
+        if self.device is META:
+            self._meta_bytes = nbytes
+        elif nbytes != self._owner.nbytes:
+            self._move(np.empty(nbytes, np.uint8))
+        return self
+
+    def _move(self, memory: Any) -> None:
+        old, old_start, content = self._owner, self.data_ptr(), self.bytes()
+        nbytes = memory.nbytes
+        kept = min(nbytes, content.nbytes)
+        memory[:kept] = content[:kept]
+        del content
+        self._owner = memory
+        _STORAGES[id(memory)] = self
+        for tensor in _tensors_on(old):
+            array = tensor._array
+            offset = array.__array_interface__["data"][0] - old_start
+            if needed_bytes(array.shape, array.strides, offset, array.itemsize) <= nbytes:
+                tensor._array = window(memory, array.shape, array.dtype, offset, array.strides)
+
+    def share_memory_(self) -> UntypedStorage:
+        """Move the content to memory that processes started by fork have in common."""
+        if self.device is not META and self.nbytes() and not self.is_shared():
+            import mmap
+
+            self._move(np.frombuffer(mmap.mmap(-1, self.nbytes()), np.uint8, self.nbytes()))
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether the memory is one that `share_memory_` made."""
+        base = self._owner.base
+        return type(getattr(base, "obj", base)).__name__ == "mmap"
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
+        return False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._owner is other._owner
 
     def __hash__(self) -> int:
         return id(self._owner)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.device is META:
+            return _load_meta_storage, (self.nbytes(),)
+        return _load_storage, (self.bytes().tobytes(),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        return self.clone()
 
     @property
     def _cdata(self) -> int:
@@ -67,13 +253,59 @@ class UntypedStorage:
     def is_cuda(self) -> bool:
         return self.device.type == "cuda"
 
+    is_hpu = is_sparse = is_sparse_csr = False
+
     def __repr__(self) -> str:
-        return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        head = f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        if self.device is META:
+            return "...\n" + head
+        return "".join(f" {each}\n" for each in self.tolist()) + head
+
+    __str__ = __repr__
+
+
+_STORAGES: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
+"""The living storages by the id of the array that owns their memory, which they keep alive."""
 
 
 def storage_of(array: Any, place: device = CPU) -> UntypedStorage:
     """The storage under `array`."""
+    owner = owner_of(array)
+    found = _STORAGES.get(id(owner))
+    if found is not None and found._owner is owner:
+        return found
+    itemsize = array.itemsize
+    extent = needed_bytes(array.shape, array.strides, 0, itemsize) if place is META else 0
+    return _new_storage(owner, place, extent)
+
+
+def _new_storage(owner: Any, place: device, meta_bytes: int = 0) -> UntypedStorage:
     storage: UntypedStorage = object.__new__(UntypedStorage)
-    storage._owner = owner_of(array)
+    storage._owner = owner
+    storage._meta_bytes = meta_bytes
     storage.device = place
+    _STORAGES[id(owner)] = storage
     return storage
+
+
+def _tensors_on(owner: Any) -> list[Any]:
+    """The living tensors whose memory `owner` is. Growing a storage is rare; a table of tensors would cost every op."""
+    import gc
+
+    from .tensor import Tensor
+
+    return [each for each in gc.get_objects() if isinstance(each, Tensor) and _is_on(each, owner)]
+
+
+def _is_on(tensor: Any, owner: Any) -> bool:
+    array = getattr(tensor, "_array", None)  # a tensor under construction has none yet
+    return type(array) is np.ndarray and owner_of(array) is owner
+
+
+def _load_storage(content: bytes) -> UntypedStorage:
+    return _new_storage(np.frombuffer(content, np.uint8).copy(), CPU)
+
+
+def _load_meta_storage(nbytes: int) -> UntypedStorage:
+    return UntypedStorage(nbytes, device=META)
+

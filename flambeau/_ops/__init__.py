@@ -6,9 +6,10 @@ from . import (
     binary,
     copy,
     create,
+    random,
     reduce,
     unary,
     view,
 )
 
-__all__ = ["binary", "copy", "create", "reduce", "unary", "view"]
+__all__ = ["binary", "copy", "create", "random", "reduce", "unary", "view"]

@@ -1,4 +1,4 @@
-"""Tensors from nothing and from Python data."""
+"""Tensors of constants and of uninitialised memory: zeros, ones, empty, full, eye and their kin."""
 
 from __future__ import annotations
 
@@ -7,64 +7,142 @@ from typing import Any
 import numpy as np
 
 from .._core.defaults import default_device
-from .._core.device import CPU, META, usable_device
-from .._core.dtype import DEFAULTS, FROM_NUMPY, from_numpy_dtype
+from .._core.device import META, contiguous_format, preserve_format, strided, usable_device
+from .._core.dtype import DEFAULTS, bool_, complex128, float64, int64
 from .._core.dtype import dtype as DType
 from .._core.kind import Kind, kind_of
-from .._core.tensor import Tensor, new_counter, wrap
+from .._core.modes import THREAD
+from .._core.tensor import Tensor, new
+from .layout import channels_last_strides, empty_array, ordered_strides
 from .meta import empty_meta
-from .registry import export, export_method, public
+from .promotion import default_of_category, is_number, scalar_category
+from .registry import export
+from .scalar import fitting
 from .view import as_shape
 
-
-def chosen_kind(dtype: Any, device: Any, fallback: DType | None = None) -> Kind:
-    """The kind that `dtype=` and `device=` ask for; None means the default."""
-    if dtype is None:
-        dtype = fallback or DEFAULTS.float
-    elif not isinstance(dtype, DType):
-        dtype = _python_type(dtype)
-    return kind_of(dtype, default_device() if device is None else usable_device(device))
+_PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 
-def _python_type(value: Any) -> DType:
-    found = {float: DEFAULTS.float, int: FROM_NUMPY[np.dtype(np.int64)], bool: FROM_NUMPY[np.dtype(bool)], complex: DEFAULTS.complex}.get(value)
+def as_dtype(value: Any, caller: str) -> DType:
+    """`dtype=` as a dtype; Python's own number types stand for the widest one of their kind."""
+    if isinstance(value, DType):
+        return value
+    found = _PYTHON_TYPES.get(value) if isinstance(value, type) else None
     if found is None:
-        raise TypeError(f"dtype must be a torch.dtype, not {value!r}")
+        raise TypeError(f"{caller}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
     return found
 
 
-def made(array: Any, kind: Kind, requires_grad: bool) -> Tensor:
+def chosen_kind(dtype: Any, device: Any, fallback: DType | None = None, caller: str = "tensor") -> Kind:
+    """The kind that `dtype=` and `device=` ask for; None means the default."""
+    if dtype is None:
+        dtype = fallback or DEFAULTS.float
+    elif type(dtype) is not DType:
+        dtype = as_dtype(dtype, caller)
+    return kind_of(dtype, default_device() if device is None else usable_device(device))
+
+
+def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
     """A new leaf over `array`."""
-    tensor = Tensor._from_parts((array, kind, new_counter()))
-    if requires_grad:
-        tensor.requires_grad = True
+    if requires_grad and not kind.differentiable:
+        raise RuntimeError(
+            f"Only Tensors of floating point and complex dtype can require gradients, and this one would be {kind.dtype}"
+        )
+    tensor: Tensor = new(Tensor)
+    tensor._array = array
+    tensor._kind = kind
+    tensor._counter = None if THREAD.modes.inference else [0, None]
+    tensor._requires_grad = requires_grad
+    tensor._grad_fn = None
+    tensor._output_nr = 0
+    tensor._grad = None
+    tensor._view = None
+    tensor._extra = None
     return tensor
 
 
-def _allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
+def delivered(result: Tensor, out: Any) -> Tensor:
+    """A factory's result, in `out` if that was given."""
+    if out is None:
+        return result
+    from .out import store
+
+    return store(result, out)
+
+
+def check_shape(shape: tuple[int, ...], caller: str) -> tuple[int, ...]:
+    """Refuse sizes that no tensor can have."""
     if min(shape, default=0) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        raise RuntimeError(
+            f"{caller}: Dimension size must be non-negative. Trying to create tensor with negative dimension "
+            f"{min(shape)}: {list(shape)}"
+        )
+    return shape
+
+
+def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int, ...]:
+    """The shape in the arguments of a factory: `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
+    if size is not None:
+        sizes = (size,)
+    if not sizes:
+        raise TypeError(f'{caller}() missing 1 required positional arguments: "size"')
+    if isinstance(sizes[0], (tuple, list)) and len(sizes) > 1:
+        raise TypeError(f"{caller}() takes 1 positional argument but {len(sizes)} were given")
+    try:
+        shape = as_shape(sizes)
+    except (AttributeError, TypeError):
+        items = sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
+        wrong = next(each for each in items if not hasattr(each, "__index__"))
+        raise TypeError(
+            f"{caller}(): argument 'size' (position 1) must be tuple of ints, not {type(wrong).__name__}"
+        ) from None
+    return check_shape(shape, caller)
+
+
+def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
+    """A new array, filled with `value`; uninitialised if that is None."""
     if kind.device is META:
         return empty_meta(shape, kind.dtype.numpy)
-    if value is None:
-        return np.empty(shape, kind.dtype.numpy)
-    if value == 0:
-        return np.zeros(shape, kind.dtype.numpy)
-    return np.full(shape, value, kind.dtype.numpy)
+    try:
+        array: Any = np.empty(shape, kind.dtype.numpy) if value is None or value else np.zeros(shape, kind.dtype.numpy)
+    except (ValueError, MemoryError) as error:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)}, or not enough memory: {error}"
+        ) from None
+    if value:
+        array.fill(value)
+    return array
 
 
-def _factory(name: str, value: Any, doc: str) -> Any:
+def check_options(layout: Any, memory_format: Any, caller: str) -> None:
+    """Refuse what the arguments that are rarely given cannot mean."""
+    if layout is not None and layout is not strided:
+        raise NotImplementedError(f"{caller}: tensors here are strided; the layout {layout} is not supported")
+    if memory_format is preserve_format:
+        raise RuntimeError(f"unsupported memory format Preserve: {caller} has no tensor whose format it could preserve")
+
+
+def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
     def function(
-        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-        pin_memory: bool = False, memory_format: Any = None, names: Any = None,
+        *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None, names: Any = None,
     ) -> Tensor:  # fmt: skip
-        kind = chosen_kind(dtype, device)
-        result = made(_allocated(as_shape(size), kind, value), kind, requires_grad)
-        if out is not None:
-            from .out import store
-
-            return store(result, out)
-        return result
+        if out is None and size is None and layout is None and memory_format is None and sizes:
+            kind = chosen_kind(dtype, device, None, name)
+            if kind.is_cpu:
+                try:
+                    first = sizes[0]
+                    shape = first if len(sizes) == 1 and isinstance(first, tuple) else sizes
+                    return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
+                except (TypeError, ValueError, MemoryError):
+                    pass  # the long way says what is wrong
+        shape = requested_shape(sizes, size, name)
+        check_options(layout, memory_format, name)
+        kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, name)
+        if memory_format is None or memory_format is contiguous_format:
+            return delivered(made(allocated(shape, kind, value), kind, requires_grad), out)
+        array = strided_memory(shape, channels_last_strides(shape, memory_format), kind)
+        return delivered(made(array, kind, requires_grad), out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -72,57 +150,124 @@ def _factory(name: str, value: Any, doc: str) -> Any:
     return function
 
 
-zeros = _factory("zeros", 0, "A tensor of the given size filled with zeros.")
-ones = _factory("ones", 1, "A tensor of the given size filled with ones.")
-empty = _factory("empty", None, "A tensor of the given size with whatever the memory holds.")
+zeros = _constant_factory("zeros", 0, np.zeros, "A tensor of the given size filled with zeros.")
+ones = _constant_factory("ones", 1, np.ones, "A tensor of the given size filled with ones.")
+empty = _constant_factory("empty", None, np.empty, "A tensor of the given size with whatever the memory holds.")
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """A new tensor with a copy of `data`: numbers, nested sequences, arrays."""
-    from .._core.from_data import array_from_data
+def strided_memory(shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind) -> Any:
+    """Uninitialised memory with given strides in elements, on the device of `kind`."""
+    array_type = kind.dtype.numpy
+    if kind.device is META:
+        return empty_meta(shape, array_type, tuple([step * array_type.itemsize for step in strides]))
+    return empty_array(shape, strides, array_type)
 
-    if isinstance(data, Tensor):
-        import warnings
 
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory seen with the given strides."""
+    kind = chosen_kind(dtype, device, None, "empty_strided")
+    return made(strided_memory(*checked_strides(size, stride), kind), kind, requires_grad)
+
+
+def checked_strides(size: Any, stride: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides as tuples that belong together."""
+    shape, strides = check_shape(as_shape((size,)), "empty_strided"), as_shape((stride,))
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
         )
-    array_type = None if dtype is None else chosen_kind(dtype, None).dtype.numpy
-    array = array_from_data(data._array if isinstance(data, Tensor) else data, array_type, DEFAULTS.float.numpy)
-    kind = chosen_kind(from_numpy_dtype(array.dtype), device)
-    return made(array if kind.device is CPU else empty_meta(array.shape, array.dtype), kind, requires_grad)
+    if min(strides, default=0) < 0:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}: "
+            "strides must not be negative"
+        )
+    return shape, strides
 
 
-export(tensor, "tensor")
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised dense memory whose dimensions lie in the order `physical_layout`, the outermost first."""
+    shape, order = check_shape(as_shape((size,)), "empty_permuted"), as_shape((physical_layout,))
+    if len(shape) != len(order):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} "
+            f"is not equal to len(physical_layout) = {len(order)}"
+        )
+    if any(not 0 <= dim < len(shape) for dim in order):
+        raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}): {list(order)}")
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"Duplicate dim not allowed: {list(order)}")
+    kind = chosen_kind(dtype, device, None, "empty_permuted")
+    return made(strided_memory(shape, ordered_strides(shape, order), kind), kind, requires_grad)
 
 
-def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor that shares the array's memory."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return wrap(ndarray, CPU)
+def fill_number(value: Any, caller: str) -> Any:
+    """`fill_value` as a number; a 0-d tensor stands for its element."""
+    if isinstance(value, Tensor) and value._array.ndim == 0:
+        return value.item()
+    if not is_number(value):
+        raise TypeError(f"{caller}(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
+    return value
 
 
-export(from_numpy, "from_numpy")
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of the given size filled with one value, which also decides the dtype if none is given."""
+    shape = requested_shape((size,), None, "full")
+    check_options(layout, None, "full")
+    number = fill_number(fill_value, "full")
+    if dtype is None:
+        dtype = out.dtype if out is not None else _dtype_of_number(fill_value, number)
+    kind = chosen_kind(dtype, device, None, "full")
+    return delivered(made(allocated(shape, kind, fitting(number, kind.dtype)), kind, requires_grad), out)
+
+
+def _dtype_of_number(given: Any, number: Any) -> DType:
+    return given.dtype if isinstance(given, Tensor) else default_of_category(scalar_category(number))
+
+
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A 0-d tensor of the default dtype."""
+    number = fill_number(s, "scalar_tensor")
+    kind = chosen_kind(dtype, device, None, "scalar_tensor")
+    return made(allocated((), kind, fitting(number, kind.dtype)), kind, requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    columns = n if m is None else m
+    for name, value in (("n", n), ("m", columns)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "eye")
+    array = allocated((int(n), int(columns)), kind, 0)
+    if kind.device is not META:
+        np.fill_diagonal(array, 1)
+    return delivered(made(array, kind, requires_grad), out)
+
+
+export(empty_strided, "empty_strided")
+export(empty_permuted, "empty_permuted")
+export(full, "full")
+export(scalar_tensor, "scalar_tensor")
+export(eye, "eye")
 
 
 def legacy_tensor(cls: type, *args: Any, **kwargs: Any) -> Any:
-    """`Tensor(...)`, the constructor of old: sizes give uninitialised memory, data is copied, a tensor is shared."""
-    raise NotImplementedError
+    """`Tensor(...)`: see `legacy.py`."""
+    from .legacy import construct
 
-
-@public(function=False)
-def new_zeros(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of the given size with the dtype and device of `input`."""
-    kind = chosen_kind(dtype or input.dtype, device or input.device)
-    return made(_allocated(as_shape(size), kind, 0), kind, requires_grad)
-
-
-@public(function=False)
-def new_ones(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones of the given size with the dtype and device of `input`."""
-    kind = chosen_kind(dtype or input.dtype, device or input.device)
-    return made(_allocated(as_shape(size), kind, 1), kind, requires_grad)
+    return construct(cls, *args, **kwargs)

@@ -308,7 +308,7 @@ def formula_names(formula: Formula) -> tuple[str, ...]:
     return tuple(inspect.signature(formula).parameters)[1:]
 
 
-def primitive(node: str | None, *, view: bool = False, joint: Formula | None = None, **formulas: Formula) -> Any:
+def primitive(node: str | None, *, view: bool = False, joint: Formula | None = None, **formulas: Formula) -> Callable[[Kernel], Primitive]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative."""
 
     def decorate(kernel: Kernel) -> Primitive:

@@ -404,8 +404,11 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     if not isinstance(target, Tensor):
         raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     modes = THREAD.modes
-    check_writable(target)
-    check_no_overlap(target)
+    array = target._array
+    if target._requires_grad or target._view is not None or target._counter is None:
+        check_writable(target)
+    if array.base is not None:  # memory of its own never overlaps itself
+        check_no_overlap(target)
     entry = op.table.get(target._kind)
     other = others[0] if others else None
     direct = (
@@ -426,7 +429,6 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
             before._array = target._array.copy()
         _keep_history(before, target)
     assert entry is not None
-    array = target._array
     try:
         if other is None:
             entry[0](array, array)

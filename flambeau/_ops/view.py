@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided as strided_array
 
 from .._core.storage import owner_of
 from .._core.tensor import Tensor
+from .broadcast import sum_to_shape
 from .dispatch import Array, primitive
-from .registry import export_method, public
+from .registry import public
+from .window import Geometry, contiguous_strides, move_between, restrided, row_strides_of, span, window
+
+_ALL = tuple((slice(None),) * count for count in range(65))
+"""`_ALL[n]` is the index that passes over n dimensions."""
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
@@ -23,28 +27,50 @@ def wrap_dim(dim: int, ndim: int) -> int:
     return dim % size
 
 
+def distinct_dims(dims: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """`dims` counted from the front; a RuntimeError if one is named twice."""
+    wrapped = tuple([wrap_dim(each, ndim) for each in dims])
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError(f"dim {max(set(wrapped), key=wrapped.count)} appears multiple times in the list of dims")
+    return wrapped
+
+
 def as_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
     """The shape in `*sizes` arguments: `view(2, 3)`, `view((2, 3))` and `view(x.size())` mean the same."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
-    return tuple([each if type(each) is int else each.__index__() for each in sizes])
+    return tuple([each if type(each) is int else _as_int(each) for each in sizes])
+
+
+def _as_int(value: Any) -> int:
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise TypeError(
+            f"a size must be a tuple of ints, but found element of type {type(value).__name__}: {value!r}"
+        ) from None
 
 
 def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     """`shape` with its -1, if any, replaced by what is left of `numel`."""
-    if -1 not in shape:
-        if math.prod(shape) != numel or min(shape, default=0) < 0:
+    if min(shape, default=0) >= 0:
+        if math.prod(shape) != numel:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
         return shape
     if shape.count(-1) > 1:
-        raise RuntimeError("only one dimension can be inferred")
+        raise RuntimeError(f"only one dimension can be inferred, but the shape {list(shape)} has several -1")
+    for position, size in enumerate(shape):
+        if size < -1:
+            raise RuntimeError(f"invalid shape dimension {size} at index {position} of shape {list(shape)}")
     known = -math.prod(shape)
     if known == 0:
+        if numel:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
         raise RuntimeError(
             f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified dimension size -1 "
             "can be any value and is ambiguous"
         )
-    if known < 0 or numel % known:
+    if numel % known:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
     return tuple([numel // known if size == -1 else size for size in shape])
 
@@ -52,20 +78,12 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
 def viewed(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` in another shape without a copy, or None where the strides do not allow it."""
     if array.size == 0:
-        return strided_array(array, shape, _contiguous_strides(shape, array.itemsize))
-    try:
-        return array.reshape(shape, copy=False)
-    except ValueError:
-        return None
-
-
-def _contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    strides = []
-    step = itemsize
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
+        same = array.shape == shape
+        return restrided(array, shape, array.strides if same else contiguous_strides(shape, array.itemsize))
+    if array.flags.c_contiguous:
+        return array.reshape(shape)
+    strides = row_strides_of(array.shape, array.strides, shape)
+    return None if strides is None else restrided(array, shape, strides)
 
 
 @primitive("ViewBackward0", view=True, self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes))
@@ -82,19 +100,38 @@ def _view(self: Array, size: tuple[int, ...]) -> Array:
 
 @public(function=False)
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
-    """The same elements in another shape, or the same bytes as another dtype; always shares memory."""
+    """The same elements in another shape, or the same bytes as another dtype; always shares memory.
+
+    >>> flambeau.zeros(4, 4).view(-1, 8).shape
+    torch.Size([2, 8])
+    """
     if dtype is not None or (len(size) == 1 and not isinstance(size[0], (int, tuple, list))):
-        return input._view_dtype(size[0] if dtype is None else dtype)  # type: ignore[attr-defined,no-any-return]
+        from .complex_view import view_dtype
+
+        return view_dtype(input, size[0] if dtype is None else dtype)
+    if not size:
+        raise TypeError("view() received an invalid combination of arguments - got (), but expected a dtype or a size")
     return _view(input, infer_size(as_shape(size), input._array.size))  # type: ignore[no-any-return]
 
 
 @public()
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape: a view where the strides allow it, else a copy."""
-    size = infer_size(as_shape(shape), input._array.size)
-    if viewed(input._array, size) is not None:
+    if not shape:
+        raise TypeError('reshape() missing 1 required positional arguments: "shape"')
+    return reshaped(input, infer_size(as_shape(shape), input._array.size))
+
+
+def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:
+    """`input` in a shape that is known to fit."""
+    if input._array.flags.c_contiguous or viewed(input._array, size) is not None:
         return _view(input, size)  # type: ignore[no-any-return]
-    return _unsafe_view(input.clone(memory_format=None), size)  # type: ignore[attr-defined,no-any-return]
+    return _unsafe_view(_contiguous_clone(input), size)  # type: ignore[no-any-return]
+
+
+@primitive("CloneBackward0", self=lambda grad: grad)
+def _contiguous_clone(self: Array) -> Array:
+    return self.copy("C")
 
 
 @primitive("UnsafeViewBackward0", self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes))
@@ -102,21 +139,30 @@ def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
     return self.reshape(size)
 
 
+# ----- dimensions exchanged -----------------------------------------------------------------------------------------
+
+
 @primitive("TransposeBackward0", view=True, self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1))
 def _transpose(self: Array, dim0: int, dim1: int) -> Array:
     return self.swapaxes(dim0, dim1) if self.ndim else self.view()
 
 
-@public("swapaxes", "swapdims", inplace=False)
+@public()
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory."""
     ndim = input._array.ndim
     return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))  # type: ignore[no-any-return]
 
 
+@public("swapdims", name="swapaxes")
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`."""
+    return transpose(input, axis0, axis1)  # type: ignore[no-any-return]
+
+
 @primitive("TBackward0", view=True, self=lambda grad: grad.t())
 def _t(self: Array) -> Array:
-    return self.T if self.ndim > 1 else self.view()
+    return self.T
 
 
 @public()
@@ -127,7 +173,43 @@ def t(input: Tensor) -> Tensor:
     return _t(input)  # type: ignore[no-any-return]
 
 
-def _expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, ...]:
+def _inverse_permute(grad: Tensor, dims: tuple[int, ...]) -> Tensor:
+    inverse = [0] * len(dims)
+    for position, dim in enumerate(dims):
+        inverse[dim] = position
+    return grad.permute(inverse)  # type: ignore[attr-defined,no-any-return]
+
+
+@primitive("PermuteBackward0", view=True, self=_inverse_permute)
+def _permute(self: Array, dims: tuple[int, ...]) -> Array:
+    return self.transpose(dims)
+
+
+def permutation(dims: Sequence[Any], ndim: int) -> tuple[int, ...]:
+    """The arguments of `permute`, checked to name each dimension once."""
+    wanted = as_shape(dims)
+    if len(wanted) != ndim:
+        raise RuntimeError(
+            "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(wanted)}"
+        )
+    wrapped = tuple([wrap_dim(each, ndim) for each in wanted])
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError(f"permute(): duplicate dims are not allowed. (dims {list(wanted)})")
+    return wrapped
+
+
+@public()
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """`input` with its dimensions in the order `dims`; shares memory."""
+    return _permute(input, permutation(dims, input._array.ndim))  # type: ignore[no-any-return]
+
+
+# ----- dimensions added and dropped ---------------------------------------------------------------------------------
+
+
+def expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that `expand(size)` gives a tensor of `shape`."""
     added = len(size) - len(shape)
     if added < 0:
         raise RuntimeError(
@@ -143,7 +225,7 @@ def _expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int,
                     f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {position}"
                 )
             wanted = given
-        elif given is not None and given not in (1, wanted):
+        elif given is not None and given not in (1, wanted) or (given is None and wanted < 0):
             raise RuntimeError(
                 f"The expanded size of the tensor ({wanted}) must match the existing size ({given}) at non-singleton dimension "
                 f"{position}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
@@ -152,87 +234,317 @@ def _expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int,
     return tuple(result)
 
 
-@primitive("ExpandBackward0", view=True, self=lambda grad: grad)  # the engine sums it to the input's shape
+@primitive("ExpandBackward0", view=True, self=lambda grad, self_sym_sizes: sum_to_shape(grad, self_sym_sizes))
 def _expand(self: Array, size: tuple[int, ...]) -> Array:
-    added = len(size) - self.ndim
-    strides = [0] * added + [
-        0 if given == 1 and wanted != 1 else step
-        for given, wanted, step in zip(self.shape, size[added:], self.strides, strict=True)
-    ]
-    return strided_array(self, size, strides)
+    shape, given = self.shape, self.strides
+    if shape == size:
+        return self.view()
+    added = len(size) - len(shape)
+    strides = [0 if n == 1 and wanted != 1 else step for n, wanted, step in zip(shape, size[added:], given, strict=True)]
+    # PyTorch gives a new dimension of size 1 the stride that it has in a contiguous tensor.
+    step = shape[0] * given[0] if shape else self.itemsize
+    strides = [step if wanted == 1 else 0 for wanted in size[:added]] + strides
+    return restrided(self, size, tuple(strides))
 
 
 @public(function=False)
 def expand(input: Tensor, *size: Any, implicit: bool = False) -> Tensor:
     """A view with dimensions of size 1 stretched; -1 keeps a size."""
-    return _expand(input, _expanded_shape(input._array.shape, as_shape(size)))  # type: ignore[no-any-return]
+    return _expand(input, expanded_shape(input._array.shape, as_shape(size)))  # type: ignore[no-any-return]
 
 
-def _as_strided_gradient(grad: Tensor, self_sym_sizes: Any, self_sym_strides: Any, self_offset: int, size: Any, stride: Any, storage_offset: int) -> Tensor:
-    """Scatter the gradient of a strided window back to the geometry of its base, in a flat buffer under both."""
-    low = min(self_offset, storage_offset)
-    extent = max(_extent(self_sym_sizes, self_sym_strides, self_offset), _extent(size, stride, storage_offset)) - low
-    places = _positions(size, stride, storage_offset - low)
-    flat: Any = grad.new_zeros((extent,))  # type: ignore[attr-defined]
-    flat = flat.index_add(0, places, grad.reshape(-1))  # type: ignore[attr-defined]
-    sources = _positions(self_sym_sizes, self_sym_strides, self_offset - low)
-    counts = np.bincount(sources._array, minlength=extent)
-    if (counts > 1).any():  # a base that overlaps itself shares the gradient among the elements that are one
-        flat = flat / Tensor._from_parts((np.maximum(counts, 1).astype(flat._array.dtype), grad._kind, [0, None]))
-    return flat.index_select(0, sources).reshape(self_sym_sizes)  # type: ignore[no-any-return]
+def _unsqueezed(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
+    return reshaped(grad, self_sym_sizes)
 
 
-def _extent(size: Sequence[int], stride: Sequence[int], offset: int) -> int:
-    if 0 in size:
-        return offset
-    return offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+@primitive("SqueezeBackward0", view=True, self=_unsqueezed)
+def _squeeze_all(self: Array) -> Array:
+    return self.squeeze()
 
 
-def _positions(size: Sequence[int], stride: Sequence[int], offset: int) -> Tensor:
-    from .._core.device import CPU
-    from .._core.tensor import wrap
+@primitive("SqueezeBackward1", view=True, self=lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes))
+def _squeeze_dim(self: Array, dim: int) -> Array:
+    return self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self.view()
 
-    places = np.full(tuple(size), offset, np.int64)
-    for axis, (n, step) in enumerate(zip(size, stride, strict=True)):
-        places += (np.arange(n, dtype=np.int64) * step).reshape([-1 if i == axis else 1 for i in range(len(size))])
-    return wrap(places.reshape(-1), CPU)
+
+@primitive("SqueezeBackward2", view=True, self=lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes))
+def _squeeze_dims(self: Array, dim: tuple[int, ...]) -> Array:
+    return self.squeeze(tuple([each for each in dim if self.ndim and self.shape[each] == 1]))
+
+
+@public()
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory."""
+    if dim is None:
+        return _squeeze_all(input)  # type: ignore[no-any-return]
+    ndim = input._array.ndim
+    if isinstance(dim, (tuple, list)):
+        return _squeeze_dims(input, distinct_dims(dim, ndim))  # type: ignore[no-any-return]
+    return _squeeze_dim(input, wrap_dim(dim, ndim))  # type: ignore[no-any-return]
+
+
+@primitive("UnsqueezeBackward0", view=True, self=lambda grad, dim: grad.squeeze(dim))
+def _unsqueeze(self: Array, dim: int) -> Array:
+    if dim == 0 and self.ndim == 0:
+        return self.reshape(1)
+    # The new dimension has the stride of a contiguous tensor: what lies under one step of it.
+    step = self.shape[dim] * self.strides[dim] if dim < self.ndim else self.itemsize
+    if self[_ALL[dim] + (None,)].strides[dim] == step:
+        return self[_ALL[dim] + (None,)]
+    shape, strides = self.shape, self.strides
+    return restrided(self, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
+
+
+@public()
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """`input` with a new dimension of size 1 at `dim`; shares memory."""
+    return _unsqueeze(input, wrap_dim(dim, input._array.ndim + 1))  # type: ignore[no-any-return]
+
+
+# ----- parts --------------------------------------------------------------------------------------------------------
+
+
+@primitive("SelectBackwardBackward0", grad_output=lambda grad, dim, index: grad.select(dim, index))
+def _select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
+    result = np.zeros(input_sizes, grad_output.dtype)
+    result[_ALL[dim] + (index, ...)] = grad_output
+    return result
+
+
+@primitive(
+    "SelectBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, dim, index: _select_backward(grad, self_sym_sizes, dim, index),
+)
+def _select(self: Array, dim: int, index: int) -> Array:
+    return self[_ALL[dim] + (index, ...)]
+
+
+def selected_index(shape: tuple[int, ...], dim: int, index: Any) -> tuple[int, int]:
+    """Dimension and position of a `select`, counted from the front."""
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, len(shape))
+    place = index if type(index) is int else _as_int(index)
+    size = shape[dim]
+    if not -size <= place < size:
+        raise IndexError(f"select(): index {place} out of range for tensor of size {list(shape)} at dimension {dim}")
+    return dim, place % size
+
+
+@public()
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The part of `input` at one position of `dim`, without this dimension; shares memory."""
+    return _select(input, *selected_index(input._array.shape, dim, index))  # type: ignore[no-any-return]
+
+
+@primitive(
+    "SliceBackwardBackward0",
+    grad_output=lambda grad, dim, start, end, step: _slice(grad, dim, start, end, step),
+)
+def _slice_backward(
+    grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
+) -> Array:
+    result = np.zeros(input_sizes, grad_output.dtype)
+    result[_ALL[dim] + (slice(start, end, step),)] = grad_output
+    return result
+
+
+@primitive(
+    "SliceBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, dim, start, end, step: _slice_backward(
+        grad, self_sym_sizes, dim, start, end, step
+    ),
+)
+def _slice(self: Array, dim: int, start: int, end: int, step: int) -> Array:
+    return self[_ALL[dim] + (slice(start, end, step),)]
+
+
+def slice_bounds(size: int, start: Any, end: Any, step: int) -> tuple[int, int]:
+    """`start` and `end` of a slice of a dimension of `size`, between 0 and `size`; None means the whole of it."""
+    if step <= 0:
+        raise RuntimeError(f"slice step must be positive, got {step}")
+    first, last, _ = slice(start, end, step).indices(size)
+    return first, max(first, last)
+
+
+def narrowed(shape: tuple[int, ...], dim: int, start: Any, length: int) -> tuple[int, int]:
+    """Dimension and first position of a `narrow`, counted from the front."""
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative. (got {length})")
+    dim = wrap_dim(dim, len(shape))
+    first = start if type(start) is int else int(start)
+    size = shape[dim]
+    if not -size <= first <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {first})")
+    if first < 0:
+        first += size
+    if first + length > size:
+        raise RuntimeError(
+            f"start ({first}) + length ({length}) exceeds dimension size ({size}). (narrow along dimension {dim} of a tensor "
+            f"of shape {list(shape)})"
+        )
+    return dim, first
+
+
+@public()
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """The `length` positions of `dim` from `start` on; shares memory."""
+    dim, start = narrowed(input._array.shape, dim, start, length)
+    return _slice(input, dim, start, start + length, 1)  # type: ignore[no-any-return]
+
+
+def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
+    found = array.diagonal(offset, dim1, dim2)
+    found.flags.writeable = array.flags.writeable  # NumPy hands it out read-only
+    return found
+
+
+@primitive(
+    "DiagonalBackwardBackward0",
+    grad_output=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
+)
+def _diagonal_backward(grad_output: Array, input_sizes: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Array:
+    result = np.zeros(input_sizes, grad_output.dtype)
+    _diagonal_of(result, offset, dim1, dim2)[...] = grad_output
+    return result
+
+
+@primitive(
+    "DiagonalBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, offset, dim1, dim2: _diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),
+)
+def _diagonal(self: Array, offset: int, dim1: int, dim2: int) -> Array:
+    return _diagonal_of(self, offset, dim1, dim2)
+
+
+def diagonal_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
+    """Both dimensions of a diagonal, counted from the front and distinct."""
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+@public()
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of the matrices in `dim1` and `dim2`, as the last dimension; shares memory."""
+    return _diagonal(input, offset, *diagonal_dims(dim1, dim2, input._array.ndim))  # type: ignore[no-any-return]
+
+
+def _unfold_geometry(shape: Any, strides: Any, itemsize: int, dimension: int, size: int, step: int) -> Any:
+    if not shape:
+        return (size,), (itemsize,)
+    count = (shape[dimension] - size) // step + 1
+    return (
+        (*shape[:dimension], count, *shape[dimension + 1 :], size),
+        (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension]),
+    )
+
+
+@primitive(
+    "UnfoldBackwardBackward0",
+    grad_in=lambda grad, dim, size, step: grad.unfold(dim, size, step),
+)
+def _unfold_backward(grad_in: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int) -> Array:
+    result = np.zeros(input_sizes, grad_in.dtype)
+    if not input_sizes:
+        return result + grad_in.sum()
+    for position in range(size):  # windows may overlap: each position within the window alone does not
+        part = slice(position, position + (grad_in.shape[dim] - 1) * step + 1, step)
+        result[_ALL[dim] + (part,)] += grad_in[..., position]
+    return result
+
+
+@primitive(
+    "UnfoldBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, dimension, size, step: _unfold_backward(
+        grad, self_sym_sizes, dimension, size, step
+    ),
+)
+def _unfold(self: Array, dimension: int, size: int, step: int) -> Array:
+    return restrided(self, *_unfold_geometry(self.shape, self.strides, self.itemsize, dimension, size, step))
+
+
+def unfold_dimension(shape: tuple[int, ...], dimension: int, size: int, step: int) -> int:
+    """The dimension of an `unfold`, whose arguments are checked."""
+    dimension = wrap_dim(dimension, len(shape))
+    given = shape[dimension] if shape else 1
+    if size > given:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {given} but size is {size}")
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return dimension
+
+
+@public(function=False)
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """All windows of `size` elements along `dimension`, `step` apart, as a new last dimension; shares memory."""
+    dimension = unfold_dimension(input._array.shape, dimension, size, step)
+    return _unfold(input, dimension, size, step)  # type: ignore[no-any-return]
+
+
+# ----- any strides --------------------------------------------------------------------------------------------------
+
+
+@primitive(
+    "AsStridedBackwardBackward0",
+    self=lambda grad, source, target, shared: _restride(grad, target, source, shared),
+)
+def _restride(self: Array, source: Geometry, target: Geometry, shared: Geometry | None) -> Array:
+    """Add up the elements of `self` where the geometry `source` puts them in a buffer, and read it as `target`.
+
+    An element of the buffer that `shared` names n times counts an n-th. The derivative is the way back.
+    """
+    return move_between(self, source, target, shared)
+
+
+def _as_strided_gradient(
+    grad: Tensor, self_sym_sizes: Any, self_sym_strides: Any, self_offset: int, size: Any, stride: Any, storage_offset: Any
+) -> Tensor:
+    """The gradient of a strided window in the geometry of its base."""
+    own = (self_sym_sizes, self_sym_strides, self_offset)
+    start = self_offset if storage_offset is None else storage_offset
+    return _restride(grad, (size, stride, start), own, own)  # type: ignore[no-any-return]
 
 
 @primitive("AsStridedBackward0", view=True, self=_as_strided_gradient)
-def _as_strided(self: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int) -> Array:
-    owner = owner_of(self)
+def _as_strided(self: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Array:
     item = self.itemsize
-    start = storage_offset * item
-    if start + (_extent(size, stride, 0) * item if 0 not in size else 0) > owner.nbytes:
+    strides = tuple([step * item for step in stride])
+    owner = owner_of(self)
+    start = self.ctypes.data - owner.ctypes.data if storage_offset is None else storage_offset * item
+    needed = start + span(size, strides, item)
+    if needed > owner.nbytes and 0 not in size:
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, and itemsize {item} "
-            f"requiring a storage size of {start + _extent(size, stride, 0) * item} are out of bounds for storage of size {owner.nbytes}"
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start // item}, and itemsize {item} "
+            f"requiring a storage size of {needed} are out of bounds for storage of size {owner.nbytes}"
         )
-    shift = start - (self.ctypes.data - owner.ctypes.data)
-    return shifted(self, shift, size, tuple(step * item for step in stride))
+    return window(owner, self.dtype, size, strides, start)
 
 
-def shifted(array: Any, shift: int, size: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    """A window that begins `shift` bytes after `array` does; `array` itself only lends its memory."""
-    if shift == 0:
-        return strided_array(array, size, strides)
-    item = array.itemsize
-    if shift > 0:
-        line = strided_array(array, (shift // item + 1,), (item,))
-        return strided_array(line[shift // item :], size, strides)
-    line = strided_array(array, (2,), (shift,))
-    return strided_array(line[1:], size, strides)
-
-
-@public(out=False)
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of the storage under `input` with any size, strides and offset, in elements."""
+def strided_arguments(size: Any, stride: Any, storage_offset: int | None) -> tuple[Any, Any, int | None]:
+    """The arguments of `as_strided`, checked."""
     size, stride = as_shape((size,)), as_shape((stride,))
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: sizes {list(size)}, strides {list(stride)}")
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     if min(stride, default=0) < 0:
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    if offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    return _as_strided(input, size, stride, offset)  # type: ignore[no-any-return]
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    return size, stride, storage_offset
+
+
+@public()
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the storage under `input` with any size, strides and offset, in elements."""
+    return _as_strided(input, *strided_arguments(size, stride, storage_offset))  # type: ignore[no-any-return]

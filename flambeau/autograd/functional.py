@@ -60,7 +60,7 @@ def jvp(func: Func, inputs: Any, v: Any = None, create_graph: bool = False, stri
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with flambeau.enable_grad():
-        vector, single_input, inputs = _prepare_inputs_and_vector(inputs, v, "jvp", create_graph)
+        vector, _, inputs = _prepare_inputs_and_vector(inputs, v, "jvp", create_graph)
         outputs, single_output = _call(func, inputs, "jvp", strict)
         row = tuple(flambeau.zeros_like(output, requires_grad=True) for output in _differentiable(outputs))
         gradient = _grad(_differentiable(outputs), inputs, row, create_graph=True)
@@ -374,9 +374,7 @@ def _answer(tensors: Tensors, single: bool, create_graph: bool) -> Any:
     return tensors[0] if single else tensors
 
 
-def _rows_one_by_one(
-    index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool
-) -> Iterator[Tensor]:
+def _rows_one_by_one(index: int, output: Tensor, inputs: Tensors, create_graph: bool, strict: bool) -> Iterator[Tensor]:
     """For each input, the derivatives of every element of `output`, stacked: one backward for each element."""
     rows = []
     for element in output.reshape(-1):

@@ -592,26 +592,3 @@ def test_nested_functions(T: Any) -> Any:
     x = T.tensor([0.5], dtype=T.float64, requires_grad=True)
     (first,) = T.autograd.grad(function.apply(x), x, create_graph=True)
     return first.detach(), T.autograd.grad(first, x)
-
-
-@differential
-def test_class_level_values_and_subclass_methods(T: Any) -> Any:
-    class Scale(T.autograd.Function):  # type: ignore[misc]
-        factor = 6
-
-        @classmethod
-        def helper(cls) -> int:
-            return cls.factor
-
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * Scale.helper()
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            return grad * Scale.factor
-
-    x = _leaf(T, 1.0)
-    y = Scale.apply(x)
-    y.backward()
-    return y, x.grad, Scale.__name__

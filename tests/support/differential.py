@@ -81,9 +81,13 @@ def warned(action: Callable[..., Any], *phrases: str) -> tuple[Any, ...]:
     return _outcome(observed, f"warnings: {messages}", lacks_phrases=bool(phrases) and not found)
 
 
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, (pytorch.Tensor, flambeau.Tensor))
+
+
 def describe(value: Any) -> Any:
     """A plain Python description of `value`, the same for a PyTorch and for a Flambeau object."""
-    if isinstance(value, (pytorch.Tensor, flambeau.Tensor)):
+    if _is_tensor(value):
         grad_fn = value.grad_fn
         return {
             "tensor": describe(value.detach().tolist()) if value.device.type != "meta" else "meta",

@@ -1,0 +1,150 @@
+"""`TypedStorage`: a storage seen as elements of one dtype, as PyTorch had it before storages were bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .device import device
+from .dtype import DEFAULTS, dtype
+from .storage import UntypedStorage
+
+
+class TypedStorage:
+    """A storage whose elements have a dtype: what `tensor.storage()` gives."""
+
+    __slots__ = ("_untyped_storage", "dtype")
+
+    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: dtype | None = None) -> None:
+        self.dtype = DEFAULTS.float if dtype is None else dtype
+        if wrap_storage is not None:
+            self._untyped_storage = wrap_storage
+        elif not args:
+            self._untyped_storage = UntypedStorage(0)
+        elif isinstance(args[0], int):
+            self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize)
+        else:
+            self._untyped_storage = UntypedStorage.from_buffer(np.array(list(args[0]), self.dtype.numpy).tobytes())
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._untyped_storage
+
+    _untyped = untyped
+
+    def _elements(self) -> Any:
+        memory = self._untyped_storage.bytes()
+        whole = memory.nbytes // self.dtype.itemsize * self.dtype.itemsize
+        return memory[:whole].view(self.dtype.numpy)
+
+    @property
+    def device(self) -> device:
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self._untyped_storage.is_cuda
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._untyped_storage.data_ptr()
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._untyped_storage.nbytes()
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    def pickle_storage_type(self) -> str:
+        """The name of the legacy storage class of this dtype."""
+        from .dtype import LEGACY_NAMES
+
+        return f"{LEGACY_NAMES[self.dtype]}Storage"
+
+    def __getitem__(self, index: int) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._elements()[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements()[index] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        elements = self._elements()
+        return (elements.astype(np.float32) if self.dtype.name == "bfloat16" else elements).tolist()  # type: ignore[no-any-return]
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Set every element to `value`."""
+        self._elements()[:] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Take over the elements of another storage of the same length."""
+        if len(source) != len(self):
+            raise RuntimeError(f"size does not match: self has {len(self)} elements, source {len(source)}")
+        self._elements()[:] = source._elements() if isinstance(source, TypedStorage) else source.bytes()
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A storage with a copy of the elements."""
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    def resize_(self, size: int) -> TypedStorage:
+        """Change the number of elements."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
+    def cpu(self) -> TypedStorage:
+        """This storage if it is on the CPU."""
+        self._untyped_storage.cpu()
+        return self
+
+    def _to(self, target: dtype) -> TypedStorage:
+        memory = UntypedStorage.from_buffer(self._elements().astype(target.numpy).tobytes())
+        return TypedStorage(wrap_storage=memory, dtype=target)
+
+    def share_memory_(self) -> TypedStorage:
+        """Move the content to memory that processes started by fork have in common."""
+        self._untyped_storage.share_memory_()
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether the memory is one that `share_memory_` made."""
+        return self._untyped_storage.is_shared()
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self._untyped_storage == other._untyped_storage
+
+    def __hash__(self) -> int:
+        return hash(self._untyped_storage)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load_typed, (self._untyped_storage, self.dtype)
+
+    def __repr__(self) -> str:
+        head = f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+        return "".join(f" {each}\n" for each in self.tolist()) + head
+
+    __str__ = __repr__
+
+
+def _load_typed(storage: UntypedStorage, kind: dtype) -> TypedStorage:
+    return TypedStorage(wrap_storage=storage, dtype=kind)

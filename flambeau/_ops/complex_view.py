@@ -1,0 +1,183 @@
+"""Views of the same bytes as another dtype; the real and imaginary parts of complex tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import LEGACY_NAMES, complex64, complex128, float32, float64
+from .._core.dtype import dtype as DType
+from .._core.tensor import Tensor
+from .dispatch import Array, primitive
+from .registry import public
+from .view import select
+from .window import restrided
+
+_REAL_PARTS = {complex64.numpy: float32.numpy, complex128.numpy: float64.numpy}
+_COMPLEX_OF = {real: whole for whole, real in _REAL_PARTS.items()}
+
+
+@primitive(None, view=True)
+def _view_dtype(self: Array, dtype: Any) -> Array:
+    wanted, item = dtype.numpy, self.itemsize
+    if wanted.itemsize == item:
+        return self.view(wanted)
+    shape = (*self.shape[:-1], self.shape[-1] * item // wanted.itemsize)
+    return restrided(self, shape, (*self.strides[:-1], wanted.itemsize), wanted)
+
+
+def view_dtype(input: Tensor, dtype: Any) -> Tensor:
+    """The bytes of `input` read as another dtype; the last dimension takes up a difference of element sizes."""
+    if not isinstance(dtype, DType):
+        raise TypeError(
+            "view() received an invalid combination of arguments: expected a dtype or a size (ints), got "
+            f"{type(dtype).__name__}"
+        )
+    if dtype is input.dtype:
+        return input.view(input._array.shape)  # type: ignore[attr-defined,no-any-return]
+    old, new = input.itemsize, dtype.itemsize
+    if old != new:
+        _check_dtype_view(input, dtype, old, new)
+    result: Tensor = _view_dtype(input, dtype)
+    result._view = None  # no gradient passes: in the graph it is not a view
+    return result
+
+
+def _check_dtype_view(input: Tensor, dtype: DType, old: int, new: int) -> None:
+    how = f"to view {LEGACY_NAMES[input.dtype]} as {LEGACY_NAMES[dtype]} (different element sizes)"
+    if input._array.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 {how}")
+    strides = input.stride()
+    if strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {how}, but got {strides[-1]}")
+    ratio = new // old
+    if ratio <= 1:
+        return
+    size = input._array.shape[-1]
+    if size % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {how}, but got {size}")
+    if input.storage_offset() % ratio:
+        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {how}, but got {input.storage_offset()}")
+    for position, step in enumerate(strides[:-1]):
+        if step % ratio:
+            raise RuntimeError(f"self.stride({position}) must be divisible by {ratio} {how}, but got {step}")
+
+
+@primitive("ViewAsRealBackward0", view=True, self=lambda grad: view_as_complex(grad.contiguous()))
+def _view_as_real(self: Array) -> Array:
+    real = _REAL_PARTS[self.dtype]
+    return restrided(self, (*self.shape, 2), (*self.strides, real.itemsize), real)
+
+
+@public(method=False)
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex tensor as a real one, whose last dimension holds real and imaginary part; shares memory."""
+    if not input._kind.dtype.is_complex:
+        raise RuntimeError(f"view_as_real is only supported for complex tensors, got {input.dtype}")
+    return _view_as_real(input)  # type: ignore[no-any-return]
+
+
+@primitive("ViewAsComplexBackward0", view=True, self=lambda grad: view_as_real(grad.contiguous()))
+def _view_as_complex(self: Array) -> Array:
+    return restrided(self, self.shape[:-1], self.strides[:-1], _COMPLEX_OF[self.dtype])
+
+
+@public(method=False)
+def view_as_complex(input: Tensor) -> Tensor:
+    """A real tensor with a last dimension of size 2 as a complex one; shares memory."""
+    array = input._array
+    if array.dtype not in _COMPLEX_OF:
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{LEGACY_NAMES[input.dtype]}"
+        )
+    if array.ndim == 0 or array.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, got shape {list(array.shape)}")
+    strides = input.stride()
+    if strides[-1] != 1:
+        raise RuntimeError(f"Tensor must have a last dimension with stride 1, got strides {list(strides)}")
+    if any(step % 2 for step in strides[:-1]):
+        raise RuntimeError(
+            f"Tensor must have a stride divisible by 2 for all but last dimension, got strides {list(strides)}"
+        )
+    if input.storage_offset() % 2:
+        raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, got {input.storage_offset()}")
+    return _view_as_complex(input)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def real(input: Tensor) -> Tensor:
+    """The real part of a complex tensor, which shares its memory; a real tensor itself."""
+    if not input._kind.dtype.is_complex:
+        return input
+    return select(_view_as_real(input), input._array.ndim, 0)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor; shares its memory."""
+    if not input._kind.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return select(_view_as_real(input), input._array.ndim, 1)  # type: ignore[no-any-return]
+
+
+def _set_real(tensor: Tensor, value: Any) -> None:
+    real(tensor).copy_(value)
+
+
+def _set_imag(tensor: Tensor, value: Any) -> None:
+    imag(tensor).copy_(value)
+
+
+Tensor.real = property(real, _set_real, doc=real.__doc__)  # type: ignore[attr-defined]
+Tensor.imag = property(imag, _set_imag, doc=imag.__doc__)  # type: ignore[attr-defined]
+
+
+@primitive("ConjBackward0", self=lambda grad: grad.conj())
+def _conj(self: Array) -> Array:
+    return np.conjugate(self)
+
+
+@primitive("ConjPhysicalBackward0", self=lambda grad: grad.conj_physical())
+def _conj_physical(self: Array) -> Array:
+    return np.conjugate(self)
+
+
+@public()
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself. It is computed at once, so `is_conj()` is never true."""
+    return _conj(input) if input._kind.dtype.is_complex else input
+
+
+@public(inplace=True, out=True)
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself."""
+    return _conj_physical(input) if input._kind.dtype.is_complex else input
+
+
+
+
+
+@public()
+def resolve_conj(input: Tensor) -> Tensor:
+    """`input` itself: conjugates are computed at once."""
+    return input
+
+
+@public()
+def resolve_neg(input: Tensor) -> Tensor:
+    """`input` itself: negatives are computed at once."""
+    return input
+
+
+@public()
+def is_conj(input: Tensor) -> bool:
+    """Whether the conjugate of `input` is still to be taken: never."""
+    return False
+
+
+@public()
+def is_neg(input: Tensor) -> bool:
+    """Whether the negative of `input` is still to be taken: never."""
+    return False

@@ -1,0 +1,110 @@
+"""Strides: which ones a new tensor gets, and what the memory formats mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.device import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+
+Shape = tuple[int, ...]
+
+_CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
+"""The rank that each format is for, and the order of its dimensions from the outermost to the innermost."""
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Strides, in elements, of a row-major tensor."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def ordered_strides(shape: Shape, order: tuple[int, ...]) -> Shape:
+    """Strides of a dense tensor whose dimensions lie in memory in this order, from the outermost to the innermost."""
+    strides = [0] * len(shape)
+    step = 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(strides)
+
+
+def channels_last_strides(shape: Shape, wanted: memory_format) -> Shape:
+    """Strides of the formats in which the channel is the innermost dimension."""
+    rank, order = _CHANNELS_LAST[wanted]
+    if len(shape) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {wanted.name} format, but the shape is {list(shape)}")
+    return ordered_strides(shape, order)
+
+
+def is_dense(shape: Shape, strides: Shape) -> bool:
+    """Whether each element has a memory location of its own, with no gaps between them. Strides in elements."""
+    expected = 1
+    for step, size in sorted((step, size) for step, size in zip(strides, shape, strict=True) if size != 1):
+        if size == 0:
+            return True
+        if step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def preserved_strides(shape: Shape, strides: Shape) -> Shape:
+    """The strides of a copy: the same if they are dense, else dense ones with the dimensions in the same order."""
+    if is_dense(shape, strides):
+        return strides
+    order = list(range(len(shape)))[::-1]  # from the innermost outwards
+    for start in range(1, len(order)):
+        place = start
+        for before in range(start - 1, -1, -1):
+            first, second = order[before], order[place]
+            if strides[first] == 0 or strides[second] == 0:
+                continue  # an expanded dimension may stand anywhere
+            if (strides[first], shape[first]) > (strides[second], shape[second]):
+                order[before], order[place] = second, first
+                place = before
+            elif strides[first] < strides[second]:
+                break
+    return ordered_strides(shape, tuple(reversed(order)))
+
+
+def element_strides(array: Any) -> Shape:
+    """The strides of `array` counted in elements."""
+    item = array.itemsize
+    return tuple([step // item for step in array.strides])
+
+
+def strides_like(array: Any, wanted: memory_format | None) -> Shape:
+    """The strides, in elements, of a tensor like `array` in a memory format; None is `preserve_format`."""
+    if wanted is None or wanted is preserve_format:
+        return preserved_strides(array.shape, element_strides(array))
+    if wanted is contiguous_format:
+        return contiguous_strides(array.shape)
+    return channels_last_strides(array.shape, wanted)
+
+
+def empty_array(shape: Shape, strides: Shape, array_type: Any) -> Any:
+    """Uninitialised memory seen with these strides (in elements), which may have gaps or overlap."""
+    item = array_type.itemsize
+    extent = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    return np.ndarray(shape, array_type, np.empty(extent, array_type), 0, tuple([step * item for step in strides]))
+
+
+def is_plain(array: Any) -> bool:
+    """Whether NumPy's own row-major copy has the strides that PyTorch's would have."""
+    return bool(array.flags.c_contiguous) and 1 not in array.shape
+
+
+def has_format(array: Any, wanted: memory_format) -> bool:
+    """Whether the elements lie in memory in the order of this format."""
+    if wanted is contiguous_format:
+        return bool(array.flags.c_contiguous)
+    if wanted is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    rank, order = _CHANNELS_LAST[wanted]
+    return array.ndim == rank and bool(array.transpose(order).flags.c_contiguous)

@@ -1,0 +1,71 @@
+"""Python numbers on their way into a tensor: the value must fit the dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._core.dtype import BOOL, FLOAT, INTEGER, dtype
+
+_C_NAMES = {
+    "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": math.inf}
+
+
+def fitting(value: Any, target: dtype) -> Any:
+    """`value` as a number that an array of `target` takes without loss of its range, or PyTorch's error."""
+    category = target.category
+    if category == FLOAT:
+        if type(value) is not float:
+            value = _real(value, target)
+        if value > _LARGEST[target.name] or value < -_LARGEST[target.name]:
+            if math.isfinite(value):
+                _refuse(value, target)
+        return value
+    if category == BOOL:
+        return bool(value)
+    if category == INTEGER:
+        value = _real(value, target)
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                _refuse(value, target)
+            value = int(value)
+        return _wrapped(value, target)
+    return complex(value)
+
+
+def _real(value: Any, target: dtype) -> Any:
+    if isinstance(value, (complex, np.complexfloating)):
+        if value.imag != 0:
+            _refuse(value, target)
+        value = value.real
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"expected a number, not {type(value).__name__}")
+    if target.category == FLOAT and isinstance(value, int):
+        try:
+            return float(value)
+        except OverflowError:
+            _refuse(value, target)
+    return value
+
+
+def _wrapped(value: int, target: dtype) -> int:
+    limits = np.iinfo(target.numpy)
+    if target.is_signed:
+        if not limits.min <= value <= limits.max:
+            _refuse(value, target)
+        return value
+    if not -int(limits.max) <= value <= limits.max:  # negative numbers wrap round, as in C
+        _refuse(value, target)
+    return value % (int(limits.max) + 1)
+
+
+def _refuse(value: Any, target: dtype) -> NoReturn:
+    name = _C_NAMES.get(target.name, f"{target.name}_t")
+    raise RuntimeError(f"value cannot be converted to type {name} without overflow: {value} into a {target} tensor")

@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from . import (
     binary,
+    complex_view,
     copy,
     create,
+    extremes,
+    join,
+    norm,
     random,
+    rearrange,
     reduce,
+    scan,
+    shape,
+    sort,
+    split,
     unary,
     view,
+    view_copy,
 )
 
-__all__ = ["binary", "copy", "create", "random", "reduce", "unary", "view"]
+__all__ = [
+    "binary",
+    "complex_view",
+    "copy",
+    "create",
+    "extremes",
+    "join",
+    "norm",
+    "random",
+    "rearrange",
+    "reduce",
+    "scan",
+    "shape",
+    "sort",
+    "split",
+    "unary",
+    "view",
+    "view_copy",
+]

@@ -83,9 +83,8 @@ def _view_as_complex(self: Array) -> Array:
     return restrided(self, self.shape[:-1], self.strides[:-1], _COMPLEX_OF[self.dtype])
 
 
-@public(method=False)
-def view_as_complex(input: Tensor) -> Tensor:
-    """A real tensor with a last dimension of size 2 as a complex one; shares memory."""
+def check_pairs(input: Tensor) -> None:
+    """Refuse what is no tensor of pairs of real numbers, each pair in one place."""
     array = input._array
     if array.dtype not in _COMPLEX_OF:
         raise RuntimeError(
@@ -103,6 +102,12 @@ def view_as_complex(input: Tensor) -> Tensor:
         )
     if input.storage_offset() % 2:
         raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, got {input.storage_offset()}")
+
+
+@public(method=False)
+def view_as_complex(input: Tensor) -> Tensor:
+    """A real tensor with a last dimension of size 2 as a complex one; shares memory."""
+    check_pairs(input)
     return _view_as_complex(input)  # type: ignore[no-any-return]
 
 

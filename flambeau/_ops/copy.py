@@ -1,4 +1,4 @@
-"""Copies and conversions: clone, copy_, to, contiguous, detach."""
+"""Copies, and changes that overwrite a whole tensor: clone, contiguous, copy_, fill_, zero_."""
 
 from __future__ import annotations
 
@@ -6,27 +6,232 @@ from typing import Any
 
 import numpy as np
 
-from .._core.tensor import Tensor
-from .dispatch import Array, primitive
-from .registry import public
+from .._core.device import META, contiguous_format
+
+from .._core.modes import THREAD
+from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
+from .dispatch import Array, Primitive, after, primitive
+from .inplace import check_no_overlap, check_writable, rebase_history
+from .layout import empty_array, has_format, is_plain, strides_like
+from .meta import empty_meta
+from .overrides import has_override, run_override
+from .promotion import is_number
+from .registry import export, export_method, public
+from .scalar import fitting
+
+
+def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
+    """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
+    array_type = array_type or array.dtype
+    if memory_format is None or memory_format is contiguous_format:
+        if is_plain(array) and array_type is array.dtype:
+            return array.copy()
+        if array.size == 0 and memory_format is contiguous_format:
+            return np.empty(array.shape, array_type)
+    result = empty_array(array.shape, strides_like(array, memory_format), array_type)
+    write(result, array)
+    return result
+
+
+def write(target: Any, source: Any) -> None:
+    """Store one array in another, converting as PyTorch does. Overlapping memory is read before it is written."""
+    if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+        import warnings
+
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=_outside_stack()
+        )
+        source = source.real
+    np.copyto(target, source, casting="unsafe")
+
+
+def _outside_stack() -> int:
+    """The `stacklevel` of a warning that `write` gives: the first frame outside the package."""
+    import sys
+
+    from .._core.caller import PACKAGE
+
+    level = 1
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, "<public")):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 @primitive("CloneBackward0", self=lambda grad: grad)
-def _clone(self: Array, order: str) -> Array:
-    return self.copy(order)
+def _clone(self: Array, memory_format: Any) -> Array:
+    return copied(self, memory_format)
 
 
-@public()
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy with its own memory, connected in the graph."""
-    return _clone(input, "K")  # type: ignore[no-any-return]
+    """A copy with its own memory, connected in the graph.
+
+    >>> flambeau.tensor([1, 2]).clone()
+    tensor([1, 2])
+    """
+    if type(input) not in PLAIN_TYPES and has_override((input,)):
+        return run_override(clone, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+    kind = input._kind
+    if kind.device is META:
+        array = input._array
+        strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
+        return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind)
+    if not input.requires_grad and THREAD.modes.plain:
+        return Tensor._from_parts((copied(input._array, memory_format), kind, [0, None]))
+    return _clone(input, memory_format)  # type: ignore[no-any-return]
 
 
-@primitive("ToCopyBackward0", self=lambda grad: grad)  # the engine converts it to the input's dtype
-def _to_copy(self: Array, dtype: Any) -> Array:
-    return self.astype(dtype.numpy)
+export(clone, "clone")
+export_method(clone, "clone")
+
+
+def recorded(op: Primitive, args: tuple[Any, ...], array: Any, kind: Any) -> Tensor:
+    """A tensor over `array` as the result of `op`, recorded as such. For kernels that do not run as they are."""
+    modes = THREAD.modes
+    result = Tensor._from_parts((array, kind, new_counter()))
+    if modes.grad and not modes.inference and args[0].requires_grad:
+        op.record(args, [result])
+    if not modes.plain:
+        after(op, args, [result], modes)
+    return result
 
 
 @public(function=False)
-def to(input: Tensor, dtype: Any) -> Tensor:
-    return input if dtype is input.dtype else _to_copy(input, dtype)  # type: ignore[no-any-return]
+def is_contiguous(input: Tensor, *, memory_format: Any = contiguous_format) -> bool:
+    """Whether the elements lie in memory one after the other, in row-major order or that of another format."""
+    return has_format(input._array, memory_format)
+
+
+@public(function=False)
+def contiguous(input: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
+    """The tensor itself if it is contiguous, else a contiguous copy."""
+    return input if has_format(input._array, memory_format) else clone(input, memory_format=memory_format)
+
+
+def zeros_for(grad: Tensor) -> Tensor:
+    """The gradient of content that was overwritten."""
+    from .like import zeros_like
+
+    return zeros_like(grad)
+
+
+@primitive("CopyBackwards", self=zeros_for, src=lambda grad: grad)
+def _copy(self: Array, src: Array) -> Array:
+    result = np.empty_like(self)
+    write(result, src)
+    return result
+
+
+_copy.node_class.name = lambda self: "torch::autograd::CopyBackwards"
+
+
+@primitive("FillBackward2", self=zeros_for)
+def _fill_number(self: Array, value: Any) -> Array:
+    return np.full_like(self, value)
+
+
+@primitive("FillBackward3", self=zeros_for, value=lambda grad: grad.sum())
+def _fill_tensor(self: Array, value: Array) -> Array:
+    return np.full_like(self, value)
+
+
+@primitive("ZeroBackward0", self=zeros_for)
+def _zero(self: Array) -> Array:
+    return np.zeros_like(self)
+
+
+def changed(target: Tensor, op: Primitive, args: tuple[Any, ...]) -> None:
+    """After `target` was overwritten by `op(target, *args)`: count the change and record it."""
+    target._changed()
+    modes = THREAD.modes
+    needs_grad = target.requires_grad or (len(args) > 0 and isinstance(args[0], Tensor) and args[0].requires_grad)
+    if needs_grad and modes.grad and target._kind.differentiable and target._counter is not None:
+        stand_in = Tensor._from_parts((target._array, target._kind, target._counter))
+        op.record((target, *args), [stand_in])
+        assert stand_in._grad_fn is not None
+        rebase_history(target, stand_in._grad_fn, 0)
+    if not modes.plain:
+        after(op, (target, *args), [target], modes)
+
+
+@public(function=False)
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Overwrite the elements with those of `src`, which is converted and broadcast."""
+    if not isinstance(src, Tensor):
+        if not is_number(src):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        from .from_python import tensor
+
+        src = tensor(src, device=input.device)
+    check_writable(input)
+    target, source = input._array, src._array
+    if target.shape != source.shape:
+        check_broadcast(target.shape, source.shape)
+    if 0 in target.strides:
+        check_no_overlap(input)
+    if input._kind.device is not META:
+        if src._kind.device is META:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        if source.dtype is target.dtype:
+            np.copyto(target, source)
+        else:
+            write(target, source)
+    changed(input, _copy, (src,))
+    return input
+
+
+def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:
+    """Refuse a source that does not broadcast to the shape of the tensor that it is written to."""
+    for dim in range(1, min(len(target), len(source)) + 1):
+        a, b = target[-dim], source[-dim]
+        if a != b and b != 1 and a != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                f"{max(len(target), len(source)) - dim}: copy_ cannot store shape {list(source)} in shape {list(target)}"
+            )
+    shape = np.broadcast_shapes(target, source)
+    if shape != target:
+        raise RuntimeError(
+            f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}: copy_ cannot change the "
+            "shape of the tensor that it writes to"
+        )
+
+
+@public()
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Set every element to `value`, a number or a 0-d tensor."""
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+            )
+        check_writable(input)
+        if input._kind.device is not META:
+            input._array.fill(fitting(value.item(), input._kind.dtype))
+        changed(input, _fill_tensor, (value,))
+        return input
+    if not is_number(value):
+        raise TypeError(f"fill_() received an invalid combination of arguments: {type(value).__name__} is no number")
+    check_writable(input)
+    number = fitting(value, input._kind.dtype)
+    if input._kind.device is not META:
+        input._array.fill(number)
+    changed(input, _fill_number, (value,))
+    return input
+
+
+@public(method=False)
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like `input` with every element set to `value`."""
+    return fill_(clone(input), value)
+
+
+@public()
+def zero_(input: Tensor) -> Tensor:
+    """Set every element to zero."""
+    check_writable(input)
+    if input._kind.device is not META:
+        input._array.fill(0)
+    changed(input, _zero, ())
+    return input

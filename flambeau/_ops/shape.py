@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from .._core.tensor import Tensor
 from . import view as views
 from .complex_view import conj
 from .dispatch import Array, Primitive, primitive
+from .variants import variant
 from .inplace import check_writable
 from .registry import export, public
 from .view import as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim
@@ -347,29 +347,6 @@ for _name, _getter in (
 
 
 # ----- in place: the tensor itself gets another shape or other strides ----------------------------------------------
-
-
-def variant(original: Primitive, name: str, node: str, *, copies: bool = False) -> Primitive:
-    """`original` under another node name; with `copies`, its result has memory of its own."""
-    kernel = original.kernel
-
-    @functools.wraps(kernel)
-    def run(*args: Any) -> Any:
-        result = kernel(*args)
-        if not copies:
-            return result
-        return [each.copy() for each in result] if type(result) in (tuple, list) else result.copy()
-
-    run.__name__ = name
-    recorded = original.node_class
-    assert recorded is not None
-    formulas = {
-        each: entry[0]
-        for each, entry in zip(original.tensor_names, recorded.formulas, strict=True)
-        if entry is not None
-    }
-    joint = recorded.joint[0] if recorded.joint is not None else None
-    return primitive(node, view=not copies, joint=joint, **formulas)(run)  # type: ignore[no-any-return]
 
 
 def reshape_in_place(target: Tensor, op: Primitive, *args: Any) -> Tensor:

@@ -1,0 +1,249 @@
+"""Conversions: to other dtypes and devices, and to NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.device import CPU, META, device, usable_device
+from .._core.dtype import LEGACY_NAMES, NAMES, bfloat16, bool_, float32, float64, int64
+from .._core.dtype import dtype as DType
+from .._core.kind import Kind, kind_of
+from .._core.modes import THREAD
+from .._core.storage import fix_size, owner_of
+from .._core.tensor import Tensor
+from .copy import copied, recorded
+from .create import as_dtype
+from .dispatch import Array, primitive
+from .layout import has_format, strides_like
+from .meta import empty_meta
+from .registry import export_method, public
+
+
+@primitive("ToCopyBackward0", self=lambda grad: grad)  # the engine converts it to the input's dtype
+def _to_copy(self: Array, dtype: DType, memory_format: Any) -> Array:
+    return copied(self, memory_format, dtype.numpy)
+
+
+def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
+    """A copy of `input` as another kind of tensor."""
+    place, source = kind.device, input._kind.device
+    if place is not META and source is not META:
+        return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
+    if source is META and place is not META:
+        raise NotImplementedError(
+            "Cannot copy out of meta tensor; no data! Make an uninitialised tensor with torch.empty_like(x, device=...)."
+        )
+    array_type = kind.dtype.numpy
+    strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
+    array = empty_meta(input._array.shape, array_type, strides)
+    return recorded(_to_copy, (input, kind.dtype, memory_format), array, kind)
+
+
+def _device(value: Any) -> device:
+    return usable_device(value)
+
+
+def _targets(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
+    """Dtype and device that the positional arguments of `to` name, and the flags that follow them."""
+    if not args:
+        return None, None, []
+    first, *rest = args
+    if isinstance(first, DType):
+        return first, None, rest
+    if isinstance(first, Tensor):
+        return first.dtype, first.device, rest
+    if first is None or isinstance(first, (str, device)) or (isinstance(first, int) and not isinstance(first, bool)):
+        wanted = rest[0] if rest else None
+        if isinstance(wanted, bool):  # to(device, non_blocking)
+            return None, first, rest
+        return wanted, first, rest[1:]
+    if isinstance(first, type):
+        return as_dtype(first, "to"), None, rest
+    if isinstance(first, (float, complex, bool)):
+        return as_dtype(type(first), "to"), None, rest
+    raise TypeError(
+        f"to() received an invalid combination of arguments: {type(first).__name__} is no dtype, device or tensor"
+    )
+
+
+@public(function=False)
+def to(
+    input: Tensor, *args: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None,
+    non_blocking: bool = False, copy: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """The tensor as another dtype, on another device, or both; the tensor itself if it is that already.
+
+    `x.to(torch.float64)`, `x.to("cpu")`, `x.to("cpu", torch.float64)`, `x.to(another_tensor)`.
+    """
+    if len(args) == 1 and type(args[0]) is DType and device is None and memory_format is None:
+        kind = kind_of(args[0], input._kind.device)
+    else:
+        named_dtype, named_device, flags = _targets((other, *args) if other is not None else args)
+        if len(flags) > 2 or not all(isinstance(each, (bool, type(None))) for each in flags):
+            raise TypeError(f"to() received an invalid combination of arguments: {[type(each).__name__ for each in args]}")
+        if len(flags) == 2:
+            copy = copy or bool(flags[1])
+        if (dtype is not None and named_dtype is not None) or (device is not None and named_device is not None):
+            raise TypeError("to() received an invalid combination of arguments: dtype or device is given twice")
+        dtype = named_dtype if dtype is None else dtype
+        device = named_device if device is None else device
+        kind = kind_of(
+            input._kind.dtype if dtype is None else as_dtype(dtype, "to"),
+            input._kind.device if device is None else _same_place(_device(device)),
+        )
+    if kind is input._kind and not copy and (memory_format is None or _suits(input, memory_format)):
+        return input
+    return converted(input, kind, memory_format)
+
+
+def _same_place(place: device) -> device:
+    """`cpu:0` is the CPU, and `meta:0` the meta device."""
+    return {"cpu": CPU, "meta": META}.get(place.type, place)
+
+
+def _suits(input: Tensor, memory_format: Any) -> bool:
+    from .._core.device import preserve_format
+
+    return memory_format is preserve_format or has_format(input._array, memory_format)
+
+
+def _as_dtype_method(name: str, target: DType) -> None:
+    def method(input: Tensor, memory_format: Any = None) -> Tensor:
+        return to(input, target, memory_format=memory_format)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The tensor as {target}."
+    export_method(method, name)
+
+
+for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "cfloat", "cdouble"):
+    _as_dtype_method(_name, NAMES[_name])
+for _name, _dtype in (("char", "int8"), ("byte", "uint8"), ("bool", "bool")):
+    _as_dtype_method(_name, NAMES[_dtype])
+
+
+@public(function=False)
+def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU."""
+    return to(input, CPU, memory_format=memory_format)
+
+
+@public(function=False)
+def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a CUDA device."""
+    return to(input, "cuda" if device is None else device, memory_format=memory_format)
+
+
+_LEGACY_KINDS = {
+    f"torch.{prefix}{name}Tensor": (dtype, place)
+    for prefix, place in (("", "cpu"), ("cuda.", "cuda"))
+    for dtype, name in LEGACY_NAMES.items()
+}
+
+
+def kind_named(text: str) -> Kind:
+    """The kind of tensors that a legacy name such as 'torch.FloatTensor' means."""
+    found = _LEGACY_KINDS.get(text.replace("flambeau.", "torch."))
+    if text == "torch.Tensor":
+        from .._core.dtype import DEFAULTS
+
+        found = DEFAULTS.float, "cpu"
+    if found is None:
+        raise ValueError(f"invalid type: '{text}'; expected a name such as 'torch.FloatTensor'")
+    return kind_of(found[0], usable_device(found[1]))
+
+
+@public(function=False)
+def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001  (PyTorch's own name)
+    """The legacy name of the tensor's type, such as 'torch.FloatTensor'; with an argument, the tensor as that type."""
+    if dtype is None:
+        return input._kind.legacy_name
+    if isinstance(dtype, DType):
+        return to(input, dtype)
+    if isinstance(dtype, str):
+        kind = kind_named(dtype)
+    else:
+        found = getattr(dtype, "kind", None)
+        if not isinstance(found, Kind):
+            raise RuntimeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
+        kind = found
+    return input if kind is input._kind else converted(input, kind, None)
+
+
+@public(function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor as the dtype, and on the device, of `other`."""
+    return to(input, other)
+
+
+@public(function=False)
+def numpy(input: Tensor, *, force: bool = False) -> Any:
+    """The elements as a NumPy array that shares the tensor's memory; `force` allows a detached copy where it cannot."""
+    source: Any = input
+    if force:
+        source = source.detach().cpu()
+        if source._kind.dtype is bfloat16:
+            raise TypeError(_NO_BFLOAT16)
+    elif source.requires_grad and THREAD.modes.grad:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    kind = source._kind
+    if not kind.is_cpu:
+        raise TypeError(
+            f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+            "first."
+        )
+    if kind.dtype is bfloat16:
+        raise TypeError(_NO_BFLOAT16)
+    array = source._array
+    fix_size(owner_of(array))
+    return array.view()
+
+
+_NO_BFLOAT16 = (
+    "Got unsupported ScalarType BFloat16: NumPy has no such type. Convert the tensor first, for example with .float()."
+)
+
+
+def _array_protocol(input: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """NumPy's way to turn the tensor into an array."""
+    array = numpy(input)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"Unable to avoid copy while creating an array of {dtype} from a {input.dtype} tensor")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _array_wrap(input: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What NumPy's functions make of their result when the tensor was an argument: a tensor again."""
+    from .from_python import from_numpy
+
+    array = np.asarray(array)
+    if array.dtype == bool:  # as PyTorch has it: comparisons give uint8
+        array = array.astype(np.uint8)
+    return from_numpy(array)
+
+
+def _dlpack(input: Tensor, **options: Any) -> Any:
+    """The tensor's memory in a DLPack capsule."""
+    if input.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    options.pop("stream", None)
+    return numpy(input).__dlpack__(**options)
+
+
+def _dlpack_device(input: Tensor) -> tuple[int, int]:
+    """DLPack's code and number of the tensor's device: 1 is the CPU."""
+    if not input.is_cpu:
+        raise ValueError(f"Unknown device type {input.device} for Dlpack")
+    return 1, 0
+
+
+export_method(_array_protocol, "__array__")
+export_method(_array_wrap, "__array_wrap__")
+export_method(_dlpack, "__dlpack__")
+export_method(_dlpack_device, "__dlpack_device__")

@@ -1,0 +1,175 @@
+"""Tensors from Python data, NumPy arrays, buffers and other libraries' arrays."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._core.device import CPU, META, usable_device
+from .._core.dtype import DEFAULTS, LEGACY_NAMES, from_numpy_dtype
+from .._core.from_data import array_from_data
+from .._core.kind import kind_of, kind_of_array
+from .._core.storage import adopt_array
+from .._core.tensor import Tensor
+from .create import as_dtype, chosen_kind, made
+from .meta import empty_meta
+from .registry import export
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A new tensor with a copy of `data`: numbers, nested sequences, arrays.
+
+    >>> flambeau.tensor([[1, 2], [3, 4.5]])
+    tensor([[1.0000, 2.0000],
+            [3.0000, 4.5000]])
+    """
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        if data.is_meta and device is None:
+            device = META
+        data = data._array
+    array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
+    array = array_from_data(data, array_type, DEFAULTS.float.numpy)
+    if device is None:
+        kind = kind_of_array(array.dtype, CPU)
+        place = chosen_kind(kind.dtype, None).device
+    else:
+        place = usable_device(device)
+        kind = kind_of_array(array.dtype, place)
+    if place is META:
+        return made(empty_meta(array.shape, array.dtype), kind_of(kind.dtype, META), requires_grad)
+    return made(array, kind, requires_grad)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the array's memory."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if type(ndarray) is not np.ndarray:
+        ndarray = ndarray.view(np.ndarray)
+    kind = kind_of_array(ndarray.dtype, CPU)
+    for step in ndarray.strides:
+        if step < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
+            )
+        if step % ndarray.itemsize:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
+                "the memory."
+            )
+    return made(adopt_array(ndarray), kind)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, without a copy where it is a tensor or an array of the right dtype already."""
+    if isinstance(data, Tensor):
+        return _moved(data, dtype, device)
+    if isinstance(data, np.ndarray) and min(data.strides, default=0) >= 0 and data.dtype.isnative:
+        return _moved(from_numpy(data), dtype, chosen_kind(None, device).device)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def _moved(source: Tensor, dtype: Any, device: Any) -> Tensor:
+    from .convert import converted
+
+    kind = kind_of(
+        source.dtype if dtype is None else as_dtype(dtype, "as_tensor"),
+        source.device if device is None else usable_device(device),
+    )
+    return source if kind is source._kind else converted(source, kind, None)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """`obj` (tensor, array, buffer, nested sequence) as a tensor; `copy` forces or forbids a copy."""
+    if isinstance(obj, Tensor):
+        source: Tensor | None = obj
+    elif isinstance(obj, np.ndarray):
+        source = from_numpy(obj)
+    elif isinstance(obj, np.generic) or isinstance(obj, (list, tuple, str, int, float, complex)):
+        source = None
+    elif hasattr(obj, "__dlpack__"):
+        source = from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        source = frombuffer(obj, dtype=DEFAULTS.float if dtype is None else dtype)
+    else:
+        source = None
+    if source is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor: leave copy=False away")
+        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    kind = chosen_kind(dtype, source.device if device is None else device, source.dtype, "asarray")
+    if copy is False and kind is not source._kind:
+        if kind.dtype is not source.dtype:
+            names = LEGACY_NAMES[source.dtype], LEGACY_NAMES[kind.dtype]
+            raise ValueError(f"can't alias tensor with dtype {names[0]!r} into dtype {names[1]!r}.")
+        raise ValueError(f"can't alias tensor from device '{source.device}' to '{kind.device}'.")
+    result: Any = _moved(source, kind.dtype, kind.device)
+    if copy and result is source:
+        result = result.clone()
+    if requires_grad:
+        return result if result.requires_grad else result.detach().requires_grad_()  # type: ignore[no-any-return]
+    return result.detach() if result.requires_grad else result  # type: ignore[no-any-return]
+
+
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """A one-dimensional tensor on the memory of an object with Python's buffer protocol."""
+    kind = chosen_kind(dtype, CPU, None, "frombuffer")
+    item = kind.dtype.itemsize
+    try:
+        memory = memoryview(buffer)
+    except TypeError:
+        raise ValueError(f"object does not implement Python buffer protocol: {type(buffer).__name__}") from None
+    length = memory.nbytes
+    if length == 0 or count == 0:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+        )
+    if count < 0:
+        if (length - offset) % item:
+            raise ValueError(
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+                f"({item})"
+            )
+        count = (length - offset) // item
+    elif offset + count * item > length:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({length} bytes)"
+        )
+    if memory.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors: this tensor can be read, "
+            "and writing to it is an error.",
+            UserWarning,
+            stacklevel=2,
+        )
+    elements = np.frombuffer(buffer, np.uint8, count * item, offset).view(kind.dtype.numpy)
+    return made(elements, kind, requires_grad)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor on the memory of an array of another library, by way of the DLPack protocol."""
+    if isinstance(ext_tensor, Tensor):
+        return ext_tensor.detach()  # type: ignore[attr-defined,no-any-return]
+    return from_numpy(np.from_dlpack(ext_tensor))
+
+
+for _function in (tensor, from_numpy, as_tensor, asarray, frombuffer, from_dlpack):
+    export(_function, _function.__name__)

@@ -1,0 +1,300 @@
+"""Tensors put together: cat, stack and their like; grids and products of vectors."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import promote_types
+from .._core.tensor import Tensor, wrap
+from .dispatch import Array, primitive
+from .registry import public
+from .shape import atleast_1d, atleast_2d, atleast_3d, tensor_list
+from .split import unbind
+from .view import _ALL, _slice, reshaped, wrap_dim
+
+_NO_ELEMENTS = (0,)
+"""The shape that `cat` passes over, whatever the shapes of the others: an old habit of PyTorch's."""
+
+
+def _checked_list(tensors: Any, name: str) -> list[Tensor]:
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__} (in {name})"
+            )
+    return list(tensors)
+
+
+def common_dtype(tensors: Sequence[Tensor]) -> Any:
+    """The dtype to which all `tensors` are promoted."""
+    first = tensors[0]._kind.dtype
+    if all(each._kind.dtype is first for each in tensors):
+        return first
+    return functools.reduce(promote_types, [each._kind.dtype for each in tensors])
+
+
+def _is_channels_last(array: Any) -> bool:
+    if array.ndim not in (4, 5) or array.flags.c_contiguous:
+        return False
+    return bool(array.transpose(0, *range(2, array.ndim), 1).flags.c_contiguous)
+
+
+def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) -> Any:
+    first = arrays[0]
+    shape = list(first.shape)
+    shape[dim] = sum([each.shape[dim] for each in arrays])
+    if all(map(_is_channels_last, arrays)):
+        order = (0, first.ndim - 1, *range(1, first.ndim - 1))
+        result = np.empty([shape[0], *shape[2:], shape[1]], array_type).transpose(order)
+    else:
+        result = np.empty(shape, array_type)
+    return np.concatenate(arrays, dim, result, casting="unsafe")
+
+
+def _cat_gradients(grad: Tensor, tensors_sym_sizes: Any, dim: int) -> list[Any]:
+    results: list[Any] = []
+    start = 0
+    for shape in tensors_sym_sizes:
+        if shape == _NO_ELEMENTS:
+            results.append(grad.new_zeros(shape))  # type: ignore[attr-defined]
+            continue
+        results.append(_slice(grad, dim, start, start + shape[dim], 1))
+        start += shape[dim]
+    return results
+
+
+@primitive("CatBackward0", tensors=_cat_gradients)
+def _cat(tensors: list[Array], dim: int, dtype: Any) -> Array:
+    arrays = [each for each in tensors if each.shape != _NO_ELEMENTS]
+    return _concatenated(arrays, dim, dtype.numpy) if arrays else np.empty(0, dtype.numpy)
+
+
+@public("concat", "concatenate", method=False, out=True)
+def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """`tensors` one after the other along `dim`.
+
+    >>> flambeau.cat([flambeau.tensor([1, 2]), flambeau.tensor([3])])
+    tensor([1, 2, 3])
+    """
+    given = _checked_list(tensors, "cat")
+    if not given:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    first: tuple[int, ...] | None = None
+    for position, tensor in enumerate(given):
+        shape = tensor._array.shape
+        if not shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+        if shape == _NO_ELEMENTS:
+            continue
+        if first is None:
+            first = shape
+            dim = wrap_dim(dim, len(shape))
+        elif shape[:dim] != first[:dim] or shape[dim + 1 :] != first[dim + 1 :]:
+            raise _cat_error(first, shape, dim, position)
+    if first is None:
+        dim = wrap_dim(dim, 1)
+    return _cat(given, dim, common_dtype(given))  # type: ignore[no-any-return]
+
+
+def _cat_error(first: tuple[int, ...], shape: tuple[int, ...], dim: int, position: int) -> RuntimeError:
+    if len(first) != len(shape):
+        return RuntimeError(
+            f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)} (shapes {list(first)} and "
+            f"{list(shape)}, tensor number {position})"
+        )
+    wrong = next(i for i in range(len(first)) if i != dim and first[i] != shape[i])
+    return RuntimeError(
+        f"Sizes of tensors must match except in dimension {dim}. Expected size {first[wrong]} but got size {shape[wrong]} for "
+        f"tensor number {position} in the list. (dimension {wrong}; shapes {list(first)} and {list(shape)})"
+    )
+
+
+@primitive("StackBackward0", tensors=lambda grad, dim: list(unbind(grad, dim)))
+def _stack(tensors: list[Array], dim: int, dtype: Any) -> Array:
+    index = (*_ALL[dim], None)
+    result = np.empty((*tensors[0].shape[:dim], len(tensors), *tensors[0].shape[dim:]), dtype.numpy)
+    return np.concatenate([each[index] for each in tensors], dim, result, casting="unsafe")
+
+
+@public(method=False, out=True)
+def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape side by side along a new dimension `dim`."""
+    given = _checked_list(tensors, "stack")
+    if not given:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = given[0]._array.shape
+    dim = wrap_dim(dim, len(first) + 1)
+    for position, tensor in enumerate(given):
+        if tensor._array.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                f"{list(tensor._array.shape)} at entry {position}"
+            )
+    return _stack(given, dim, common_dtype(given))  # type: ignore[no-any-return]
+
+
+def _grown(tensors: Any, name: str, grow: Any) -> list[Tensor]:
+    given = _checked_list(tensors, name)
+    if not given:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return [grow(each) for each in given]
+
+
+@public(method=False, out=True)
+def hstack(tensors: list[Tensor]) -> Tensor:
+    """`tensors` one after the other along the second dimension, or the only one they have."""
+    given = _grown(tensors, "hstack", atleast_1d)
+    return cat(given, 0 if given[0]._array.ndim == 1 else 1)  # type: ignore[no-any-return]
+
+
+@public("row_stack", method=False, out=True)
+def vstack(tensors: list[Tensor]) -> Tensor:
+    """`tensors` one below the other: vectors become rows."""
+    return cat(_grown(tensors, "vstack", atleast_2d), 0)  # type: ignore[no-any-return]
+
+
+@public(method=False, out=True)
+def dstack(tensors: list[Tensor]) -> Tensor:
+    """`tensors` one after the other along the third dimension."""
+    return cat(_grown(tensors, "dstack", atleast_3d), 2)  # type: ignore[no-any-return]
+
+
+def _as_column(tensor: Tensor) -> Tensor:
+    return tensor if tensor._array.ndim > 1 else reshaped(tensor, (tensor._array.size, 1))
+
+
+@public(method=False, out=True)
+def column_stack(tensors: list[Tensor]) -> Tensor:
+    """`tensors` side by side: vectors become columns."""
+    return cat(_grown(tensors, "column_stack", _as_column), 1)  # type: ignore[no-any-return]
+
+
+def _block_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (1,) * (2 - len(shape)) + shape
+
+
+def _block_gradients(grad: Tensor, tensors_sym_sizes: Any) -> list[Any]:
+    results = []
+    row = column = 0
+    for shape in tensors_sym_sizes:
+        height, width = _block_shape(shape)
+        block = _slice(_slice(grad, 0, row, row + height, 1), 1, column, column + width, 1)
+        results.append(block.reshape(shape))
+        row, column = row + height, column + width
+    return results
+
+
+@primitive("BlockDiagBackward0", tensors=_block_gradients)
+def _block_diag(tensors: list[Array], dtype: Any) -> Array:
+    blocks = [each.reshape(_block_shape(each.shape)) for each in tensors]
+    result = np.zeros((sum(each.shape[0] for each in blocks), sum(each.shape[1] for each in blocks)), dtype.numpy)
+    row = column = 0
+    for block in blocks:
+        height, width = block.shape
+        result[row : row + height, column : column + width] = block
+        row, column = row + height, column + width
+    return result
+
+
+@public(method=False)
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with `tensors` as blocks on its diagonal and zeros elsewhere."""
+    given = tensor_list(tensors)
+    for position, tensor in enumerate(given):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
+        if tensor._array.ndim > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                f"Input {position} has {tensor._array.ndim} dimensions"
+            )
+    if not given:
+        from .create import empty
+
+        return empty(1, 0)  # type: ignore[no-any-return]
+    return _block_diag(list(given), common_dtype(given))  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """The coordinates of a grid: for each vector a tensor in which it runs along its own dimension.
+
+    `indexing="ij"` gives vector i dimension i; with "xy" the first two change places.
+    """
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument. Write "
+            'indexing="ij" for what this call does.',
+            UserWarning,
+            stacklevel=3,
+        )
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    return _grid(tensor_list(tensors), indexing == "xy")
+
+
+def _grid(vectors: Sequence[Tensor], swapped: bool) -> tuple[Tensor, ...]:
+    if not vectors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for vector in vectors:
+        if vector._array.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape {list(vector._array.shape)}"
+            )
+        if vector._kind is not vectors[0]._kind:
+            what = "dtype" if vector.dtype is not vectors[0].dtype else "device"
+            raise RuntimeError(f"torch.meshgrid expects all tensors to have the same {what}")
+    places = list(range(len(vectors)))
+    if swapped and len(vectors) > 1:
+        places[:2] = 1, 0
+    shape = [0] * len(vectors)
+    for place, vector in zip(places, vectors, strict=True):
+        shape[place] = vector._array.size
+    results = []
+    for place, vector in zip(places, vectors, strict=True):
+        own = [1] * len(vectors)
+        own[place] = vector._array.size
+        results.append(vector.view(own).expand(shape))  # type: ignore[attr-defined]
+    return tuple(results)
+
+
+def _check_vector(tensor: Tensor) -> None:
+    if tensor._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._array.shape)}")
+
+
+@public(method=False)
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All ways to take one element of each vector, one in each row."""
+    vectors = tensor_list(tensors)
+    for vector in vectors:
+        _check_vector(vector)
+    if len(vectors) == 1:
+        return vectors[0]  # type: ignore[no-any-return]
+    return stack([each.flatten() for each in _grid(vectors, False)], 1)  # type: ignore[attr-defined,no-any-return]
+
+
+@public(method=False)
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of `r` elements of a vector, one in each row, as `itertools.combinations` orders them."""
+    _check_vector(input)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_zeros((0,))  # type: ignore[attr-defined,no-any-return]
+    size = input._array.size
+    chosen = np.zeros((size,) * r, bool)
+    for choice in (itertools.combinations_with_replacement if with_replacement else itertools.combinations)(range(size), r):
+        chosen[choice] = True
+    mask = wrap(chosen, input._kind.device)
+    return stack([each.masked_select(mask) for each in _grid([input] * r, False)], 1)  # type: ignore[attr-defined,no-any-return]

@@ -19,7 +19,7 @@ from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
 from ._ops.overrides import DisableTorchFunctionSubclass
-from ._ops.registry import FUNCTIONS
+from ._ops.registry import FUNCTIONS, resolved
 from ._ops.settings import (
     are_deterministic_algorithms_enabled,
     get_num_threads,
@@ -47,7 +47,6 @@ newaxis = None
 globals().update(NAMES)
 globals().update(LAYOUTS)
 globals().update(MEMORY_FORMATS)
-globals().update(FUNCTIONS[""])
 
 _SUBPACKAGES = frozenset({"cuda", "linalg", "nn", "random", "return_types", "special", "testing", "utils"})
 
@@ -56,8 +55,11 @@ def __getattr__(name: str) -> Any:
     # Subpackages load on first use: importing the package stays quick.
     if name in _SUBPACKAGES:
         return importlib.import_module(f".{name}", __name__)
+    if name in FUNCTIONS[""]:  # made on first use too, then kept
+        function = globals()[name] = resolved(FUNCTIONS[""][name])
+        return function
     raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBPACKAGES})
+    return sorted({*globals(), *_SUBPACKAGES, *FUNCTIONS[""]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ._ops.registry import FUNCTIONS
+from ._ops.registry import namespace
 
-globals().update(FUNCTIONS["special"])
-__all__ = sorted(FUNCTIONS["special"])
+__getattr__, __all__ = namespace("special")

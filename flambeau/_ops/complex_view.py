@@ -89,10 +89,12 @@ def check_pairs(input: Tensor) -> None:
     if array.dtype not in _COMPLEX_OF:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{LEGACY_NAMES[input.dtype]}"
+            f"{LEGACY_NAMES[input.dtype]} (of half precision there is no complex dtype here)"
         )
     if array.ndim == 0 or array.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, got shape {list(array.shape)}")
+    if array.size == 0:
+        return
     strides = input.stride()
     if strides[-1] != 1:
         raise RuntimeError(f"Tensor must have a last dimension with stride 1, got strides {list(strides)}")

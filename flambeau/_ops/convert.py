@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import CPU, META, device, usable_device
-from .._core.dtype import LEGACY_NAMES, NAMES, bfloat16, bool_, float32, float64, int64
+from .._core.dtype import LEGACY_NAMES, NAMES, bfloat16
 from .._core.dtype import dtype as DType
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
@@ -39,10 +39,6 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
     array = empty_meta(input._array.shape, array_type, strides)
     return recorded(_to_copy, (input, kind.dtype, memory_format), array, kind)
-
-
-def _device(value: Any) -> device:
-    return usable_device(value)
 
 
 def _targets(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
@@ -91,7 +87,7 @@ def to(
         device = named_device if device is None else device
         kind = kind_of(
             input._kind.dtype if dtype is None else as_dtype(dtype, "to"),
-            input._kind.device if device is None else _same_place(_device(device)),
+            input._kind.device if device is None else _same_place(usable_device(device)),
         )
     if kind is input._kind and not copy and (memory_format is None or _suits(input, memory_format)):
         return input
@@ -155,8 +151,8 @@ def kind_named(text: str) -> Kind:
     return kind_of(found[0], usable_device(found[1]))
 
 
-@public(function=False)
-def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001  (PyTorch's own name)
+@public(function=False, name="type")
+def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The legacy name of the tensor's type, such as 'torch.FloatTensor'; with an argument, the tensor as that type."""
     if dtype is None:
         return input._kind.legacy_name

@@ -15,7 +15,6 @@ work on tensors, with Flambeau's own ops, so that derivatives have derivatives.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,11 +48,13 @@ _PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
 class Primitive:
     """A kernel, its derivative formulas, and the node class that records it. Call it with tensors."""
 
+    node_class: type[OpNode] | None
+
     def __init__(self, kernel: Kernel, node: str | None, formulas: dict[str, Formula], joint: Formula | None, view: bool):
         self.kernel = kernel
         self.name = kernel.__name__
         self.is_view = view
-        self.parameters = tuple(inspect.signature(kernel).parameters)
+        self.parameters = parameter_names(kernel)
         annotations = {name: str(kernel.__annotations__.get(name, "")) for name in self.parameters}
         self.list_position = next((i for i, n in enumerate(self.parameters) if annotations[n] == "list[Array]"), None)
         self.tensor_positions = tuple(
@@ -63,11 +64,19 @@ class Primitive:
         self.tensor_names = tuple(tensor_names)
         if unknown := formulas.keys() - set(tensor_names):
             raise TypeError(f"{self.name}: formulas for {sorted(unknown)}, which are no tensor parameters")
-        self.node_class = node_class(node, tensor_names, formulas, joint, self) if node else None
+        self._recorded_as = node, formulas, joint
         self._savers: dict[tuple[bool, ...], tuple[tuple[str, Callable[..., Any] | None], ...]] = {}
         PRIMITIVES[self.name] = self
         self.__doc__ = kernel.__doc__
         self.__name__ = self.name
+
+    def __getattr__(self, attribute: str) -> Any:
+        # The node class is made when the op is first recorded: most programs record few of the ops.
+        if attribute == "node_class":
+            node, formulas, joint = self._recorded_as
+            self.node_class = node_class(node, self.tensor_names, formulas, joint, self) if node else None
+            return self.node_class
+        raise AttributeError(attribute)
 
     def _list(self) -> tuple[int, ...]:
         return () if self.list_position is None else (self.list_position,)
@@ -287,7 +296,7 @@ def node_class(
     entries = tuple(
         (formulas[each], formula_names(formulas[each])) if each in formulas else None for each in inputs
     )
-    together = None if joint is None else (joint, tuple(inspect.signature(joint).parameters)[2:])
+    together = None if joint is None else (joint, parameter_names(joint)[2:])
     saved: dict[str, None] = dict.fromkeys(together[1] if together else ())
     for entry in entries:
         if entry is not None:
@@ -305,7 +314,15 @@ def node_class(
 
 def formula_names(formula: Formula) -> tuple[str, ...]:
     """What `formula` takes besides the gradient."""
-    return tuple(inspect.signature(formula).parameters)[1:]
+    return parameter_names(formula)[1:]
+
+
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a Python function's parameters; quicker than asking `inspect`."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def primitive(node: str | None, *, view: bool = False, joint: Formula | None = None, **formulas: Formula) -> Callable[[Kernel], Primitive]:
@@ -314,7 +331,7 @@ def primitive(node: str | None, *, view: bool = False, joint: Formula | None = N
     def decorate(kernel: Kernel) -> Primitive:
         annotations = list(kernel.__annotations__.items())
         tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
-        single = tensors == [next(iter(inspect.signature(kernel).parameters))] and annotations[0][1] == "Array"
+        single = tensors == [parameter_names(kernel)[0]] and annotations[0][1] == "Array"
         return (SinglePrimitive if single else Primitive)(kernel, node, formulas, joint, view)
 
     return decorate

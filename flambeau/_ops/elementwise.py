@@ -18,7 +18,7 @@ from .._core.dtype import (
 )  # fmt: skip
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
-from .._core.node import SavedTensor, initialise, new_node
+from .._core.node import OpNode, SavedTensor, initialise, new_node
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class
 from .inplace import check_no_overlap, check_writable, rebase_history, run_inplace
@@ -41,6 +41,8 @@ class Elementwise:
     """One elementwise op: its body, its promotion rule and what it records."""
 
     list_position = None
+    node_class: type[OpNode] | None
+    plans: tuple[tuple[tuple[str, int | None], ...], ...]
 
     def __init__(
         self,
@@ -59,9 +61,19 @@ class Elementwise:
         self.tensor_positions = tuple(range(len(inputs)))
         self.refuses = refuses
         self.table: dict[Kind, Entry] = {}
-        self.node_class = node_class(node, inputs, formulas, None, self) if node else None
-        self.plans = self._plans()
+        self._recorded_as = node, formulas
         PRIMITIVES[name] = self  # type: ignore[assignment]
+
+    def __getattr__(self, attribute: str) -> Any:
+        # Made when the op is first recorded: most programs record few of the ops.
+        if attribute == "node_class":
+            node, formulas = self._recorded_as
+            self.node_class = node_class(node, self.parameters, formulas, None, self) if node else None
+            return self.node_class
+        if attribute == "plans":
+            self.plans = self._plans()
+            return self.plans
+        raise AttributeError(attribute)
 
     def compute_dtype(self, common: dtype) -> dtype:
         """The dtype in which operands whose common dtype is `common` meet."""

@@ -34,6 +34,8 @@ from .window import Geometry, positions, window
 def _repeat_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
     if not repeats:
         return grad
+    if 0 in repeats:
+        return grad.new_zeros(self_sym_sizes)  # type: ignore[attr-defined,no-any-return]
     shape = (1,) * (len(repeats) - len(self_sym_sizes)) + self_sym_sizes
     pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
     summed = grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2)))  # type: ignore[attr-defined]
@@ -50,9 +52,9 @@ def _repeat(self: Array, repeats: tuple[int, ...]) -> Array:
 
 
 @public(function=False)
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
+def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
     """Copies of `input` side by side, so many along each dimension; `repeats` may name new leading dimensions."""
-    counts = as_shape(repeats)
+    counts = as_shape((repeats, *more))
     shape = input._array.shape
     if len(counts) < len(shape):
         raise RuntimeError(
@@ -65,9 +67,9 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 
 @public()
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, dims: Any, *more: int) -> Tensor:
     """Copies of `input` side by side; `dims` that are missing in front count as 1."""
-    counts = as_shape(dims)
+    counts = as_shape((dims, *more))
     return input.repeat((1,) * (input._array.ndim - len(counts)) + counts)  # type: ignore[attr-defined,no-any-return]
 
 
@@ -159,9 +161,9 @@ def _flip(self: Array, dims: tuple[int, ...]) -> Array:
 
 
 @public()
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, dims: Any, *more: int) -> Tensor:
     """`input` with the order along `dims` reversed, in memory of its own."""
-    return _flip(input, distinct_dims(as_shape(dims), input._array.ndim))  # type: ignore[no-any-return]
+    return _flip(input, distinct_dims(as_shape((dims, *more)), input._array.ndim))  # type: ignore[no-any-return]
 
 
 @public()

@@ -1,11 +1,14 @@
-"""The public face of the ops: which names exist, in which namespace, as function, method, in-place form and `out=`."""
+"""The public face of the ops: which names exist, in which namespace, as function, method, in-place form and `out=`.
+
+`@public` only notes what is to be published and returns the function itself, which the package's own code calls. What
+users call is made around it on first use (`Published.function`): importing the package stays quick.
+"""
 
 from __future__ import annotations
 
-import inspect
 import linecache
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core.caller import GENERATED
 from .._core.tensor import PLAIN_TYPES, Tensor
@@ -13,27 +16,82 @@ from .inplace import run_inplace
 from .overrides import has_override, run_override
 
 Function = Callable[..., Any]
+Body = TypeVar("Body", bound=Function)
 
-FUNCTIONS: dict[str, dict[str, Function]] = {"": {}}
-"""namespace -> name -> function: "" is the package itself, "linalg", "special", "nn.functional", ... the others."""
-METHODS: dict[str, Function] = {}
+FUNCTIONS: dict[str, dict[str, Any]] = {"": {}}
+"""namespace -> name -> function or `Published`: "" is the package itself, "linalg", "special", ... the others."""
+METHODS: dict[str, Any] = {}
+"""Every method that ops put on `Tensor`."""
+
+_PUBLISHED: dict[Function, Published] = {}
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 """Keyword names of NumPy that PyTorch takes as well."""
 
 
+class Published:
+    """A function to be published: made on first use around the body that computes."""
+
+    __slots__ = ("_function", "_make")
+
+    def __init__(self, make: Callable[[], Function]) -> None:
+        self._make = make
+        self._function: Function | None = None
+
+    @property
+    def function(self) -> Function:
+        """What users call."""
+        if self._function is None:
+            self._function = self._make()
+        return self._function
+
+
+class _LazyMethod:
+    """Stands for a method until its first use, then puts the real one in its place."""
+
+    __slots__ = ("name", "published")
+
+    def __init__(self, published: Published, name: str) -> None:
+        self.published = published
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        function = self.published.function
+        setattr(Tensor, self.name, function)
+        return function if instance is None else function.__get__(instance, owner)
+
+
+def resolved(value: Any) -> Function:
+    """The function behind an entry of `FUNCTIONS` or `METHODS`."""
+    return value.function if isinstance(value, Published) else value  # type: ignore[no-any-return]
+
+
+def namespace(name: str) -> tuple[Callable[[str], Any], list[str]]:
+    """For a module that is a namespace of ops: its `__getattr__`, and the names for its `__all__`."""
+    functions = FUNCTIONS.setdefault(name, {})
+
+    def __getattr__(attribute: str) -> Any:  # noqa: N807  (becomes a module's)
+        if attribute not in functions:
+            raise AttributeError(f"module 'flambeau.{name}' has no attribute {attribute!r}")
+        return resolved(functions[attribute])
+
+    return __getattr__, sorted(functions)
+
+
 def export(function: Function, *names: str) -> None:
     """Make `function` public under each of `names`; a dot separates the namespace: "special.expit"."""
+    value = _PUBLISHED.get(function, function)
     for full_name in names:
-        namespace, _, name = full_name.rpartition(".")
-        FUNCTIONS.setdefault(namespace, {})[name] = function
+        space, _, name = full_name.rpartition(".")
+        FUNCTIONS.setdefault(space, {})[name] = value
 
 
 def export_method(function: Function, *names: str) -> None:
     """Make `function` a method of `Tensor` under each of `names`."""
+    value = _PUBLISHED.get(function, function)
     for name in names:
-        METHODS[name] = function
-        setattr(Tensor, name, function)
+        METHODS[name] = value
+        setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else value)
 
 
 def public(
@@ -43,7 +101,7 @@ def public(
     inplace: bool = False,
     out: bool = False,
     name: str | None = None,
-) -> Callable[[Function], Function]:
+) -> Callable[[Body], Body]:
     """Publish the decorated function of tensors.
 
     `function`, `method`: as `flambeau.name`, as `Tensor.name`. `inplace`: also `Tensor.name_` (and `flambeau.name_`).
@@ -51,17 +109,18 @@ def public(
     without become methods too.
     """
 
-    def decorate(body: Function) -> Function:
+    def decorate(body: Body) -> Body:
         own = name or body.__name__
-        wrapped = with_protocol(body, own, out)
+        plain = [own, *(each for each in aliases if "." not in each)]
+        _PUBLISHED[body] = Published(lambda: with_protocol(body, own, out))
+        export(body, *aliases)
         if function:
-            export(wrapped, own)
-        export(wrapped, *aliases)
+            export(body, own)
         if method:
-            export_method(wrapped, own, *(each for each in aliases if "." not in each))
+            export_method(body, *plain)
         if inplace:
-            publish_inplace(wrapped, own, *(each for each in aliases if "." not in each), function=function)
-        return wrapped
+            publish_inplace(body, *plain, function=function)
+        return body
 
     return decorate
 
@@ -77,15 +136,10 @@ def publish_inplace(op: Function, *names: str, function: bool = True) -> None:
 
     inplace.__name__ = inplace.__qualname__ = f"{first}_"
     inplace.__doc__ = f"In-place form of `{first}`."
-    inplace.__signature__ = _without_out(op)  # type: ignore[attr-defined]
+    inplace.__wrapped__ = op  # type: ignore[attr-defined]  (its parameters are those of the op)
     export_method(inplace, *(f"{each}_" for each in names))
     if function:
         export(inplace, *(f"{each}_" for each in names))
-
-
-def _without_out(op: Function) -> inspect.Signature:
-    signature = inspect.signature(op)
-    return signature.replace(parameters=[each for name, each in signature.parameters.items() if name != "out"])
 
 
 _TEMPLATE = """\
@@ -93,9 +147,8 @@ def {name}({parameters}):
     if {overridden}:
         return run_override({name}, ({tensors},), ({positional}), {{{keywords}}})
     {aliases}
-    result = body({forwarded})
+    {compute}
     {out}
-    return result
 """
 
 
@@ -104,6 +157,8 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
 
     The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it.
     """
+    import inspect
+
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())
     tensors = [each.name for each in parameters if _is_tensor(each)]
@@ -120,6 +175,12 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
             positional.append(f"*{each.name}")
             keyword_only = True
             continue
+        if each.kind is inspect.Parameter.VAR_KEYWORD:
+            listed.append(f"**{each.name}")
+            forwarded.append(f"**{each.name}")
+            keywords.append(f"**{each.name}")
+            takes_aliases = False
+            continue
         if each.kind is inspect.Parameter.KEYWORD_ONLY and not keyword_only:
             listed.append("*")
             keyword_only = True
@@ -134,19 +195,18 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
             forwarded.append(each.name)
     if takes_aliases:
         listed.append("**numpy_names")
+    overridden = [f"(type({each}) not in PLAIN_TYPES and has_override(({each},)))" for each in tensors]
+    call = f"body({', '.join(forwarded)})"
     source = _TEMPLATE.format(
         name=name,
         parameters=", ".join(listed),
-        overridden=" or ".join(
-            f"({each}.__class__ not in PLAIN_TYPES and has_override(({each},)))" for each in tensors
-        )
-        or "False",
+        overridden=" or ".join(overridden) or "False",
         tensors=", ".join(tensors) or "None",
         positional=", ".join(positional) + ("," if positional else ""),
         keywords=", ".join(keywords),
-        aliases="if numpy_names: return renamed(body, numpy_names, " + ", ".join(forwarded) + ")" if takes_aliases else "",
-        forwarded=", ".join(forwarded),
-        out="if out is not None: return write_out(result, out)" if out else "",
+        aliases=f"if numpy_names: return renamed(body, numpy_names, {', '.join(forwarded)})" if takes_aliases else "",
+        compute=f"result = {call}" if out else f"return {call}",
+        out="return result if out is None else write_out(result, out)" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {name}>"
@@ -164,13 +224,15 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
     return wrapped
 
 
-def _is_tensor(parameter: inspect.Parameter) -> bool:
+def _is_tensor(parameter: Any) -> bool:
     annotation = str(parameter.annotation)
     return "Tensor" in annotation or "Operand" in annotation
 
 
 def renamed(body: Function, names: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
     """Call `body` with NumPy's keyword names put into PyTorch's."""
+    import inspect
+
     bound = inspect.signature(body).bind(*args, **kwargs)
     for name, value in names.items():
         ours = _NUMPY_NAMES.get(name, name)

@@ -137,7 +137,7 @@ def erfinv(x: Array) -> Array:
     half = 2 / (math.pi * 0.147) + logarithm / 2
     with np.errstate(invalid="ignore"):
         guess = np.sqrt(np.maximum(np.sqrt(half * half - logarithm / 0.147) - half, 0))
-        for _ in range(3):
+        for _ in range(5):
             error = np.where(size < 0.5, size - _erf_double(guess), erfc(guess) - rest)
             step = error * _SQRT_PI / 2 * np.exp(guess * guess)
             guess = guess + step / (1 + guess * step)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import INTEGER
 from .._core.storage import owner_of
 from .._core.tensor import Tensor
 from .broadcast import sum_to_shape
@@ -43,6 +44,8 @@ def as_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _as_int(value: Any) -> int:
+    if isinstance(value, Tensor) and value._kind.dtype.category <= INTEGER:
+        return int(value.item())
     try:
         return int(value.__index__())
     except AttributeError:
@@ -99,27 +102,24 @@ def _view(self: Array, size: tuple[int, ...]) -> Array:
 
 
 @public(function=False)
-def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
+def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tensor:
     """The same elements in another shape, or the same bytes as another dtype; always shares memory.
 
     >>> flambeau.zeros(4, 4).view(-1, 8).shape
     torch.Size([2, 8])
     """
-    if dtype is not None or (len(size) == 1 and not isinstance(size[0], (int, tuple, list))):
+    if type(size) is not int and not isinstance(size, (tuple, list)):
         from .complex_view import view_dtype
 
-        return view_dtype(input, size[0] if dtype is None else dtype)
-    if not size:
-        raise TypeError("view() received an invalid combination of arguments - got (), but expected a dtype or a size")
-    return _view(input, infer_size(as_shape(size), input._array.size))  # type: ignore[no-any-return]
+        if not hasattr(size, "__index__"):
+            return view_dtype(input, size if dtype is None else dtype)
+    return _view(input, infer_size(as_shape((size, *more)), input._array.size))  # type: ignore[no-any-return]
 
 
 @public()
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
     """The same elements in another shape: a view where the strides allow it, else a copy."""
-    if not shape:
-        raise TypeError('reshape() missing 1 required positional arguments: "shape"')
-    return reshaped(input, infer_size(as_shape(shape), input._array.size))
+    return reshaped(input, infer_size(as_shape((shape, *more)), input._array.size))
 
 
 def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:
@@ -200,9 +200,9 @@ def permutation(dims: Sequence[Any], ndim: int) -> tuple[int, ...]:
 
 
 @public()
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, dims: Any, *more: int) -> Tensor:
     """`input` with its dimensions in the order `dims`; shares memory."""
-    return _permute(input, permutation(dims, input._array.ndim))  # type: ignore[no-any-return]
+    return _permute(input, permutation((dims, *more), input._array.ndim))  # type: ignore[no-any-return]
 
 
 # ----- dimensions added and dropped ---------------------------------------------------------------------------------
@@ -240,17 +240,17 @@ def _expand(self: Array, size: tuple[int, ...]) -> Array:
     if shape == size:
         return self.view()
     added = len(size) - len(shape)
-    strides = [0 if n == 1 and wanted != 1 else step for n, wanted, step in zip(shape, size[added:], given, strict=True)]
-    # PyTorch gives a new dimension of size 1 the stride that it has in a contiguous tensor.
-    step = shape[0] * given[0] if shape else self.itemsize
-    strides = [step if wanted == 1 else 0 for wanted in size[:added]] + strides
+    strides = [0 if n != wanted else step for n, wanted, step in zip(shape, size[added:], given, strict=True)]
+    for position in range(added - 1, -1, -1):  # a new dimension of size 1 steps over what is to its right
+        step = size[position + 1] * strides[0] if strides else 0
+        strides.insert(0, step if size[position] == 1 else 0)
     return restrided(self, size, tuple(strides))
 
 
 @public(function=False)
-def expand(input: Tensor, *size: Any, implicit: bool = False) -> Tensor:
+def expand(input: Tensor, size: Any, *more: int, implicit: bool = False) -> Tensor:
     """A view with dimensions of size 1 stretched; -1 keeps a size."""
-    return _expand(input, expanded_shape(input._array.shape, as_shape(size)))  # type: ignore[no-any-return]
+    return _expand(input, expanded_shape(input._array.shape, as_shape((size, *more))))  # type: ignore[no-any-return]
 
 
 def _unsqueezed(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
@@ -376,7 +376,7 @@ def narrowed(shape: tuple[int, ...], dim: int, start: Any, length: int) -> tuple
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative. (got {length})")
     dim = wrap_dim(dim, len(shape))
-    first = start if type(start) is int else int(start)
+    first = start if type(start) is int else _as_int(start)
     size = shape[dim]
     if not -size <= first <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {first})")

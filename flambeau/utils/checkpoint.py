@@ -254,9 +254,6 @@ class _Placeholder:
 class _StopRecomputation(BaseException):
     """Leaves the function once every placeholder is filled. No `except Exception` of the user's shall catch it."""
 
-    def __init__(self, owner: _Recomputation) -> None:
-        self.owner = owner
-
 
 class _Frame:
     """One checkpointed call: how to run it again, and what its first run saved."""
@@ -303,18 +300,15 @@ class _Recomputation:
 
     def run(self) -> None:
         hooks = flambeau.autograd.graph.saved_tensors_hooks(self.pack, lambda tensor: tensor)
-        try:
+        with contextlib.suppress(_StopRecomputation):
             self.frame.run(hooks)
-        except _StopRecomputation as stop:
-            if stop.owner is not self:
-                raise
         self.check()
 
     def pack(self, tensor: Tensor) -> Tensor:
         position, expected = len(self.saved), len(self.frame.placeholders)
         if position >= expected:
             if self.frame.early_stop:
-                raise _StopRecomputation(self)
+                raise _StopRecomputation
             if self.frame.forward_finished:
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original"
@@ -326,7 +320,7 @@ class _Recomputation:
         if placeholder is not None:
             placeholder.value = tensor.detach()
         if self.frame.early_stop and position + 1 == expected:
-            raise _StopRecomputation(self)
+            raise _StopRecomputation
         return tensor.detach()
 
     def check(self) -> None:

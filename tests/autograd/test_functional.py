@@ -142,6 +142,13 @@ def test_hessian(T: Any, name: str, options: dict[str, Any]) -> Any:
     return [[(block.tolist(), forward or block.requires_grad) for block in row] for row in found]
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+@differential
+def test_one_tensor_as_two_inputs(T: Any, create_graph: bool) -> Any:
+    x = numbers(T, 1, 2, requires_grad=True)
+    return _plain(T.autograd.functional.vjp(lambda a, b: (a * a * b).sum(), (x, x), create_graph=create_graph))
+
+
 @differential
 def test_forms_and_shapes(T: Any) -> Any:
     functional = T.autograd.functional

@@ -205,6 +205,23 @@ def test_forward_mode(fast_mode: bool) -> None:
     assert gradcheck(backward_is_wrong, (x,), check_backward_ad=False, **options)
 
 
+def test_zero_tangent_unlike_a_missing_one() -> None:
+    def jvp(saved: Any, t: Any, u: Any) -> Any:
+        a, b = saved
+        if t is None or u is None:
+            return a * u if t is None else b * t
+        return b * t + a * u + 1
+
+    def backward(saved: Any, g: Any) -> Any:
+        return (None, None) if g is None else (g * saved[1], g * saved[0])
+
+    product = custom(lambda a, b: a * b, backward, jvp, materialize=False)
+    inputs = real(1, 2), real(3, 4)
+    with pytest.raises(GradcheckError, match="missing tangent unlike a zero one"):
+        gradcheck(product, inputs, check_forward_ad=True)
+    assert gradcheck(product, inputs, check_forward_ad=True, check_undefined_grad=False)
+
+
 def test_wrong_dtype() -> None:
     x = real(1, 2)
     narrow = custom(lambda a: a * 2, lambda saved, g: g * 2, lambda saved, t: (t * 2).float())

@@ -101,6 +101,7 @@ def test_random_numbers_are_repeated(use_reentrant: bool, preserve: bool) -> Non
     x = leaf(flambeau, 1, 2)
     flambeau.manual_seed(7)
     out = checkpoint(noisy, x, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    flambeau.rand(3)  # so that the state before backward is not the one that the second run ends with
     state = flambeau.get_rng_state()
     out.sum().backward()
     assert (drawn[0] == drawn[1]) is preserve
@@ -200,6 +201,33 @@ def test_nested_checkpoints() -> None:
     assert x.grad.tolist() == pytest.approx(y.grad.tolist())
     assert runs["outer"] == 2
     assert runs["inner"] == 3
+
+
+def test_outer_checkpoint_does_not_keep_the_inputs_of_an_inner_one() -> None:
+    inputs: list[weakref.ref[Any]] = []
+
+    def outer(x: Any) -> Any:
+        middle = x.exp()
+        inputs.append(weakref.ref(middle))
+        return checkpoint(lambda m: m.sin().exp(), middle, use_reentrant=False)
+
+    out = checkpoint(outer, leaf(flambeau, 1, 2), use_reentrant=False)
+    assert inputs[0]() is None
+    out.sum().backward()
+
+
+def test_recomputed_values_are_dropped_after_their_use() -> None:
+    runs = []
+
+    def function(x: Any) -> Any:
+        runs.append(True)
+        return x.sin().exp().sum()
+
+    out = checkpoint(function, leaf(flambeau, 1, 2), use_reentrant=False)
+    out.backward(retain_graph=True)
+    assert len(runs) == 2
+    out.backward()
+    assert len(runs) == 3
 
 
 def test_contexts_surround_the_runs() -> None:

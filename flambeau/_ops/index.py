@@ -1,0 +1,318 @@
+"""`x[index]` and `x[index] = value`, and `index_put`, their form as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.device import CPU, META
+from .._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
+from .._core.indexing import (
+    IndexPlan, _expand_masks, advanced_get, advanced_put, assign_to_view, basic_index, plan_index,
+)  # fmt: skip
+from .._core.kind import kind_of_array
+from .._core.modes import THREAD
+from .._core.node import SavedTensor
+from .._core.tensor import DEFAULT, NO_GRAD, PLAIN_TYPES, Tensor, View, new
+from .dispatch import Array, fresh, primitive
+from .inplace import check_no_overlap, check_writable
+from .overrides import has_override, run_override
+from .promotion import is_number
+from .registry import export_method, public
+from .scalar import fitting
+from .shape import _alias
+from .view import _select, _slice, _unsqueeze
+from .writing import change, publish_change, writing
+
+Indices = Sequence[Any]
+"""For each dimension a tensor of positions or None."""
+
+
+# ----- reading ------------------------------------------------------------------------------------------------------
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    if type(self) in PLAIN_TYPES:
+        modes = THREAD.modes
+        origin = self._view
+        if modes.plain and not (modes.grad and (self._requires_grad or (origin is not None and self.requires_grad))):
+            array = self._array
+            key = basic_index(index, array.ndim) if type(index) is not int or array.ndim < 2 else index
+            if key is not None and (type(key) is not tuple or None not in key):
+                try:
+                    part = array[key]
+                except IndexError:
+                    plan_index(index, array.shape)
+                    raise
+                output: Tensor = new(Tensor)
+                output._array = part
+                output._kind = self._kind
+                counter = output._counter = self._counter
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._extra = None
+                output._view = None
+                if counter is not None:
+                    creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
+                    output._view = View(self if origin is None else origin.base, counter[0], creation)
+                return output
+    elif has_override((self, index)):
+        return run_override(_getitem, (self, index), (self, index), {})  # type: ignore[no-any-return]
+    return _recorded_getitem(self, index)
+
+
+def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
+    plan = plan_index(index, tensor._array.shape)
+    part = _basic_part(tensor, plan.basic, type(index) is slice)
+    if plan.advanced is not None:
+        return _pick(part, plan.advanced, _indices_of(index, plan))
+    return _alias(part) if part is tensor else part  # type: ignore[no-any-return]
+
+
+def _basic_part(tensor: Tensor, basic: tuple[Any, ...], keep_full_slice: bool) -> Tensor:
+    """`tensor[basic]` by one view op for each item that changes something; `tensor` itself if none does."""
+    part = tensor
+    dim = 0
+    for item in basic:
+        if item is None:
+            part = _unsqueeze(part, dim)
+            dim += 1
+        elif type(item) is int:
+            part = _select(part, dim, item % part._array.shape[dim])
+        elif type(item) is slice:
+            start, stop, step = item.indices(part._array.shape[dim])
+            if keep_full_slice or start != 0 or step != 1 or stop != part._array.shape[dim]:
+                part = _slice(part, dim, start, max(start, stop), step)
+            dim += 1
+    return part
+
+
+def _indices_of(index: Any, plan: IndexPlan) -> list[Tensor | None]:
+    """The index arrays of `plan` as tensors: those of the user where they are used as they are."""
+    assert plan.advanced is not None
+    items = index if isinstance(index, (tuple, list)) else (index,)
+    given = {id(item._array): item for item in items if isinstance(item, Tensor)}
+    return [None if each is None else given.get(id(each)) or _index_tensor(each) for each in plan.advanced]
+
+
+def _index_tensor(array: Any) -> Tensor:
+    return Tensor._from_parts((array, kind_of_array(array.dtype, CPU), [0, None]))
+
+
+def _saved(indices: Indices) -> list[SavedTensor | None]:
+    return [None if each is None else SavedTensor(each) for each in indices]
+
+
+def _arrays(indices: Indices) -> tuple[Any, ...]:
+    return tuple([None if each is None else each._array for each in indices])
+
+
+def _pick(tensor: Tensor, advanced: tuple[Any, ...], indices: Indices) -> Tensor:
+    saved = _saved(indices) if THREAD.modes.grad and tensor.requires_grad else None
+    return _index(tensor, advanced, saved)  # type: ignore[no-any-return]
+
+
+def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], indices: Indices) -> Tensor:
+    saved = _saved(indices) if THREAD.modes.grad and grad.requires_grad else None
+    return _index_backward(grad, self_sym_sizes, _arrays(indices), saved)  # type: ignore[no-any-return]
+
+
+@primitive("IndexBackward0", self=_index_gradient)
+def _index(self: Array, advanced: tuple[Any, ...], indices: Any) -> Array:
+    return advanced_get(self, advanced)
+
+
+@primitive("IndexPutImplBackward0", grad=lambda grad, indices: _pick(grad, _arrays(indices), indices))
+def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: tuple[Any, ...], indices: Any) -> Array:
+    result = np.zeros(sizes, grad.dtype)
+    advanced_put(result, advanced, grad, accumulate=True)
+    return result
+
+
+# ----- writing ------------------------------------------------------------------------------------------------------
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    if type(self) in PLAIN_TYPES:
+        modes = THREAD.modes
+        kind = self._kind
+        if type(value) in PLAIN_TYPES:
+            needs_grad = value._requires_grad or (value._view is not None and value.requires_grad)
+            source = value._array
+            direct = value._kind.device is kind.device
+        else:
+            needs_grad = False
+            source = value
+            direct = type(value) is float and kind.differentiable
+        if direct and modes.plain and kind.device is not META and not (modes.grad and (needs_grad or self.requires_grad)):
+            key = basic_index(index, self._array.ndim)
+            if key is not None:
+                _write_basic(self, key, index, source)
+                return
+    if has_override((self, index, value)):
+        run_override(_setitem, (self, index, value), (self, index, value), {})
+        return
+    _general_setitem(self, index, value)
+
+
+def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
+    array = tensor._array
+    check_writable(tensor)
+    try:
+        part = array[key]
+    except IndexError:
+        plan_index(index, array.shape)
+        raise
+    if 0 in part.strides:
+        check_no_overlap(Tensor._from_parts((part, tensor._kind, None)))
+    assign_to_view(part, source)
+    tensor._changed()
+
+
+def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        if not is_number(value):
+            raise TypeError(
+                f"can't assign a {_type_name(value)} to a {tensor._kind.legacy_name}: make a tensor of it first, with "
+                "torch.tensor or torch.from_numpy"
+            )
+        value = fresh(_as_element(value, tensor._kind.dtype), tensor)
+    if index is False:
+        return
+    plan = plan_index(index, tensor._array.shape)
+    part = _basic_part(tensor, plan.basic, False)
+    if plan.advanced is None:
+        _fill_or_copy(part, value)
+        return
+    if value._array.size == 1 and value._kind is not tensor._kind and _is_one_mask(index):
+        value = value.to(tensor._kind.dtype)
+    _check_same_dtype(tensor, value)
+    _put(part, plan.advanced, _indices_of(index, plan), value, False)
+
+
+def _as_element(value: Any, target: dtype) -> Any:
+    """A number as a 0-d array; integers must fit, floats may become infinite."""
+    if target.category == FLOAT and isinstance(value, (int, float)):
+        return np.asarray(float(value)).astype(target.numpy)
+    return np.asarray(fitting(value, target), target.numpy)
+
+
+def _type_name(value: Any) -> str:
+    cls = type(value)
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
+def _fill_or_copy(part: Any, value: Any) -> None:
+    shape, given = part._array.shape, value._array.shape
+    check_no_overlap(part)
+    if not given and shape:
+        part.fill_(value)
+        return
+    while len(given) > len(shape) and given[0] == 1:
+        given = given[1:]
+    if given != value._array.shape:
+        value = value.reshape(given)
+    part.copy_(value if given == shape else value.expand(shape))
+
+
+def _is_one_mask(index: Any) -> bool:
+    """Whether the only index tensor is a mask: one value is then written in whatever dtype it has."""
+    items = index if isinstance(index, tuple) else (index,)
+    arrays = [
+        np.asarray(item._array if isinstance(item, Tensor) else item)
+        for item in items
+        if item is not ... and item is not None and not isinstance(item, (int, slice, np.integer))
+    ]
+    return len(arrays) == 1 and arrays[0].dtype in (np.dtype(bool), np.dtype(np.uint8))
+
+
+def _check_same_dtype(tensor: Tensor, values: Tensor) -> None:
+    if values._kind.dtype is not tensor._kind.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{LEGACY_NAMES[tensor.dtype]} for the destination and {LEGACY_NAMES[values.dtype]} for the source. "
+            f"Convert the values with .to({tensor.dtype})"
+        )
+
+
+def _put(target: Tensor, advanced: tuple[Any, ...], indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
+    recorded = THREAD.modes.grad and (target.requires_grad or values.requires_grad)
+    return change(_index_put, "index_put", target, advanced, _saved(indices) if recorded else None, values, accumulate)
+
+
+def _index_put_self(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
+    if accumulate:
+        return grad
+    zero = fresh(np.zeros((), grad._array.dtype), grad)
+    return _index_put(grad, _arrays(indices), _saved(indices), zero, False)  # type: ignore[no-any-return]
+
+
+@writing(
+    "IndexPutBackward0",
+    self=_index_put_self,
+    values=lambda grad, indices: _pick(grad, _arrays(indices), indices),
+)
+def _index_put(self: Array, advanced: tuple[Any, ...], indices: Any, values: Array, accumulate: bool) -> None:
+    advanced_put(self, advanced, values, accumulate)
+
+
+def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> tuple[Any, ...]:
+    for position, each in enumerate(indices):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(each).__name__}")
+        if each._kind.dtype not in (int64, int32, bool_, uint8):
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors (got {each.dtype} of shape "
+                f"{list(each._array.shape)})"
+            )
+    if not isinstance(values, Tensor):
+        raise TypeError(f"index_put(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    advanced = _advanced_of(indices, input._array.shape)
+    one_mask = len(indices) == 1 and indices[0]._kind.dtype in (bool_, uint8)
+    if values._array.size == 1 and values._kind is not input._kind and one_mask and not accumulate:
+        values = values.to(input._kind.dtype)  # type: ignore[attr-defined]
+    _check_same_dtype(input, values)
+    given = {id(each._array): each for each in indices}
+    tensors = [None if each is None else given.get(id(each)) or _index_tensor(each) for each in advanced]
+    recorded = THREAD.modes.grad and (input.requires_grad or values.requires_grad)
+    return advanced, _saved(tensors) if recorded else None, values, bool(accumulate)
+
+
+def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """An index array or None for each dimension of `shape`."""
+    entries: list[Any] = []
+    consumed = 0
+    for each in indices:
+        array = each._array
+        if array.dtype == np.uint8:
+            array = array != 0
+        mask = array.dtype == np.bool_
+        entries.append(array if mask or array.dtype == np.int64 else array.astype(np.int64))
+        consumed += array.ndim if mask else 1
+    if consumed > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)} (got {consumed})")
+    entries += [None] * (len(shape) - consumed)
+    return _expand_masks(entries, list(shape))
+
+
+@public()
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them."""
+    return _index_put(input, *_index_put_arguments(input, indices, values, accumulate))  # type: ignore[no-any-return]
+
+
+publish_change(_index_put, "index_put", _index_put_arguments)
+
+
+def _delitem(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+_getitem.__name__, _setitem.__name__, _delitem.__name__ = "__getitem__", "__setitem__", "__delitem__"
+export_method(_getitem, "__getitem__")
+export_method(_setitem, "__setitem__")
+export_method(_delitem, "__delitem__")

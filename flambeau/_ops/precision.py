@@ -1,0 +1,70 @@
+"""What elementwise kernels share: half precision computed in float32, integers turned into floats, dtypes refused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import DEFAULTS, FLOAT, LEGACY_NAMES, bfloat16, float16
+from .._core.tensor import Tensor
+from .dispatch import Array, primitive
+
+_HALVES = frozenset((float16.numpy, bfloat16.numpy))
+_SINGLE = np.dtype(np.float32)
+
+
+def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `kernel` see float32 where it is given half precision, and round its floating-point results once."""
+
+    @functools.wraps(kernel)
+    def run(*args: Any) -> Any:
+        half = args[0].dtype
+        if half not in _HALVES:
+            return kernel(*args)
+        result = kernel(
+            *[each.astype(_SINGLE) if isinstance(each, np.ndarray) and each.dtype in _HALVES else each for each in args]
+        )
+        if type(result) is tuple:
+            return tuple(_rounded(each, half) for each in result)
+        return _rounded(result, half)
+
+    return run
+
+
+def _rounded(result: Any, half: np.dtype[Any]) -> Any:
+    return result.astype(half) if result.dtype == _SINGLE else result
+
+
+def as_floating(input: Tensor) -> Tensor:
+    """`input`, converted to the default dtype if it holds integers."""
+    if isinstance(input, Tensor) and input._kind.dtype.category < FLOAT:
+        return input.to(DEFAULTS.float)  # type: ignore[attr-defined,no-any-return]
+    return input
+
+
+def refuse(name: str, input: Tensor, *categories: int) -> None:
+    """Raise PyTorch's error for a dtype that an op has no kernel for."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if input._kind.dtype.category in categories:
+        raise NotImplementedError(f'"{name}_cpu" not implemented for {LEGACY_NAMES[input._kind.dtype]!r}')
+
+
+@primitive("WhereBackward0", self=lambda grad, condition: only_where(grad, condition))
+def _only_where(self: Array, condition: Array) -> Array:
+    return np.where(condition, self, self.dtype.type(0))
+
+
+def only_where(grad: Tensor, condition: Tensor) -> Tensor:
+    """`grad` where the condition holds, zero elsewhere, whatever `grad` is there."""
+    return _only_where(grad, condition)  # type: ignore[no-any-return]
+
+
+def no_gradient(grad: Tensor) -> Tensor:
+    """The gradient of a piecewise constant function."""
+    from .like import zeros_like
+
+    return zeros_like(grad)  # type: ignore[no-any-return]

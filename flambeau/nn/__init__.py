@@ -1,0 +1,7 @@
+"""Building blocks of neural networks."""
+
+from __future__ import annotations
+
+from .parameter import Parameter
+
+__all__ = ["Parameter"]

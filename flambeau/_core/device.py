@@ -37,6 +37,8 @@ class device:  # noqa: N801  (PyTorch's own name)
         if type not in DEVICE_TYPES:
             if not type:
                 raise RuntimeError("Device string must not be empty")
+            if not type.isalpha():
+                raise RuntimeError(f"Invalid device string: '{type}'. Write a type and perhaps a number, as in 'cuda:0'")
             raise RuntimeError(f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {type}")
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must be -1 or non-negative, got {index}")
@@ -47,10 +49,15 @@ class device:  # noqa: N801  (PyTorch's own name)
         found = cls._interned.get((type, index))
         if found is None:
             found = object.__new__(cls)
-            found.type = type
-            found.index = index
+            object.__setattr__(found, "type", type)
+            object.__setattr__(found, "index", index)
             found = cls._interned.setdefault((type, index), found)
         return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
@@ -151,8 +158,12 @@ def _memory_format_named(name: str) -> memory_format:
 def usable_device(value: Any) -> device:
     """`value` as a device that this installation can hold tensors on, or PyTorch's error for a missing one."""
     found = value if type(value) is device else device(value)
-    if found.type in ("cpu", "meta"):
-        return found
+    if isinstance(value, int):
+        raise RuntimeError(f"device={value} names an accelerator, and this installation of Flambeau finds none. Use device='cpu'.")
+    if found.type == "cpu":
+        return CPU  # there is one: its ordinal says nothing
+    if found.type == "meta":
+        return META
     if found.type == "cuda":
         raise AssertionError(
             "Torch not compiled with CUDA enabled: this Flambeau has no CUDA device. "

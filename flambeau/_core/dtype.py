@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -169,16 +169,15 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 def _promote(left: dtype, right: dtype) -> dtype:
     if left.category > right.category:
         left, right = right, left
+    if left in _UNSIGNED_WIDE and right.category == COMPLEX or right in _UNSIGNED_WIDE and left.category == BOOL:
+        _refuse_unsigned(left, right)
     if left.category != right.category:
         if right.category != COMPLEX or left.category != FLOAT:
             return right
         return complex128 if left is float64 else right
     if left.category == INTEGER:
         if left in _UNSIGNED_WIDE or right in _UNSIGNED_WIDE:
-            raise RuntimeError(
-                f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-                f"{_scalar_type(left)} and {_scalar_type(right)}. Convert one of them first, for example with .to({left})"
-            )
+            _refuse_unsigned(left, right)
         if left is uint8 or right is uint8:
             signed = right if left is uint8 else left
             return int16 if signed is int8 else signed
@@ -187,8 +186,11 @@ def _promote(left: dtype, right: dtype) -> dtype:
     return left if left.itemsize > right.itemsize else right
 
 
-def _scalar_type(value: dtype) -> str:
-    return LEGACY_NAMES[value]
+def _refuse_unsigned(left: dtype, right: dtype) -> NoReturn:
+    raise RuntimeError(
+        "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+        f"{LEGACY_NAMES[left]} and {LEGACY_NAMES[right]}. Convert one of them first, for example with .to({left})"
+    )
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
@@ -215,13 +217,16 @@ class finfo:  # noqa: N801  (PyTorch's own name)
         self.max = float(limits.max)
         self.min = float(limits.min)
         self.tiny = self.smallest_normal = float(limits.smallest_normal)
-        self.resolution = float(limits.resolution)
+        self.resolution = 10.0 ** -_DECIMAL_DIGITS[dtype_]
 
     def __repr__(self) -> str:
         return (
             f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
             f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
         )
+
+
+_DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15}
 
 
 class iinfo:  # noqa: N801  (PyTorch's own name)
@@ -237,4 +242,4 @@ class iinfo:  # noqa: N801  (PyTorch's own name)
         self.min = int(limits.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

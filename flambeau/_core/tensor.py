@@ -172,8 +172,12 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """The steps in elements from one item to the next along each dimension, or along one."""
-        item = self._array.itemsize
-        strides = tuple(step // item for step in self._array.strides)
+        array = self._array
+        item = array.itemsize
+        if array.size:
+            strides = tuple([step // item for step in array.strides])
+        else:  # the array library does not keep the strides of arrays without elements
+            strides = contiguous_strides(array.shape)
         if dim is None:
             return strides
         try:
@@ -410,8 +414,9 @@ class Tensor:
                 )
             if value._array.shape != self._array.shape:
                 raise RuntimeError(
-                    "assigned grad has data of a different size: "
-                    f"the tensor has {list(self._array.shape)}, the grad {list(value._array.shape)}"
+                    f"assigned grad has data of a different size: attempting to assign a gradient of size "
+                    f"'{list(value._array.shape)}' to a tensor of size '{list(self._array.shape)}'. Please ensure that the "
+                    "gradient and the tensor are the same size"
                 )
         self._grad = value
 
@@ -533,6 +538,16 @@ def wrap(array: Any, place: device) -> Tensor:
 def new_counter() -> Counter | None:
     """The version counter of a new tensor; inference tensors have none."""
     return None if THREAD.modes.inference else [0, None]
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a contiguous tensor of `shape`."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
 
 
 def _dimension_message(dim: int, ndim: int) -> str:

@@ -41,6 +41,8 @@ class Elementwise:
     """One elementwise op: its body, its promotion rule and what it records."""
 
     list_position = None
+    complaint: tuple[type[Exception], str] | None = None
+    """The error for a refused dtype, where PyTorch has one of its own for this op."""
     node_class: type[OpNode] | None
     plans: tuple[tuple[tuple[str, int | None], ...], ...]
 
@@ -78,7 +80,8 @@ class Elementwise:
     def compute_dtype(self, common: dtype) -> dtype:
         """The dtype in which operands whose common dtype is `common` meet."""
         if common.category in self.refuses:
-            raise RuntimeError(f'"{self.name}" not implemented for {LEGACY_NAMES[common]!r}')
+            kind_of_error, message = self.complaint or (NotImplementedError, f'"{self.name}_cpu" not implemented for')
+            raise kind_of_error(message if self.complaint else f"{message} {LEGACY_NAMES[common]!r}")
         return DEFAULTS.float if self.rule == FLOATING and common.category < FLOAT else common
 
     def result_dtype(self, computed: dtype) -> dtype:
@@ -98,6 +101,11 @@ class Elementwise:
 
     def _prepared(self, given: dtype, computed: dtype) -> Body:
         body = self.body
+        if computed in _HALF and self.rule == TO_BOOL:  # comparisons are exact, with numbers rounded to half precision
+            half, single = computed.numpy, float32.numpy
+            return lambda *arrays: body(
+                *[each.astype(single) if type(each) is np.ndarray else single.type(half.type(each)) for each in arrays]
+            )
         if computed in _HALF:
             result_type = self.result_dtype(computed).numpy
             single = float32.numpy
@@ -247,6 +255,7 @@ def unary(
         return result if out is None else write_out(result, out)  # type: ignore[no-any-return]
 
     _describe(function, name, doc)
+    function.op = op  # type: ignore[attr-defined]
     export(function, name, *aliases)
     if method:
         export_method(function, name, *(each for each in aliases if "." not in each))

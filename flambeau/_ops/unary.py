@@ -20,8 +20,9 @@ from .registry import export_method, public
 
 neg = unary("neg", np.negative, "negative", refuses=(BOOL,), derivative=lambda grad: -grad, doc="`-input`.")
 neg.op.complaint = (  # type: ignore[attr-defined]
+    RuntimeError,
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-    "`logical_not()` operator instead."
+    "`logical_not()` operator instead.",
 )
 abs = unary(
     "abs", np.absolute, "absolute", rule=TO_REAL, refuses=(BOOL,), inplace=False,
@@ -60,7 +61,10 @@ def _sgn_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 sign = unary("sign", _sign, refuses=(COMPLEX,), derivative=no_gradient, doc="-1, 0 or 1.")
-sign.op.complaint = "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."  # type: ignore[attr-defined]
+sign.op.complaint = (  # type: ignore[attr-defined]
+    NotImplementedError,
+    "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+)
 sgn = unary("sgn", _sgn, derivative=_sgn_gradient, doc="Sign; of a complex number the number divided by its absolute value.")
 signbit = unary(
     "signbit", lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, rule=TO_BOOL, refuses=(COMPLEX,),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
-from .device import CPU, device, usable_device
+from .device import CPU, META, device, usable_device
 
 
 class _DeviceStack(threading.local):
@@ -23,6 +24,21 @@ def default_device() -> device:
         return CPU
     stack = _THREAD.stack
     return stack[-1] if stack else _process_default
+
+
+def device_for(value: Any) -> device:
+    """The device that a `device=` argument names, where tensors can be made; None names the default one."""
+    if value is None:
+        return default_device()
+    if value is CPU:
+        return CPU
+    if isinstance(value, int):
+        raise RuntimeError(
+            f"Cannot access accelerator device when none is available: device={value} means the accelerator number {value}. "
+            "Use device='cpu'."
+        )
+    found = usable_device(value)
+    return {"cpu": CPU, "meta": META}.get(found.type, found)  # there is one CPU, whatever its number
 
 
 def push_default_device(value: device) -> None:

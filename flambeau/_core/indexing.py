@@ -474,9 +474,9 @@ def _memory_order(view: Array, advanced: Advanced, result_shape: Shape) -> list[
 def _in_memory_order(result: Array, order: list[int]) -> Array:
     slowest_first = order[::-1]
     transposed = result.transpose(slowest_first)
-    if transposed.flags.c_contiguous:
-        return result
-    return np.ascontiguousarray(transposed).transpose(np.argsort(slowest_first))
+    # The reshapes give dimensions of size 1 the strides of a contiguous array.
+    dense = np.ascontiguousarray(transposed).reshape(-1).reshape(transposed.shape)
+    return dense.transpose(np.argsort(slowest_first))
 
 
 # Accumulation

@@ -28,6 +28,7 @@ class Modes:
         "inference",
         "listener",
         "overrides_disabled",
+        "partial_backward",
         "plain",
         "saved_hooks",
         "saved_hooks_disabled",
@@ -41,6 +42,7 @@ class Modes:
         self.anomaly_check_nan = True
         self.forward_level = -1
         self.overrides_disabled = False
+        self.partial_backward = False  # inside a backward pass that was given `inputs`
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
         self.saved_hooks_disabled: str | None = None
         self.plain = True

@@ -188,7 +188,7 @@ class SavedTensor:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}")
         result = _tensor_from_parts(tensor._parts())
-        grad_fn = owner if self.grad_fn is OWNER else self.grad_fn
+        grad_fn = self._made_by(owner)
         if grad_fn is not None:
             result._requires_grad = True
             result._grad_fn = grad_fn
@@ -197,13 +197,20 @@ class SavedTensor:
             return tensor
         return result
 
+    def _made_by(self, owner: Node | None) -> Node | None:
+        """The node that made the tensor: for a result that of its owner, unless that changed a view in place."""
+        grad_fn = self.grad_fn
+        if grad_fn is None or isinstance(grad_fn, Node):
+            return grad_fn
+        return owner if grad_fn is OWNER else grad_fn.node() or owner
+
     def _rebuild(self, owner: Node | None) -> Tensor:
         grad_fn = self.grad_fn
         if grad_fn is None:
             return self.tensor  # type: ignore[no-any-return]
         tensor = _tensor_from_parts(self.tensor)
         tensor._requires_grad = True
-        tensor._grad_fn = owner if grad_fn is OWNER else grad_fn
+        tensor._grad_fn = grad_fn if isinstance(grad_fn, Node) else self._made_by(owner)
         tensor._output_nr = self.output_nr
         return tensor
 

@@ -116,5 +116,3 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
         result._grad = copy.deepcopy(tensor._grad, memo)
     vars(result).update(copy.deepcopy(vars(tensor), memo))
     return result
-
-

@@ -33,6 +33,17 @@ def owner_of(array: Any) -> Any:
     return array
 
 
+def address_of(array: Any) -> int:
+    """Where the first element of `array` is."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def offset_of(array: Any) -> int:
+    """Elements between the start of the storage and the first element of `array`."""
+    owner = owner_of(array)
+    return 0 if owner is array else (address_of(array) - address_of(owner)) // array.itemsize  # type: ignore[no-any-return]
+
+
 class _Foreign:
     """Memory of somebody else's array as an array of bytes; keeps that array alive."""
 
@@ -110,7 +121,7 @@ class UntypedStorage:
         """The address of the first byte."""
         if self.device is META:
             return 0
-        return self._owner.__array_interface__["data"][0]  # type: ignore[no-any-return]
+        return address_of(self._owner)
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -210,7 +221,7 @@ class UntypedStorage:
         _STORAGES[id(memory)] = self
         for tensor in _tensors_on(old):
             array = tensor._array
-            offset = array.__array_interface__["data"][0] - old_start
+            offset = address_of(array) - old_start
             if needed_bytes(array.shape, array.strides, offset, array.itemsize) <= nbytes:
                 tensor._array = window(memory, array.shape, array.dtype, offset, array.strides)
 
@@ -308,4 +319,3 @@ def _load_storage(content: bytes) -> UntypedStorage:
 
 def _load_meta_storage(nbytes: int) -> UntypedStorage:
     return UntypedStorage(nbytes, device=META)
-

@@ -22,7 +22,7 @@ from .kind import Kind, kind_of_array
 from .modes import THREAD
 from .node import AccumulateGrad, Node
 from .size import Size
-from .storage import UntypedStorage, storage_of
+from .storage import UntypedStorage, address_of, offset_of, storage_of
 
 if TYPE_CHECKING:
     from .node import Edge
@@ -174,7 +174,7 @@ class Tensor:
         """The steps in elements from one item to the next along each dimension, or along one."""
         array = self._array
         item = array.itemsize
-        if array.size:
+        if array.size or any(array.strides):
             strides = tuple([step // item for step in array.strides])
         else:  # the array library does not keep the strides of arrays without elements
             strides = contiguous_strides(array.shape)
@@ -217,12 +217,11 @@ class Tensor:
         """The address of the first element."""
         if self._array.size == 0 or self.is_meta:
             return 0
-        return self._array.ctypes.data  # type: ignore[no-any-return]
+        return address_of(self._array)
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element."""
-        storage = storage_of(self._array)
-        return (self._array.ctypes.data - storage.data_ptr()) // self._array.itemsize  # type: ignore[no-any-return]
+        return offset_of(self._array)
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory under this tensor and its views."""

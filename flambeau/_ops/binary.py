@@ -1,16 +1,20 @@
-"""Arithmetic and comparison of two operands."""
+"""Arithmetic of two operands: sums, products, quotients, powers, extremes."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .._core.dtype import BOOL, COMPLEX
+from .._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, complex128, float64
 from .._core.tensor import Tensor
-from .elementwise import FLOATING, TO_BOOL, binary, change
-from .promotion import Operand
-from .registry import export_method, public
+from .dispatch import Array, primitive
+from .elementwise import FLOATING, binary, change, shape_error
+from .inplace import run_inplace
+from .precision import in_single, no_gradient, only_where
+from .promotion import Operand, is_number, result_type_of, scalar_category
+from .registry import public
 
 
 def conj(value: Any) -> Any:
@@ -19,6 +23,8 @@ def conj(value: Any) -> Any:
         return value.conj() if value._kind.dtype.is_complex else value  # type: ignore[attr-defined]
     return value.conjugate()
 
+
+# ----- sums and differences ----------------------------------------------------------------------------------------
 
 _add = binary(
     "add", np.add, method=False, public=False, inplace=False,
@@ -31,6 +37,117 @@ _sub = binary(
     self=lambda grad: grad,
     other=lambda grad: -grad,
 )  # fmt: skip
+_sub.op.complaint = (  # type: ignore[attr-defined]
+    RuntimeError,
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+    "instead.",
+)
+
+_rsub = binary(
+    "rsub", lambda a, b: np.subtract(b, a), node="RsubBackward1", method=False, public=False, inplace=False,
+    self=lambda grad: -grad,
+)  # fmt: skip
+
+
+@primitive("AddBackward0", self=lambda grad: grad, other=lambda grad, alpha: grad * conj(alpha))
+@in_single
+def _add_scaled(self: Array, other: Array, alpha: Any) -> Array:
+    return self + other * other.dtype.type(alpha)
+
+
+@primitive("SubBackward0", self=lambda grad: grad, other=lambda grad, alpha: -grad * conj(alpha))
+@in_single
+def _sub_scaled(self: Array, other: Array, alpha: Any) -> Array:
+    return self - other * other.dtype.type(alpha)
+
+
+@primitive("RsubBackward0", self=lambda grad, alpha: -grad * conj(alpha), other=lambda grad: grad)
+@in_single
+def _rsub_scaled(self: Array, other: Array, alpha: Any) -> Array:
+    return other - self * self.dtype.type(alpha)
+
+
+def _no_bools(input: Operand, other: Operand) -> None:
+    """Refuse a subtraction in which one operand is bool; that of two bools has an error of its own."""
+    found = [scalar_category(each) if is_number(each) else each._kind.dtype.category for each in (input, other)]
+    if BOOL in found and found != [BOOL, BOOL]:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+
+
+def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
+    """Run a kernel with `alpha` on operands brought to their common dtype."""
+    common = result_type_of(input, other)
+    if isinstance(alpha, bool) and common.category != BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if scalar_category(alpha) > common.category:
+        what = "integral" if common.category <= INTEGER else "floating point"
+        raise RuntimeError(
+            f"For {what} input tensors, argument alpha must not be a "
+            f"{'floating point' if scalar_category(alpha) == FLOAT else 'complex'} number."
+        )
+    left, right = _as_tensors(input, other, common)
+    try:
+        return kernel(left, right, alpha)  # type: ignore[no-any-return]
+    except ValueError:
+        raise shape_error(kernel.name.strip("_"), left, right) from None
+
+
+def _as_tensors(input: Operand, other: Operand, common: Any) -> tuple[Tensor, Tensor]:
+    from .create import tensor
+
+    place = input.device if isinstance(input, Tensor) else other.device
+    return tuple(  # type: ignore[return-value]
+        each.to(common) if isinstance(each, Tensor) else tensor(each, dtype=common, device=place)  # type: ignore[attr-defined]
+        for each in (input, other)
+    )
+
+
+@public(out=True)
+def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """`input + alpha * other`.
+
+    >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
+    tensor([21., 22.])
+    """
+    return _add(input, other) if type(alpha) is int and alpha == 1 else _scaled(_add_scaled, input, other, alpha)
+
+
+@public("subtract", out=True)
+def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """`input - alpha * other`."""
+    _no_bools(input, other)
+    return _sub(input, other) if type(alpha) is int and alpha == 1 else _scaled(_sub_scaled, input, other, alpha)
+
+
+@public()
+def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """In-place form of `add`."""
+    if type(alpha) is int and alpha == 1:
+        return change(_add.op, _add, input, other)  # type: ignore[attr-defined]
+    return run_inplace(add, "add", input, (other,), {"alpha": alpha})
+
+
+@public("subtract_")
+def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """In-place form of `sub`."""
+    if type(alpha) is int and alpha == 1:
+        return change(_sub.op, _sub, input, other)  # type: ignore[attr-defined]
+    return run_inplace(sub, "sub", input, (other,), {"alpha": alpha})
+
+
+@public(method=False)
+def rsub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`."""
+    _no_bools(input, other)
+    if alpha == 1 and not isinstance(other, Tensor):
+        return _rsub(input, other)
+    return _scaled(_rsub_scaled, input, other, alpha)
+
+
+# ----- products and quotients --------------------------------------------------------------------------------------
 
 mul = binary(
     "mul", np.multiply, "multiply",
@@ -46,75 +163,245 @@ _true_divide = binary(
 )  # fmt: skip
 
 
-@public(out=True)
-def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """`input + alpha * other`.
-
-    >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
-    tensor([21., 22.])
-    """
-    return _add(input, other if alpha == 1 else other * alpha)
+def _check_divisor(divisor: Array) -> None:
+    if not np.all(divisor):
+        raise RuntimeError("ZeroDivisionError: integer division or modulo by zero")
 
 
-@public("subtract", out=True)
-def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """`input - alpha * other`."""
-    return _sub(input, other if alpha == 1 else other * alpha)
+def _divided_down(a: Array, b: Array) -> Array:
+    if np.asarray(a).dtype.kind in "iu":
+        _check_divisor(b)
+    return np.floor_divide(a, b)
 
 
-@public()
-def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """In-place form of `add`."""
-    return change(_add.op, _add, input, other if alpha == 1 else other * alpha)  # type: ignore[attr-defined]
+def _divided_to_zero(a: Array, b: Array) -> Array:
+    if np.asarray(a).dtype.kind not in "iu":
+        return np.trunc(np.true_divide(a, b))
+    _check_divisor(b)
+    quotient = np.floor_divide(a, b)
+    return quotient + ((quotient < 0) & (quotient * b != a)).astype(quotient.dtype)
 
 
-@public("subtract_")
-def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """In-place form of `sub`."""
-    return change(_sub.op, _sub, input, other if alpha == 1 else other * alpha)  # type: ignore[attr-defined]
+def _no_derivative(name: str) -> Any:
+    def refuse(grad: Tensor) -> Tensor:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return refuse
 
 
-@public(method=False)
-def rsub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """`other - alpha * input`."""
-    return _sub(other, input if alpha == 1 else input * alpha)
+def _unrecorded(name: str) -> dict[str, Any]:
+    """The node of an op whose derivative PyTorch leaves undefined: an error, once somebody asks for it."""
+    return {"node": "NotImplemented", "self": _no_derivative(name), "other": _no_derivative(name)}
+
+
+_ROUNDED = {"node": "DivBackward2", "self": no_gradient, "other": no_gradient}
+floor_divide = binary(
+    "floor_divide", _divided_down, refuses=(BOOL, COMPLEX), doc="Quotient rounded down.", **_unrecorded("floor_divide"),
+)  # fmt: skip
+_div_floor = binary(
+    "div_floor", _divided_down, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED,
+)  # fmt: skip
+_div_trunc = binary(
+    "div_trunc", _divided_to_zero, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED,
+)  # fmt: skip
+
+
+def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tensor:
+    if rounding_mode is None:
+        return _true_divide(input, other)
+    if rounding_mode == "floor":
+        return _div_floor(input, other)
+    if rounding_mode == "trunc":
+        return _div_trunc(input, other)
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
 @public("divide", inplace=True, out=True)
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient; `rounding_mode` "trunc" or "floor" rounds it."""
-    if rounding_mode is None:
-        return _true_divide(input, other)
-    if rounding_mode == "floor":
-        return floor_divide(input, other)  # noqa: F821  (further ops of this family)
-    if rounding_mode == "trunc":
-        return _true_divide(input, other).trunc()  # type: ignore[attr-defined]
-    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    return _quotient(input, other, rounding_mode)
 
 
-eq = binary("eq", np.equal, rule=TO_BOOL, doc="Elementwise `input == other`.")
-ne = binary("ne", np.not_equal, "not_equal", rule=TO_BOOL, doc="Elementwise `input != other`.")
-lt = binary("lt", np.less, "less", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input < other`.")
-le = binary("le", np.less_equal, "less_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input <= other`.")
-gt = binary("gt", np.greater, "greater", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input > other`.")
-ge = binary("ge", np.greater_equal, "greater_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input >= other`.")
+@public(inplace=True, out=True)
+def true_divide(input: Operand, other: Operand) -> Tensor:
+    """Quotient, never rounded."""
+    return _true_divide(input, other)
 
 
-def _reversed_subtraction(input: Tensor, other: Any) -> Tensor:
-    return _sub(other, input)
+def _modulo(a: Array, b: Array) -> Array:
+    if np.asarray(a).dtype.kind in "iu":
+        _check_divisor(b)
+    return np.remainder(a, b)
 
 
-def _reversed_division(input: Tensor, other: Any) -> Tensor:
-    return input.reciprocal() * other  # type: ignore[attr-defined,no-any-return]
+def _fmod(a: Array, b: Array) -> Array:
+    if np.asarray(a).dtype.kind in "iu":
+        _check_divisor(b)
+    return np.fmod(a, b)
 
 
-export_method(_add, "__add__", "__radd__")
-export_method(add_, "__iadd__")
-export_method(sub_, "__isub__")
-export_method(_sub, "__sub__")
-export_method(_reversed_subtraction, "__rsub__")
-export_method(mul, "__mul__", "__rmul__")
-export_method(_true_divide, "__truediv__")
-export_method(_reversed_division, "__rtruediv__")
-for _name, _op in {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}.items():
-    export_method(_op, f"__{_name}__")
+_PRIVATE: dict[str, Any] = {"refuses": (BOOL, COMPLEX), "method": False, "public": False, "inplace": False}
+_remainder_by_number = binary(
+    "remainder", _modulo, node="RemainderBackward0", **_PRIVATE, self=lambda grad: grad * 1,
+)  # fmt: skip
+_remainder_of_number = binary("remainder", _modulo, **_PRIVATE, **_unrecorded("remainder"))
+_remainder = binary(
+    "remainder", _modulo, node="RemainderBackward1", **_PRIVATE,
+    self=lambda grad: grad * 1,
+    other=lambda grad, self, other: -grad * self.div(other, rounding_mode="floor"),
+)  # fmt: skip
+_fmod_by_number = binary("fmod", _fmod, node="FmodBackward0", **_PRIVATE, self=lambda grad: grad * 1)
+_fmod_by_tensor = binary(
+    "fmod", _fmod, node="FmodBackward1", **_PRIVATE,
+    self=lambda grad: grad * 1,
+    other=lambda grad, self, other: -grad * self.div(other, rounding_mode="trunc"),
+)  # fmt: skip
+
+
+@public(inplace=True, out=True)
+def remainder(input: Operand, other: Operand) -> Tensor:
+    """What is left of the division rounded down: it has the sign of `other`."""
+    if not isinstance(other, Tensor):
+        return _remainder_by_number(input, other)
+    return _remainder(input, other) if isinstance(input, Tensor) else _remainder_of_number(input, other)
+
+
+@public(inplace=True, out=True)
+def fmod(input: Tensor, other: Operand) -> Tensor:
+    """What is left of the division rounded towards zero: it has the sign of `input`."""
+    return (_fmod_by_tensor if isinstance(other, Tensor) else _fmod_by_number)(input, other)
+
+
+# ----- powers ------------------------------------------------------------------------------------------------------
+
+
+def _power(base: Array, exponent: Array) -> Array:
+    base, exponent = np.asarray(base), np.asarray(exponent)
+    if base.dtype.kind != "i":
+        return np.power(base, exponent)
+    # Negative powers of integers are 0, except those of 1 and -1.
+    negative = exponent < 0
+    result = np.power(base, np.where(negative, -(exponent % 2), exponent) * np.where(negative, -1, 1).astype(base.dtype))
+    return np.where(negative & (np.abs(base) != 1), base.dtype.type(0), result)
+
+
+def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
+    if exponent == 0:
+        return no_gradient(grad)
+    return grad * conj(exponent * self.pow(exponent - 1))  # type: ignore[attr-defined,operator,no-any-return]
+
+
+def _pow_self_gradients(grad: Tensor, self: Any, exponent: Any) -> Tensor:
+    return only_where(grad * conj(exponent * self.pow(exponent - 1)), exponent != 0)
+
+
+def _pow_exponent_gradient(grad: Tensor, self: Any, exponent: Any, result: Any) -> Tensor:
+    if isinstance(self, Tensor):
+        logarithm = self.log()  # type: ignore[attr-defined]
+        vanishes = (self == 0) & (exponent >= 0 if not exponent.dtype.is_complex else exponent.real >= 0)
+    else:
+        logarithm = _log_of_number(self, result.dtype.is_complex)
+        if self != 0:
+            return grad * conj(result * logarithm)  # type: ignore[operator,no-any-return]
+        vanishes = exponent >= 0 if not exponent.dtype.is_complex else exponent.real >= 0
+    return only_where(grad * conj(result * logarithm), ~vanishes)
+
+
+def _log_of_number(base: Any, is_complex: bool) -> Any:
+    if is_complex:
+        return np.log(complex(base)).item()
+    return math.log(base) if base > 0 else (-math.inf if base == 0 else math.nan)
+
+
+@primitive("PowBackward0", self=_pow_self_gradient)
+@in_single
+def _pow_number(self: Array, exponent: Any) -> Array:
+    if self.dtype.kind in "fc":
+        if exponent == 2:
+            return np.square(self)
+        if exponent == 1:
+            return np.array(self)
+        if exponent == 0.5:
+            return np.sqrt(self)
+        if exponent == 3:
+            return np.square(self) * self
+        if exponent == -1:
+            return np.true_divide(1, self, dtype=self.dtype)
+        if exponent == 0:
+            return np.ones_like(self)
+    return np.power(self, self.dtype.type(exponent))
+
+
+_pow_tensor = binary(
+    "pow", _power, node="PowBackward1", refuses=(BOOL,), method=False, public=False, inplace=False,
+    self=_pow_self_gradients,
+    exponent=_pow_exponent_gradient,
+)  # fmt: skip
+_pow_of_number = binary(
+    "pow", _power, node="PowBackward2", refuses=(BOOL,), method=False, public=False, inplace=False,
+    exponent=_pow_exponent_gradient,
+)  # fmt: skip
+for _pow in (_pow_tensor, _pow_of_number):
+    _pow.op.parameters = _pow.op.tensor_names = ("self", "exponent")  # type: ignore[attr-defined]
+
+
+@public(inplace=True, out=True)
+def pow(input: Operand, exponent: Operand) -> Tensor:
+    """`input ** exponent`."""
+    if isinstance(exponent, Tensor):
+        return (_pow_tensor if isinstance(input, Tensor) else _pow_of_number)(input, exponent)
+    if not is_number(exponent):
+        raise TypeError(f"pow(): argument 'exponent' (position 2) must be Tensor or Number, not {type(exponent).__name__}")
+    common = result_type_of(input, exponent)
+    if common.category <= INTEGER and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if common.category == BOOL:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    return _pow_number(input if common is input._kind.dtype else input.to(common), exponent)  # type: ignore[no-any-return]
+
+
+@public("special.square", inplace=True, out=True)
+def square(input: Tensor) -> Tensor:
+    """`input * input`."""
+    return pow(input, 2)  # type: ignore[no-any-return]
+
+
+@public(inplace=True, out=True)
+def float_power(input: Operand, exponent: Operand) -> Tensor:
+    """`input ** exponent` in double precision."""
+    common = result_type_of(input, exponent)
+    wide = complex128 if common.is_complex else float64
+    base = input.to(wide) if isinstance(input, Tensor) else input
+    return pow(base, exponent.to(wide) if isinstance(exponent, Tensor) else exponent)  # type: ignore[no-any-return]
+
+
+# ----- extremes ----------------------------------------------------------------------------------------------------
+
+
+def _shared(grad: Any, chosen: Any, ties: Any) -> Tensor:
+    """The gradient where an operand was chosen; half of it where both were equal."""
+    return only_where(grad, chosen) + only_where(grad / 2, ties)  # type: ignore[operator,no-any-return]
+
+
+maximum = binary(
+    "maximum", np.maximum, refuses=(COMPLEX,), inplace=False, doc="The larger of two elements; NaN if either is.",
+    self=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
+    other=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
+)  # fmt: skip
+minimum = binary(
+    "minimum", np.minimum, refuses=(COMPLEX,), inplace=False, doc="The smaller of two elements; NaN if either is.",
+    self=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
+    other=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
+)  # fmt: skip
+for _extreme in (maximum, minimum):
+    _extreme.op.complaint = RuntimeError, f"{_extreme.__name__} not implemented for complex tensors."  # type: ignore[attr-defined]
+fmax = binary(
+    "fmax", np.fmax, refuses=(COMPLEX,), inplace=False, doc="The larger of two elements, or the one that is not NaN.",
+    self=lambda grad, self, other: only_where(grad, (self >= other) | other.isnan()),
+    other=lambda grad, self, other: only_where(grad, ~((self >= other) | other.isnan())),
+)  # fmt: skip
+fmin = binary(
+    "fmin", np.fmin, refuses=(COMPLEX,), inplace=False, doc="The smaller of two elements, or the one that is not NaN.",
+    self=lambda grad, self, other: only_where(grad, (self <= other) | other.isnan()),
+    other=lambda grad, self, other: only_where(grad, ~((self <= other) | other.isnan())),
+)  # fmt: skip

@@ -8,11 +8,13 @@ import numpy as np
 
 from .._core.dtype import LEGACY_NAMES, complex64, complex128, float32, float64
 from .._core.dtype import dtype as DType
+from .._core.kind import Kind
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
+from .layout import empty_array, strides_like
 from .registry import public
-from .view import select
-from .window import restrided
+from .view import as_strided, select
+from .window import Geometry, restrided, span
 
 _REAL_PARTS = {complex64.numpy: float32.numpy, complex128.numpy: float64.numpy}
 _COMPLEX_OF = {real: whole for whole, real in _REAL_PARTS.items()}
@@ -141,14 +143,20 @@ Tensor.real = property(real, _set_real, doc=real.__doc__)  # type: ignore[attr-d
 Tensor.imag = property(imag, _set_imag, doc=imag.__doc__)  # type: ignore[attr-defined]
 
 
+def _conjugated(array: Any) -> Any:
+    if array.flags.c_contiguous:
+        return np.conjugate(array)
+    return np.conjugate(array, empty_array(array.shape, strides_like(array, None), array.dtype))
+
+
 @primitive("ConjBackward0", self=lambda grad: grad.conj())
 def _conj(self: Array) -> Array:
-    return np.conjugate(self)
+    return _conjugated(self)
 
 
 @primitive("ConjPhysicalBackward0", self=lambda grad: grad.conj_physical())
 def _conj_physical(self: Array) -> Array:
-    return np.conjugate(self)
+    return _conjugated(self)
 
 
 @public()
@@ -188,3 +196,14 @@ def is_conj(input: Tensor) -> bool:
 def is_neg(input: Tensor) -> bool:
     """Whether the negative of `input` is still to be taken: never."""
     return False
+
+
+def window_of(tensor: Tensor, kind: Kind, geometry: Geometry) -> Tensor:
+    """`as_strided`, where the window may also be one on the real numbers in a complex tensor, or the reverse."""
+    if tensor._kind is kind:
+        return as_strided(tensor, *geometry)  # type: ignore[no-any-return]
+    if tensor._kind.dtype.is_complex:
+        return as_strided(_view_as_real(tensor), *geometry)  # type: ignore[no-any-return]
+    size, stride, offset = geometry
+    pairs = as_strided(tensor, (span(size, stride, 1), 2), (2, 1), 2 * offset)
+    return as_strided(_view_as_complex(pairs), size, stride, offset)  # type: ignore[no-any-return]

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .._core.device import CPU, META, device, usable_device
+from .._core.defaults import device_for
+from .._core.device import CPU, META, device
 from .._core.dtype import LEGACY_NAMES, NAMES, bfloat16
 from .._core.dtype import dtype as DType
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
 from .._core.storage import fix_size, owner_of
-from .._core.tensor import Tensor
+from .._core.tensor import PLAIN_TYPES, Tensor
 from .copy import copied, recorded
-from .create import as_dtype
+from .create import CPU_KINDS, as_dtype
 from .dispatch import Array, primitive
 from .layout import has_format, strides_like
 from .meta import empty_meta
@@ -30,6 +31,8 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     """A copy of `input` as another kind of tensor."""
     place, source = kind.device, input._kind.device
     if place is not META and source is not META:
+        if not input.requires_grad and THREAD.modes.plain:
+            return Tensor._from_parts((copied(input._array, memory_format, kind.dtype.numpy), kind, [0, None]))
         return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
     if source is META and place is not META:
         raise NotImplementedError(
@@ -73,12 +76,16 @@ def to(
 
     `x.to(torch.float64)`, `x.to("cpu")`, `x.to("cpu", torch.float64)`, `x.to(another_tensor)`.
     """
-    if len(args) == 1 and type(args[0]) is DType and device is None and memory_format is None:
-        kind = kind_of(args[0], input._kind.device)
+    if len(args) == 1 and type(args[0]) is DType and device is None:
+        kind = input._kind
+        if args[0] is not kind.dtype:
+            kind = CPU_KINDS[args[0]] if kind.is_cpu else kind_of(args[0], kind.device)
     else:
         named_dtype, named_device, flags = _targets((other, *args) if other is not None else args)
         if len(flags) > 2 or not all(isinstance(each, (bool, type(None))) for each in flags):
-            raise TypeError(f"to() received an invalid combination of arguments: {[type(each).__name__ for each in args]}")
+            raise TypeError(
+                f"to() received an invalid combination of arguments: {[type(each).__name__ for each in args]}"
+            )
         if len(flags) == 2:
             copy = copy or bool(flags[1])
         if (dtype is not None and named_dtype is not None) or (device is not None and named_device is not None):
@@ -87,16 +94,12 @@ def to(
         device = named_device if device is None else device
         kind = kind_of(
             input._kind.dtype if dtype is None else as_dtype(dtype, "to"),
-            input._kind.device if device is None else _same_place(usable_device(device)),
+            input._kind.device if device is None else device_for(device),
         )
+        copy = copy or (kind.is_cpu and str(device) == "cpu:0")  # as in PyTorch: a numbered CPU is another one
     if kind is input._kind and not copy and (memory_format is None or _suits(input, memory_format)):
         return input
     return converted(input, kind, memory_format)
-
-
-def _same_place(place: device) -> device:
-    """`cpu:0` is the CPU, and `meta:0` the meta device."""
-    return {"cpu": CPU, "meta": META}.get(place.type, place)
 
 
 def _suits(input: Tensor, memory_format: Any) -> bool:
@@ -106,8 +109,12 @@ def _suits(input: Tensor, memory_format: Any) -> bool:
 
 
 def _as_dtype_method(name: str, target: DType) -> None:
+    kind = CPU_KINDS[target]
+
     def method(input: Tensor, memory_format: Any = None) -> Tensor:
-        return to(input, target, memory_format=memory_format)
+        if type(input) in PLAIN_TYPES and memory_format is None and input._kind.is_cpu:
+            return input if input._kind is kind else converted(input, kind, None)
+        return to(input, target, memory_format=memory_format)  # type: ignore[no-any-return]
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"The tensor as {target}."
@@ -148,10 +155,10 @@ def kind_named(text: str) -> Kind:
         found = DEFAULTS.float, "cpu"
     if found is None:
         raise ValueError(f"invalid type: '{text}'; expected a name such as 'torch.FloatTensor'")
-    return kind_of(found[0], usable_device(found[1]))
+    return kind_of(found[0], device_for(found[1]))
 
 
-@public(function=False, name="type")
+@public(function=False, method=False)
 def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The legacy name of the tensor's type, such as 'torch.FloatTensor'; with an argument, the tensor as that type."""
     if dtype is None:
@@ -166,6 +173,9 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
             raise RuntimeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
         kind = found
     return input if kind is input._kind else converted(input, kind, None)
+
+
+export_method(type_, "type")
 
 
 @public(function=False)
@@ -183,9 +193,7 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
         if source._kind.dtype is bfloat16:
             raise TypeError(_NO_BFLOAT16)
     elif source.requires_grad and THREAD.modes.grad:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-        )
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     kind = source._kind
     if not kind.is_cpu:
         raise TypeError(
@@ -216,7 +224,7 @@ def _array_protocol(input: Tensor, dtype: Any = None, copy: bool | None = None) 
 
 def _array_wrap(input: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """What NumPy's functions make of their result when the tensor was an argument: a tensor again."""
-    from .from_python import from_numpy
+    from .create import from_numpy
 
     array = np.asarray(array)
     if array.dtype == bool:  # as PyTorch has it: comparisons give uint8

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
 
+from .._core.caller import PACKAGE, calling_place
 from .._core.device import META, contiguous_format
 
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from .dispatch import Array, Primitive, after, primitive
 from .inplace import check_no_overlap, check_writable, rebase_history
-from .layout import empty_array, has_format, is_plain, strides_like
+from .layout import empty_array, has_format, strides_like
 from .meta import empty_meta
 from .overrides import has_override, run_override
 from .promotion import is_number
@@ -23,11 +26,13 @@ from .scalar import fitting
 def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
     """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
     array_type = array_type or array.dtype
-    if memory_format is None or memory_format is contiguous_format:
-        if is_plain(array) and array_type is array.dtype:
-            return array.copy()
-        if array.size == 0 and memory_format is contiguous_format:
-            return np.empty(array.shape, array_type)
+    if array.size and (array_type is array.dtype or array.dtype.kind != "c"):
+        flags = array.flags
+        if memory_format is None:
+            if (flags.c_contiguous or flags.f_contiguous) and 1 not in array.shape:
+                return array.astype(array_type)  # dense: NumPy keeps the strides too
+        elif memory_format is contiguous_format:
+            return array.astype(array_type, "C")
     result = empty_array(array.shape, strides_like(array, memory_format), array_type)
     write(result, array)
     return result
@@ -36,8 +41,6 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
 def write(target: Any, source: Any) -> None:
     """Store one array in another, converting as PyTorch does. Overlapping memory is read before it is written."""
     if source.dtype.kind == "c" and target.dtype.kind not in "cb":
-        import warnings
-
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=_outside_stack()
         )
@@ -47,10 +50,6 @@ def write(target: Any, source: Any) -> None:
 
 def _outside_stack() -> int:
     """The `stacklevel` of a warning that `write` gives: the first frame outside the package."""
-    import sys
-
-    from .._core.caller import PACKAGE
-
     level = 1
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, "<public")):
@@ -98,14 +97,18 @@ def recorded(op: Primitive, args: tuple[Any, ...], array: Any, kind: Any) -> Ten
 
 
 @public(function=False)
-def is_contiguous(input: Tensor, *, memory_format: Any = contiguous_format) -> bool:
+def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements lie in memory one after the other, in row-major order or that of another format."""
+    if memory_format is contiguous_format:
+        return input._array.flags.c_contiguous  # type: ignore[no-any-return]
     return has_format(input._array, memory_format)
 
 
 @public(function=False)
-def contiguous(input: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
+def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     """The tensor itself if it is contiguous, else a contiguous copy."""
+    if memory_format is contiguous_format and input._array.flags.c_contiguous:
+        return input
     return input if has_format(input._array, memory_format) else clone(input, memory_format=memory_format)
 
 
@@ -126,6 +129,16 @@ def _copy(self: Array, src: Array) -> Array:
 _copy.node_class.name = lambda self: "torch::autograd::CopyBackwards"
 
 
+@primitive("FillBackward0", self=zeros_for)
+def _filled_with_number(self: Array, value: Any) -> Array:
+    return np.full_like(self, value)
+
+
+@primitive("FillBackward1", self=zeros_for, value=lambda grad: grad.sum())
+def _filled_with_tensor(self: Array, value: Array) -> Array:
+    return np.full_like(self, value)
+
+
 @primitive("FillBackward2", self=zeros_for)
 def _fill_number(self: Array, value: Any) -> Array:
     return np.full_like(self, value)
@@ -141,10 +154,12 @@ def _zero(self: Array) -> Array:
     return np.zeros_like(self)
 
 
-def changed(target: Tensor, op: Primitive, args: tuple[Any, ...]) -> None:
+def changed(target: Tensor, op: Primitive, *args: Any) -> None:
     """After `target` was overwritten by `op(target, *args)`: count the change and record it."""
     target._changed()
     modes = THREAD.modes
+    if modes.plain and not target.requires_grad and (not args or not getattr(args[0], "requires_grad", False)):
+        return
     needs_grad = target.requires_grad or (len(args) > 0 and isinstance(args[0], Tensor) and args[0].requires_grad)
     if needs_grad and modes.grad and target._kind.differentiable and target._counter is not None:
         stand_in = Tensor._from_parts((target._array, target._kind, target._counter))
@@ -155,13 +170,33 @@ def changed(target: Tensor, op: Primitive, args: tuple[Any, ...]) -> None:
         after(op, (target, *args), [target], modes)
 
 
-@public(function=False)
+def quick_counter(target: Tensor) -> Any:
+    """The version counter of a tensor that can be changed without more ado: on the CPU, no view, outside any graph."""
+    if type(target) in PLAIN_TYPES and target._view is None and not target._requires_grad and target._kind.is_cpu:
+        return target._counter if THREAD.modes.plain else None
+    return None
+
+
 def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite the elements with those of `src`, which is converted and broadcast."""
+    counter = quick_counter(input)
+    if counter is not None and type(src) in PLAIN_TYPES and src._kind is input._kind and not src.requires_grad:
+        target = input._array
+        if target.shape == src._array.shape and 0 not in target.strides:
+            target[...] = src._array
+            counter[0] += 1
+            counter[1] = calling_place()
+            return input
+    return _copy_recorded(input, src)
+
+
+def _copy_recorded(input: Tensor, src: Any) -> Tensor:
+    if not (type(input) in PLAIN_TYPES and type(src) in PLAIN_TYPES) and has_override((input, src)):
+        return run_override(copy_, (input, src), (input, src), {})  # type: ignore[no-any-return]
     if not isinstance(src, Tensor):
         if not is_number(src):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-        from .from_python import tensor
+        from .create import tensor
 
         src = tensor(src, device=input.device)
     check_writable(input)
@@ -177,7 +212,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             np.copyto(target, source)
         else:
             write(target, source)
-    changed(input, _copy, (src,))
+    changed(input, _copy, src)
     return input
 
 
@@ -198,40 +233,59 @@ def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:
         )
 
 
+def _check_fill_tensor(value: Tensor) -> None:
+    if value._array.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+        )
+
+
 @public()
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`, a number or a 0-d tensor."""
     if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
-            )
+        _check_fill_tensor(value)
         check_writable(input)
         if input._kind.device is not META:
             input._array.fill(fitting(value.item(), input._kind.dtype))
-        changed(input, _fill_tensor, (value,))
+        changed(input, _fill_tensor, value)
         return input
-    if not is_number(value):
+    if type(value) is not float and not is_number(value):
         raise TypeError(f"fill_() received an invalid combination of arguments: {type(value).__name__} is no number")
     check_writable(input)
     number = fitting(value, input._kind.dtype)
     if input._kind.device is not META:
         input._array.fill(number)
-    changed(input, _fill_number, (value,))
+    changed(input, _fill_number, value)
     return input
 
 
 @public(method=False)
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like `input` with every element set to `value`."""
-    return fill_(clone(input), value)
+    if isinstance(value, Tensor):
+        _check_fill_tensor(value)
+        return _filled_with_tensor(input, value)  # type: ignore[no-any-return]
+    return _filled_with_number(input, fitting(value, input._kind.dtype))  # type: ignore[no-any-return]
 
 
-@public()
 def zero_(input: Tensor) -> Tensor:
     """Set every element to zero."""
+    counter = quick_counter(input)
+    if counter is not None:
+        input._array.fill(0)
+        counter[0] += 1
+        counter[1] = calling_place()
+        return input
+    if type(input) not in PLAIN_TYPES and has_override((input,)):
+        return run_override(zero_, (input,), (input,), {})  # type: ignore[no-any-return]
     check_writable(input)
     if input._kind.device is not META:
         input._array.fill(0)
-    changed(input, _zero, ())
+    changed(input, _zero)
     return input
+
+
+export_method(copy_, "copy_")
+export_method(zero_, "zero_")
+export(zero_, "zero_")

@@ -1,19 +1,22 @@
-"""Tensors of constants and of uninitialised memory: zeros, ones, empty, full, eye and their kin."""
+"""New tensors: of constants (zeros, ones, full, eye), of uninitialised memory, of Python data and NumPy arrays."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from .._core.defaults import default_device
-from .._core.device import META, contiguous_format, preserve_format, strided, usable_device
-from .._core.dtype import DEFAULTS, bool_, complex128, float64, int64
+from .._core.defaults import device_for
+from .._core.device import CPU, META, contiguous_format, preserve_format, strided
+from .._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex128, float64, int64
 from .._core.dtype import dtype as DType
-from .._core.kind import Kind, kind_of
+from .._core.from_data import array_from_data
+from .._core.kind import Kind, kind_of, kind_of_array
 from .._core.modes import THREAD
+from .._core.storage import adopt_array
 from .._core.tensor import Tensor, new
-from .layout import channels_last_strides, empty_array, ordered_strides
+from .layout import channels_last_strides, contiguous_strides, empty_array, ordered_strides
 from .meta import empty_meta
 from .promotion import default_of_category, is_number, scalar_category
 from .registry import export
@@ -39,7 +42,16 @@ def chosen_kind(dtype: Any, device: Any, fallback: DType | None = None, caller: 
         dtype = fallback or DEFAULTS.float
     elif type(dtype) is not DType:
         dtype = as_dtype(dtype, caller)
-    return kind_of(dtype, default_device() if device is None else usable_device(device))
+    return CPU_KINDS[dtype] if device is None and device_for(None) is CPU else kind_of(dtype, device_for(device))
+
+
+CPU_KINDS = {each: kind_of(each, CPU) for each in ALL_DTYPES}
+
+
+def array_of_ones(shape: tuple[int, ...], array_type: Any) -> Any:
+    array = np.empty(shape, array_type)  # quicker than NumPy's `ones`
+    array.fill(1)
+    return array
 
 
 def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
@@ -65,6 +77,10 @@ def delivered(result: Tensor, out: Any) -> Tensor:
     """A factory's result, in `out` if that was given."""
     if out is None:
         return result
+    if result.dtype is not out.dtype:
+        raise RuntimeError(
+            f"dtype {LEGACY_NAMES[result.dtype]} does not match dtype of out parameter ({LEGACY_NAMES[out.dtype]})"
+        )
     from .out import store
 
     return store(result, out)
@@ -89,10 +105,12 @@ def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int
     if isinstance(sizes[0], (tuple, list)) and len(sizes) > 1:
         raise TypeError(f"{caller}() takes 1 positional argument but {len(sizes)} were given")
     try:
+        if sizes[0] is True or sizes[0] is False:
+            raise TypeError
         shape = as_shape(sizes)
     except (AttributeError, TypeError):
         items = sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
-        wrong = next(each for each in items if not hasattr(each, "__index__"))
+        wrong = next(each for each in items if isinstance(each, bool) or not hasattr(each, "__index__"))
         raise TypeError(
             f"{caller}(): argument 'size' (position 1) must be tuple of ints, not {type(wrong).__name__}"
         ) from None
@@ -103,6 +121,8 @@ def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
     """A new array, filled with `value`; uninitialised if that is None."""
     if kind.device is META:
         return empty_meta(shape, kind.dtype.numpy)
+    if 0 in shape:  # NumPy's strides would be 0
+        return empty_array(shape, contiguous_strides(shape), kind.dtype.numpy)
     try:
         array: Any = np.empty(shape, kind.dtype.numpy) if value is None or value else np.zeros(shape, kind.dtype.numpy)
     except (ValueError, MemoryError) as error:
@@ -133,7 +153,8 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
                 try:
                     first = sizes[0]
                     shape = first if len(sizes) == 1 and isinstance(first, tuple) else sizes
-                    return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
+                    if first.__class__ is not bool and 0 not in shape:
+                        return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
                 except (TypeError, ValueError, MemoryError):
                     pass  # the long way says what is wrong
         shape = requested_shape(sizes, size, name)
@@ -151,7 +172,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
 
 
 zeros = _constant_factory("zeros", 0, np.zeros, "A tensor of the given size filled with zeros.")
-ones = _constant_factory("ones", 1, np.ones, "A tensor of the given size filled with ones.")
+ones = _constant_factory("ones", 1, array_of_ones, "A tensor of the given size filled with ones.")
 empty = _constant_factory("empty", None, np.empty, "A tensor of the given size with whatever the memory holds.")
 
 
@@ -264,6 +285,60 @@ export(empty_permuted, "empty_permuted")
 export(full, "full")
 export(scalar_tensor, "scalar_tensor")
 export(eye, "eye")
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A new tensor with a copy of `data`: numbers, nested sequences, arrays.
+
+    >>> flambeau.tensor([[1, 2], [3, 4.5]])
+    tensor([[1.0000, 2.0000],
+            [3.0000, 4.5000]])
+    """
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        if data.is_meta and device is None:
+            device = META
+        data = data._array
+    array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
+    array = array_from_data(data, array_type, DEFAULTS.float.numpy)
+    kind = kind_of_array(array.dtype, device_for(device))
+    if kind.device is META:
+        array = empty_meta(array.shape, array.dtype)
+    elif array.size == 0:
+        array = allocated(array.shape, kind)
+    return made(array, kind, requires_grad)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the array's memory."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if type(ndarray) is not np.ndarray:
+        ndarray = ndarray.view(np.ndarray)
+    kind = kind_of_array(ndarray.dtype, CPU)
+    for step in ndarray.strides:
+        if step < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
+            )
+        if step % ndarray.itemsize:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
+                "the memory."
+            )
+    return made(adopt_array(ndarray), kind)
+
+
+export(tensor, "tensor")
+export(from_numpy, "from_numpy")
 
 
 def legacy_tensor(cls: type, *args: Any, **kwargs: Any) -> Any:

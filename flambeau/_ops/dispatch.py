@@ -64,6 +64,12 @@ class Primitive:
         self.tensor_names = tuple(tensor_names)
         if unknown := formulas.keys() - set(tensor_names):
             raise TypeError(f"{self.name}: formulas for {sorted(unknown)}, which are no tensor parameters")
+        # Edges exist for the inputs that have a derivative; a joint formula is about all of them.
+        self.grad_positions = tuple(
+            position
+            for position in sorted((*self.tensor_positions, *self._list()))
+            if joint is not None or self.parameters[position] in formulas
+        )
         self._recorded_as = node, formulas, joint
         self._savers: dict[tuple[bool, ...], tuple[tuple[str, Callable[..., Any] | None], ...]] = {}
         PRIMITIVES[self.name] = self
@@ -74,7 +80,8 @@ class Primitive:
         # The node class is made when the op is first recorded: most programs record few of the ops.
         if attribute == "node_class":
             node, formulas, joint = self._recorded_as
-            self.node_class = node_class(node, self.tensor_names, formulas, joint, self) if node else None
+            inputs = [self.parameters[position] for position in self.grad_positions]
+            self.node_class = node_class(node, inputs, formulas, joint, self) if node else None
             return self.node_class
         raise AttributeError(attribute)
 
@@ -150,7 +157,7 @@ class Primitive:
             return
         edges: list[Any] = []
         needs: list[bool] = []
-        for position in sorted((*self.tensor_positions, *self._list())):
+        for position in self.grad_positions:
             if position == self.list_position:
                 spread = [tensor._edge() for tensor in args[position]]
                 edges += spread
@@ -253,13 +260,14 @@ class SinglePrimitive(Primitive):
         if node_type is None:
             return
         node = new_node(node_type)
-        initialise(node, (args[0]._edge(),), tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
+        edges = (args[0]._edge(),) if self.grad_positions else ()
+        initialise(node, edges, tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
         for number, tensor in enumerate(outputs):
             if tensor._kind.differentiable:
                 tensor._requires_grad = True
                 tensor._grad_fn = node
                 tensor._output_nr = number
-        for name, saver in self.savers((True,)):
+        for name, saver in self.savers((True,) * len(edges)):
             setattr(node, name, None if saver is None else saver(args, outputs, node))
 
 
@@ -306,7 +314,9 @@ def node_class(
         "formulas": entries,
         "joint": together,
         "saved_names": tuple(saved),
-        "list_input": None if op.list_position is None else inputs.index(op.parameters[op.list_position]),
+        "list_input": None
+        if op.list_position is None or op.parameters[op.list_position] not in inputs
+        else inputs.index(op.parameters[op.list_position]),
         "op": op,
     }
     return type(name, (OpNode,), body)

@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import COMPLEX, LEGACY_NAMES
+from .._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
-from .reduce import Dims, reduced_dims, restore_dims
-from .registry import public
-from .return_types import return_type
+from .exact_out import store_exactly
+from .reduce import Dims, kept_shape, reduced, reduced_dims, restore_dims
+from .registry import public, write_out
+from .return_types import named, return_type
 from .view import wrap_dim
+
+
+MAX = return_type("max", ("values", "indices"))
+MIN = return_type("min", ("values", "indices"))
+AMINMAX = return_type("aminmax", ("min", "max"))
 
 
 def value_selecting_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
@@ -28,39 +34,45 @@ def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[in
     """The gradient of an extreme, shared evenly by all elements that attain it."""
     result = restore_dims(result, self.ndim, dim, keepdim)
     grad = restore_dims(grad, self.ndim, dim, keepdim)
-    attained = (self == result).logical_or(self.isnan().logical_and(result.isnan()))
+    attained = self == result
+    if bool(result.isnan().any()):
+        attained = attained.logical_or(self.isnan())
     return attained * (grad / attained.sum(dim, keepdim=True))
 
 
-def _check_order(name: str, input: Tensor) -> None:
-    if input._kind.dtype.category == COMPLEX:
-        raise RuntimeError(f'"{name}" not implemented for {LEGACY_NAMES[input.dtype]!r}')
+def no_kernel(kernel: str, input: Tensor) -> NotImplementedError:
+    """PyTorch's error where an op has no code for a dtype."""
+    return NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[input._kind.dtype]!r}')
 
 
-def _nonempty(name: str, input: Tensor, dim: int | None = None) -> None:
+def check_nonempty(name: str, input: Tensor, dim: int | None = None) -> None:
+    """Refuse to look for an element where there is none."""
+    array = input._array
+    if array.size:
+        return
     if dim is None:
-        if input._array.size == 0:
-            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
-    elif input._array.ndim and input._array.shape[dim] == 0:
-        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            f"the 'dim' argument. The input has shape {list(array.shape)}."
+        )
+    if array.shape[dim] == 0:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {dim} to have non-zero size: the input has shape {list(array.shape)}."
+        )
 
 
-def _position(array: Any, dim: int, largest: bool) -> Any:
-    """Where the extreme is along `dim`; the first NaN wins, as in PyTorch."""
-    if array.dtype == bool:
-        array = array.astype(np.uint8)
-    found = np.argmax(array, axis=dim) if largest else np.argmin(array, axis=dim)
-    return np.asarray(found, np.int64)
-
-
-def _extreme_along(array: Any, dim: int, keepdim: bool, largest: bool) -> tuple[Any, Any]:
+def _extreme_along(ufunc: Any, array: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    """Extremes along `dim` and where the first of each is; the first NaN wins, as in PyTorch."""
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64)
-    indices = np.expand_dims(_position(array, dim, largest), dim)
-    values = np.take_along_axis(array, indices, dim)
-    if not keepdim:
-        values, indices = np.squeeze(values, dim), np.squeeze(indices, dim)
-    return np.ascontiguousarray(values).reshape(values.shape), np.ascontiguousarray(indices).reshape(indices.shape)
+    indices = array.argmax(dim) if ufunc is np.maximum else array.argmin(dim)
+    values = ufunc.reduce(array, dim)
+    if array.ndim > 2 and not array.flags.c_contiguous:
+        values, indices = np.array(values, order="C"), np.array(indices, order="C")
+    if keepdim:
+        shape = kept_shape(array.shape, (dim,))
+        return values.reshape(shape), indices.reshape(shape)
+    return values, indices
 
 
 def _picked(grad: Tensor, result1: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
@@ -73,122 +85,187 @@ def _whole_extreme_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tenso
 
 @primitive("MaxBackward0", self=_picked)
 def _max_dim(self: Array, dim: int, keepdim: bool) -> Any:
-    return _extreme_along(self, dim, keepdim, True)
+    return _extreme_along(np.maximum, self, dim, keepdim)
 
 
 @primitive("MinBackward0", self=_picked)
 def _min_dim(self: Array, dim: int, keepdim: bool) -> Any:
-    return _extreme_along(self, dim, keepdim, False)
+    return _extreme_along(np.minimum, self, dim, keepdim)
 
 
 @primitive("MaxBackward1", self=_whole_extreme_gradient)
 def _max_all(self: Array) -> Array:
-    return np.maximum.reduce(self, axis=None)
+    return np.maximum.reduce(self, None)
 
 
 @primitive("MinBackward1", self=_whole_extreme_gradient)
 def _min_all(self: Array) -> Array:
-    return np.minimum.reduce(self, axis=None)
+    return np.minimum.reduce(self, None)
 
 
-def _extreme(name: str, whole: Any, along: Any, pairwise: str, input: Tensor, dim: Any, keepdim: bool) -> Any:
-    _check_order(name, input)
-    if dim is None:
-        _nonempty(name, input)
-        return whole(input)
-    if isinstance(dim, Tensor):
-        return getattr(input, pairwise)(dim)
+def _whole_extreme(name: str, op: Any, input: Tensor, out: Tensor | None) -> Tensor:
+    if input._kind.dtype.category == COMPLEX:
+        raise no_kernel(f"{name}_all", input)
+    check_nonempty(name, input)
+    result: Tensor = op(input)
+    return result if out is None else write_out(result.to(out.dtype), out)  # type: ignore[no-any-return]
+
+
+def _extreme(name: str, op: Any, kind: Any, input: Tensor, dim: int, keepdim: bool, out: Any) -> Any:
+    if input._kind.dtype.category == COMPLEX:
+        raise RuntimeError(f"{name}(): does not support complex input")
     dim = wrap_dim(dim, input._array.ndim)
-    _nonempty(name, input, dim)
-    return return_type(name, ("values", "indices"))(*along(input, dim, keepdim))
+    check_nonempty(name, input, dim)
+    return store_exactly(named(kind, op(input, dim, keepdim)), out)
 
 
-@public(out=True)
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum."""
-    return _extreme("max", _max_all, _max_dim, "maximum", input, dim if other is None else other, keepdim)
+@public()
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+    """The largest element; with `dim`, values and indices along it; with a second tensor, the elementwise maximum.
+
+    >>> flambeau.tensor([[1, 5], [7, 3]]).max(dim=1)
+    torch.return_types.max(
+    values=tensor([5, 7]),
+    indices=tensor([1, 0]))
+    """
+    if type(dim) is int:
+        return _extreme("max", _max_dim, MAX, input, dim, keepdim, out)
+    if dim is None and other is None:
+        return _whole_extreme("max", _max_all, input, out)
+    return _pairwise("max", input.maximum, dim if other is None else other, out)
 
 
-@public(out=True)
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+@public()
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """The smallest element; with `dim`, values and indices along it; with a second tensor, the elementwise minimum."""
-    return _extreme("min", _min_all, _min_dim, "minimum", input, dim if other is None else other, keepdim)
+    if type(dim) is int:
+        return _extreme("min", _min_dim, MIN, input, dim, keepdim, out)
+    if dim is None and other is None:
+        return _whole_extreme("min", _min_all, input, out)
+    return _pairwise("min", input.minimum, dim if other is None else other, out)
+
+
+def _pairwise(name: str, op: Any, other: Any, out: Any) -> Any:
+    if not isinstance(other, Tensor):
+        raise TypeError(f"{name}(): the second argument must be a dimension or a Tensor, not {type(other).__name__}")
+    result = op(other)
+    return result if out is None else write_out(result, out)
+
+
+def _aminmax_gradients(
+    grads: Any, needs: Any, self: Tensor, result0: Tensor, result1: Tensor, dim: tuple[int, ...], keepdim: bool
+) -> list[Any]:
+    parts = [
+        evenly_distributed(grad, self, result, dim, keepdim)
+        for grad, result in zip(grads, (result0, result1), strict=True)
+        if grad is not None
+    ]
+    return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None]
 
 
 @primitive("AmaxBackward0", self=evenly_distributed)
 def _amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
-    return np.maximum.reduce(self, axis=dim, keepdims=keepdim)
+    return reduced(np.maximum, self, dim, keepdim)
 
 
 @primitive("AminBackward0", self=evenly_distributed)
 def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
-    return np.minimum.reduce(self, axis=dim, keepdims=keepdim)
+    return reduced(np.minimum, self, dim, keepdim)
 
 
-def _check_reduced(name: str, input: Tensor, dims: tuple[int, ...]) -> None:
-    _check_order(name, input)
-    for dim in dims:
-        _nonempty(name, input, dim)
+@primitive("AminmaxBackward0", joint=_aminmax_gradients)
+def _aminmax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return reduced(np.minimum, self, dim, keepdim), reduced(np.maximum, self, dim, keepdim)
 
 
-@public(out=True)
-def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
+def _bounds(name: str, kernel: str, op: Any, input: Tensor, dim: Dims, keepdim: bool, out: Tensor | None) -> Tensor:
+    if input._kind.dtype.category == COMPLEX:
+        raise no_kernel(kernel, input)
+    dims = reduced_dims(dim, input._array.ndim)
+    if input._array.size == 0:
+        if dim is None or dim == () or dim == []:
+            check_nonempty(name, input)
+        for each in dims:
+            check_nonempty(name, input, each)
+    result: Tensor = op(input, dims, keepdim)
+    if out is None:
+        return result
+    if isinstance(out, Tensor) and out.dtype is not input.dtype:
+        raise RuntimeError(
+            f"Expected the dtype for input and out to match, but got {LEGACY_NAMES[input.dtype]} for input's dtype and "
+            f"{LEGACY_NAMES[out.dtype]} for out's dtype."
+        )
+    return write_out(result, out)  # type: ignore[no-any-return]
+
+
+@public()
+def amax(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The largest elements along `dim`; equal ones share the gradient."""
-    dims = reduced_dims(dim, input._array.ndim)
-    _check_reduced("amax", input, dims)
-    return _amax(input, dims, keepdim)  # type: ignore[no-any-return]
+    return _bounds("amax", "max_values_cpu", _amax, input, dim, keepdim, out)
 
 
-@public(out=True)
-def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
+@public()
+def amin(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The smallest elements along `dim`; equal ones share the gradient."""
-    dims = reduced_dims(dim, input._array.ndim)
-    _check_reduced("amin", input, dims)
-    return _amin(input, dims, keepdim)  # type: ignore[no-any-return]
+    return _bounds("amin", "min_values_cpu", _amin, input, dim, keepdim, out)
 
 
-@public(out=True)
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+@public()
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """The smallest and the largest element."""
-    _check_order("aminmax", input)
+    if input._kind.dtype.category == COMPLEX:
+        raise no_kernel("aminmax_cpu", input)
     if dim is None:
         if input._array.size == 0:
-            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
-        dims = tuple(range(input.ndim))
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity: the input "
+                f"has shape {list(input._array.shape)}."
+            )
+        dims = tuple(range(input._array.ndim))
     else:
         dims = reduced_dims(dim, input._array.ndim)
-        _check_reduced("aminmax", input, dims)
-    return return_type("aminmax", ("min", "max"))(_amin(input, dims, keepdim), _amax(input, dims, keepdim))
+        for each in dims:
+            check_nonempty("aminmax", input, each)
+    return store_exactly(named(AMINMAX, _aminmax(input, dims, keepdim)), out)
 
 
 @primitive(None)
-def _arg_extreme(self: Array, dim: int, keepdim: bool, largest: bool) -> Array:
+def _argmax(self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.ndim == 0:
         return np.zeros((), np.int64)
-    found = _position(self, dim, largest)
-    return np.expand_dims(found, dim) if keepdim else found
+    return _laid_out(self.argmax(dim), self, dim, keepdim)
 
 
-def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool, largest: bool) -> Tensor:
-    _check_order(name, input)
-    if dim is None:
-        _nonempty(name, input)
-        flat: Tensor = _arg_extreme(input.reshape(-1), 0, False, largest)
-        return flat.reshape((1,) * input.ndim) if keepdim else flat  # type: ignore[no-any-return]
-    dim = wrap_dim(dim, input._array.ndim)
-    _nonempty(name, input, dim)
-    return _arg_extreme(input, dim, keepdim, largest)  # type: ignore[no-any-return]
+@primitive(None)
+def _argmin(self: Array, dim: int | None, keepdim: bool) -> Array:
+    if self.ndim == 0:
+        return np.zeros((), np.int64)
+    return _laid_out(self.argmin(dim), self, dim, keepdim)
 
 
-@public(out=True)
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def _laid_out(found: Any, array: Any, dim: int | None, keepdim: bool) -> Any:
+    if found.ndim > 1 and not found.flags.c_contiguous:
+        found = np.array(found, order="C")
+    return found.reshape(kept_shape(array.shape, None if dim is None else (dim,))) if keepdim else found
+
+
+def _position(name: str, op: Any, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
+    category = input._kind.dtype.category
+    if category == COMPLEX or category == BOOL:
+        raise RuntimeError(f"{name}(): does not support {'complex' if category == COMPLEX else 'bool'} input")
+    if dim is not None:
+        dim = wrap_dim(dim, input._array.ndim)
+    check_nonempty(name, input, dim)
+    return store_exactly(op(input, dim, keepdim), out)  # type: ignore[no-any-return]
+
+
+@public()
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The index of the largest element."""
-    return _arg("argmax", input, dim, keepdim, True)
+    return _position("argmax", _argmax, input, dim, keepdim, out)
 
 
-@public(out=True)
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+@public()
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """The index of the smallest element."""
-    return _arg("argmin", input, dim, keepdim, False)
-
-
+    return _position("argmin", _argmin, input, dim, keepdim, out)

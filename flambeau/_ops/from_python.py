@@ -1,4 +1,4 @@
-"""Tensors from Python data, NumPy arrays, buffers and other libraries' arrays."""
+"""Whatever holds data as a tensor, sharing its memory where that can be: as_tensor, asarray, buffers, DLPack."""
 
 from __future__ import annotations
 
@@ -7,76 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from .._core.device import CPU, META, usable_device
-from .._core.dtype import DEFAULTS, LEGACY_NAMES, from_numpy_dtype
-from .._core.from_data import array_from_data
-from .._core.kind import kind_of, kind_of_array
-from .._core.storage import adopt_array
+from .._core.defaults import device_for
+from .._core.device import CPU
+from .._core.dtype import DEFAULTS, LEGACY_NAMES
+from .._core.kind import kind_of
 from .._core.tensor import Tensor
-from .create import as_dtype, chosen_kind, made
-from .meta import empty_meta
+from .create import as_dtype, chosen_kind, from_numpy, made, tensor
 from .registry import export
-
-
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
-) -> Tensor:
-    """A new tensor with a copy of `data`: numbers, nested sequences, arrays.
-
-    >>> flambeau.tensor([[1, 2], [3, 4.5]])
-    tensor([[1.0000, 2.0000],
-            [3.0000, 4.5000]])
-    """
-    if isinstance(data, Tensor):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
-        )
-        if data.is_meta and device is None:
-            device = META
-        data = data._array
-    array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
-    array = array_from_data(data, array_type, DEFAULTS.float.numpy)
-    if device is None:
-        kind = kind_of_array(array.dtype, CPU)
-        place = chosen_kind(kind.dtype, None).device
-    else:
-        place = usable_device(device)
-        kind = kind_of_array(array.dtype, place)
-    if place is META:
-        return made(empty_meta(array.shape, array.dtype), kind_of(kind.dtype, META), requires_grad)
-    return made(array, kind, requires_grad)
-
-
-def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor that shares the array's memory."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    if type(ndarray) is not np.ndarray:
-        ndarray = ndarray.view(np.ndarray)
-    kind = kind_of_array(ndarray.dtype, CPU)
-    for step in ndarray.strides:
-        if step < 0:
-            raise ValueError(
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-                "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
-            )
-        if step % ndarray.itemsize:
-            raise ValueError(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
-                "the memory."
-            )
-    return made(adopt_array(ndarray), kind)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without a copy where it is a tensor or an array of the right dtype already."""
     if isinstance(data, Tensor):
-        return _moved(data, dtype, device)
+        return data if dtype is None and device is None else _moved(data, dtype, device)
     if isinstance(data, np.ndarray) and min(data.strides, default=0) >= 0 and data.dtype.isnative:
-        return _moved(from_numpy(data), dtype, chosen_kind(None, device).device)
+        return _moved(from_numpy(data), dtype, device_for(device))
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -85,7 +30,7 @@ def _moved(source: Tensor, dtype: Any, device: Any) -> Tensor:
 
     kind = kind_of(
         source.dtype if dtype is None else as_dtype(dtype, "as_tensor"),
-        source.device if device is None else usable_device(device),
+        source.device if device is None else device_for(device),
     )
     return source if kind is source._kind else converted(source, kind, None)
 
@@ -124,9 +69,7 @@ def asarray(
     return result.detach() if result.requires_grad else result  # type: ignore[no-any-return]
 
 
-def frombuffer(
-    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Tensor:
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A one-dimensional tensor on the memory of an object with Python's buffer protocol."""
     kind = chosen_kind(dtype, CPU, None, "frombuffer")
     item = kind.dtype.itemsize
@@ -171,5 +114,5 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return from_numpy(np.from_dlpack(ext_tensor))
 
 
-for _function in (tensor, from_numpy, as_tensor, asarray, frombuffer, from_dlpack):
+for _function in (as_tensor, asarray, frombuffer, from_dlpack):
     export(_function, _function.__name__)

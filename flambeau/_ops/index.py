@@ -19,7 +19,6 @@ from .._core.tensor import DEFAULT, NO_GRAD, PLAIN_TYPES, Tensor, View, new
 from .dispatch import Array, fresh, primitive
 from .inplace import check_no_overlap, check_writable
 from .overrides import has_override, run_override
-from .promotion import is_number
 from .registry import export_method, public
 from .scalar import fitting
 from .shape import _alias
@@ -95,8 +94,12 @@ def _indices_of(index: Any, plan: IndexPlan) -> list[Tensor | None]:
     """The index arrays of `plan` as tensors: those of the user where they are used as they are."""
     assert plan.advanced is not None
     items = index if isinstance(index, (tuple, list)) else (index,)
-    given = {id(item._array): item for item in items if isinstance(item, Tensor)}
-    return [None if each is None else given.get(id(each)) or _index_tensor(each) for each in plan.advanced]
+    return _as_tensors(plan.advanced, [item for item in items if isinstance(item, Tensor)])
+
+
+def _as_tensors(advanced: tuple[Any, ...], given: Sequence[Tensor]) -> list[Tensor | None]:
+    by_array = {id(each._array): each for each in given}
+    return [None if each is None else by_array[id(each)] if id(each) in by_array else _index_tensor(each) for each in advanced]
 
 
 def _index_tensor(array: Any) -> Tensor:
@@ -175,7 +178,7 @@ def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
 
 def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
-        if not is_number(value):
+        if not isinstance(value, (bool, int, float, complex, np.integer, np.bool_)):
             raise TypeError(
                 f"can't assign a {_type_name(value)} to a {tensor._kind.legacy_name}: make a tensor of it first, with "
                 "torch.tensor or torch.from_numpy"
@@ -183,6 +186,8 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         value = fresh(_as_element(value, tensor._kind.dtype), tensor)
     if index is False:
         return
+    if index is True:
+        index = None
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, False)
     if plan.advanced is None:
@@ -190,7 +195,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if value._array.size == 1 and value._kind is not tensor._kind and _is_one_mask(index):
         value = value.to(tensor._kind.dtype)
-    _check_same_dtype(tensor, value)
+    _check_same_dtype(part, plan.advanced, value)
     _put(part, plan.advanced, _indices_of(index, plan), value, False)
 
 
@@ -227,11 +232,12 @@ def _is_one_mask(index: Any) -> bool:
         for item in items
         if item is not ... and item is not None and not isinstance(item, (int, slice, np.integer))
     ]
-    return len(arrays) == 1 and arrays[0].dtype in (np.dtype(bool), np.dtype(np.uint8))
+    return len(arrays) == 1 and arrays[0].ndim > 0 and arrays[0].dtype in (np.dtype(bool), np.dtype(np.uint8))
 
 
-def _check_same_dtype(tensor: Tensor, values: Tensor) -> None:
+def _check_same_dtype(tensor: Tensor, advanced: tuple[Any, ...], values: Tensor) -> None:
     if values._kind.dtype is not tensor._kind.dtype:
+        advanced_put(np.empty_like(tensor._array), advanced, values._array)  # shapes that do not fit come first
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{LEGACY_NAMES[tensor.dtype]} for the destination and {LEGACY_NAMES[values.dtype]} for the source. "
@@ -275,9 +281,8 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
     one_mask = len(indices) == 1 and indices[0]._kind.dtype in (bool_, uint8)
     if values._array.size == 1 and values._kind is not input._kind and one_mask and not accumulate:
         values = values.to(input._kind.dtype)  # type: ignore[attr-defined]
-    _check_same_dtype(input, values)
-    given = {id(each._array): each for each in indices}
-    tensors = [None if each is None else given.get(id(each)) or _index_tensor(each) for each in advanced]
+    _check_same_dtype(input, advanced, values)
+    tensors = _as_tensors(advanced, indices)
     recorded = THREAD.modes.grad and (input.requires_grad or values.requires_grad)
     return advanced, _saved(tensors) if recorded else None, values, bool(accumulate)
 

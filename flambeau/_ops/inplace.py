@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from .._core.dtype import LEGACY_NAMES, can_cast
 from .._core.errors import INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .._core.modes import THREAD
-from .._core.node import Node, initialise, new_node
+from .._core.node import OWNER, Node, SavedTensor, initialise, new_node
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 
 
@@ -159,15 +160,47 @@ def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     slices.geometry = _geometry(base)
     slices.window = _geometry(target)
     slices.inner = node
+    _let_results_follow(slices, node)
     base._requires_grad = True
     base._grad_fn = slices
     base._output_nr = 0
     view.version = -1  # the next look at grad_fn finds the new history
 
 
-def _move_retained(target: Tensor, node: Node) -> None:
-    import weakref
+def _let_results_follow(slices: CopySlices, node: Node) -> None:
+    """What `node` saved of its result is the window that `slices` made of the base: its history leads there."""
+    for name in getattr(node, "saved_names", ()):
+        saved = getattr(node, name)
+        if type(saved) is SavedTensor and saved.grad_fn is OWNER:
+            saved.grad_fn = DeferredOwner(slices)
 
+
+class DeferredOwner:
+    """Makes, when a derivative asks, the node of a saved result that is a window of a changed base.
+
+    It holds the change weakly: the change holds the node that saved the result.
+    """
+
+    __slots__ = ("slices",)
+
+    def __init__(self, slices: CopySlices) -> None:
+        self.slices = weakref.ref(slices)
+
+    def node(self) -> Node | None:
+        from .view import _as_strided
+
+        slices = self.slices()
+        if slices is None or slices.inner.outputs[0][1] is not slices.outputs[0][1]:
+            return None
+        assert _as_strided.node_class is not None
+        node = new_node(_as_strided.node_class)
+        initialise(node, ((slices, 0),), (slices.inner.outputs[0],))
+        node.self_sym_sizes, node.self_sym_strides, node.self_offset = slices.geometry
+        node.size, node.stride, node.storage_offset = slices.window
+        return node  # type: ignore[no-any-return]
+
+
+def _move_retained(target: Tensor, node: Node) -> None:
     for other in (node,):
         other.hooks.retain[target._output_nr] = weakref.ref(target)
 
@@ -187,15 +220,22 @@ class CopySlices(Node):
     window: Geometry
     inner: Node
 
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         grad = grads[0]
         if grad is None:
             return [None] * len(self.edges)
+        from .complex_view import window_of
+
         shape, strides, offset = self.geometry
         result = grad.new_empty_strided(shape, strides)
         result.copy_(grad)
         window_shape, window_strides, window_offset = self.window
-        window = result.as_strided(window_shape, window_strides, window_offset - offset)
+        kind = self.inner.outputs[0][1]
+        start = window_offset - offset * self.outputs[0][1].dtype.itemsize // kind.dtype.itemsize
+        window: Any = window_of(result, kind, (window_shape, window_strides, start))
         inner = self.inner.apply([window.clone()])
         if inner[0] is None:
             window.zero_()
@@ -209,7 +249,7 @@ class CopySlices(Node):
 
 def regenerate_view_history(tensor: Tensor, view: View) -> None:
     """Connect a view to the present history of its base, which was changed in place."""
-    from .view import as_strided
+    from .complex_view import window_of
 
     base = view.base
     modes = THREAD.modes
@@ -219,7 +259,7 @@ def regenerate_view_history(tensor: Tensor, view: View) -> None:
         source._requires_grad = True
         source._grad_fn = base.grad_fn
         source._output_nr = base._output_nr
-        again = as_strided(source, *_geometry(tensor))
+        again = window_of(source, tensor._kind, _geometry(tensor))
     finally:
         modes.grad = grad
     tensor._requires_grad = True

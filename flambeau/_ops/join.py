@@ -44,9 +44,16 @@ def common_dtype(tensors: Sequence[Tensor]) -> Any:
 
 
 def _is_channels_last(array: Any) -> bool:
-    if array.ndim not in (4, 5) or array.flags.c_contiguous:
+    """Whether the strides say that the channel (dimension 1) is innermost, as PyTorch reads them."""
+    if array.ndim not in (4, 5) or array.flags.c_contiguous or array.strides[1] == 0:
         return False
-    return bool(array.transpose(0, *range(2, array.ndim), 1).flags.c_contiguous)
+    least = 0
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
+        step, size = array.strides[dim], array.shape[dim]
+        if size == 0 or step < least or (dim == 0 and least == array.strides[1]):
+            return False
+        least = step * size
+    return True
 
 
 def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) -> Any:

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._core.device import CPU, layout, strided, usable_device
+from .._core.defaults import device_for
+from .._core.device import CPU, layout, strided
 from .._core.dtype import DEFAULTS, LEGACY_NAMES, dtype, set_default_dtype
 from .._core.from_data import array_from_data, is_sequence, type_name
 from .._core.kind import Kind, kind_of
@@ -21,7 +22,10 @@ from .registry import export, export_method, public
 
 def construct(cls: type, *args: Any, **kwargs: Any) -> Any:
     """`Tensor(...)`: sizes give uninitialised memory, a sequence is copied, a tensor is shared."""
-    result = legacy_new(kind_of(DEFAULTS.float, CPU), *args, **kwargs)
+    if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+        result = _alias_of(args[0])
+    else:
+        result = legacy_new(kind_of(DEFAULTS.float, CPU), *args, **kwargs)
     if cls is Tensor:
         return result
     return retype(result, cls)
@@ -34,7 +38,7 @@ def legacy_new(kind: Kind, *args: Any, device: Any = None, data: Any = None, **u
             "new() received an invalid combination of arguments: some of the keywords were incorrect: "
             + ", ".join(sorted(unknown))
         )
-    if device is not None and usable_device(device).type != kind.device.type:
+    if device is not None and device_for(device).type != kind.device.type:
         raise RuntimeError(
             f"legacy constructor expects device type: {kind.device} but device type: {device} was passed"
         )

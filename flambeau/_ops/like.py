@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .._core.defaults import device_for
 from .._core.device import META
 from .._core.kind import Kind, kind_of
-from .._core.tensor import Tensor
+from .._core.tensor import PLAIN_TYPES, Tensor
 from .create import (
-    allocated, as_dtype, check_options, checked_strides, chosen_kind, fill_number, made, requested_shape, strided_memory,
+    allocated, array_of_ones, as_dtype, check_options, checked_strides, fill_number, made, requested_shape, strided_memory,
 )  # fmt: skip
-from .._core.device import usable_device
 from .layout import is_plain, strides_like
-from .registry import public
+from .overrides import has_override, run_override
+from .registry import export, public
 from .scalar import fitting
 
 
@@ -23,7 +26,7 @@ def _kind_like(input: Tensor, dtype: Any, device: Any, caller: str) -> Kind:
         return input._kind
     return kind_of(
         input._kind.dtype if dtype is None else as_dtype(dtype, caller),
-        input._kind.device if device is None else usable_device(device),
+        input._kind.device if device is None else device_for(device),
     )
 
 
@@ -37,34 +40,33 @@ def _memory_like(input: Tensor, kind: Kind, memory_format: Any, value: Any) -> A
     return memory
 
 
-@public(method=False)
-def zeros_like(
-    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Zeros with the shape, dtype and device of `input`."""
-    kind = _kind_like(input, dtype, device, "zeros_like")
-    return made(_memory_like(input, kind, memory_format, 0), kind, requires_grad)
+def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
+    def function(
+        input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+        pin_memory: bool = False, memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        if type(input) in PLAIN_TYPES:
+            kind = input._kind
+            if dtype is None and device is None and memory_format is None and kind.is_cpu and is_plain(input._array):
+                return made(quick(input._array.shape, input._array.dtype), kind, requires_grad)
+        elif has_override((input,)):
+            options = {
+                "dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad,
+                "pin_memory": pin_memory, "memory_format": memory_format,
+            }  # fmt: skip
+            return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
+        kind = _kind_like(input, dtype, device, name)
+        return made(_memory_like(input, kind, memory_format, value), kind, requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    export(function, name)
+    return function
 
 
-@public(method=False)
-def ones_like(
-    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Ones with the shape, dtype and device of `input`."""
-    kind = _kind_like(input, dtype, device, "ones_like")
-    return made(_memory_like(input, kind, memory_format, 1), kind, requires_grad)
-
-
-@public(method=False)
-def empty_like(
-    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Uninitialised memory with the shape, dtype and device of `input`."""
-    kind = _kind_like(input, dtype, device, "empty_like")
-    return made(_memory_like(input, kind, memory_format, None), kind, requires_grad)
+zeros_like = _like("zeros_like", 0, np.zeros, "Zeros with the shape, dtype and device of `input`.")
+ones_like = _like("ones_like", 1, array_of_ones, "Ones with the shape, dtype and device of `input`.")
+empty_like = _like("empty_like", None, np.empty, "Uninitialised memory with the shape, dtype and device of `input`.")
 
 
 @public(method=False)
@@ -136,7 +138,7 @@ def new_tensor(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A copy of `data` with the dtype and device of `input`; a tensor as data keeps its own dtype."""
-    from .from_python import tensor
+    from .create import tensor
 
     kind = _kind_like(input, dtype, device, "new_tensor")
     wanted = None if dtype is None and isinstance(data, Tensor) else kind.dtype

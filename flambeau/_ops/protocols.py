@@ -14,7 +14,7 @@ from .registry import export_method
 
 def _number(input: Tensor) -> Any:
     if input._array.size != 1:
-        raise RuntimeError(
+        raise ValueError(
             f"only one element tensors can be converted to Python scalars: the shape is {list(input._array.shape)}"
         )
     return input.item()
@@ -66,9 +66,7 @@ def contains(input: Any, element: Any) -> bool:
     """`element in tensor`: whether any element is equal to it."""
     if isinstance(element, Tensor) or is_number(element):
         return bool((element == input).any().item())
-    raise RuntimeError(
-        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-    )
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
 def in_reverse(input: Any) -> Any:

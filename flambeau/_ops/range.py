@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import META
-from .._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, int64
+from .._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, float64, int64
 from .._core.dtype import dtype as DType
 from .._core.kind import Kind
 from .._core.tensor import Tensor
@@ -79,7 +79,9 @@ def arange(
     elif len(bounds) == 3:
         start, end, step = bounds
     if end is None or len(bounds) > 3:
-        raise TypeError(f"arange() received an invalid combination of arguments: {len(bounds)} positional, and end={end}")
+        raise TypeError(
+            f"arange() received an invalid combination of arguments: {len(bounds)} positional, and end={end}"
+        )
     start = 0 if start is None else _number(start, "arange", "start")
     end = _number(end, "arange", "end")
     step = 1 if step is None else _number(step, "arange", "step")
@@ -125,21 +127,22 @@ def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
     """`steps` numbers from `start` to `end`, counted from the nearer end, so that both ends are exact."""
     if steps == 1:
         return np.array([start]).astype(dtype.numpy)
-    positions = np.arange(steps)
-    lower = positions < steps // 2
+    array_type = dtype.numpy
     if dtype.category == INTEGER:
         first, last = int(start), int(end)
         step: Any = (last - first) / (steps - 1)
-        return np.where(lower, first + np.trunc(step * positions), last - np.trunc(step * positions[::-1])).astype(dtype.numpy)
-    array_type = dtype.numpy
-    first, last = (np.array(each).astype(array_type) for each in (start, end))
-    step = (last - first) / np.array(steps - 1).astype(array_type)
-    if array_type.itemsize == 2:  # every operation of half precision rounds
-        up, down = positions.astype(array_type), positions[::-1].astype(array_type)
-        return np.where(lower, first + step * up, last - step * down).astype(array_type)
-    wide = np.complex128 if dtype.category == COMPLEX else np.float64
-    first, last, step = (each.astype(wide) for each in (first, last, step))
-    return np.where(lower, first + step * positions, last - step * positions[::-1]).astype(array_type)
+        positions: Any = np.arange(steps, dtype=np.float64)
+    else:
+        first, last = array_type.type(start), array_type.type(end)
+        step = (last - first) / array_type.type(steps - 1)
+        # Half precision rounds every operation; the others multiply and add in one.
+        wide = array_type if array_type.itemsize == 2 else np.dtype(np.complex128 if dtype.is_complex else np.float64)
+        first, last, step = wide.type(first), wide.type(last), wide.type(step)
+        positions = np.arange(steps).astype(wide)
+    half = steps // 2
+    values = first + step * positions
+    values[half:] = last - step * positions[: steps - half][::-1]
+    return values.astype(array_type, copy=False)
 
 
 def _spaced_arguments(
@@ -156,7 +159,9 @@ def _spaced_arguments(
         dtype = out.dtype
     kind = chosen_kind(dtype, device, DEFAULTS.complex if is_complex else None, caller)
     if is_complex and kind.dtype.category != COMPLEX:
-        raise RuntimeError(f"{caller}: inferred dtype {DEFAULTS.complex} can't be safely cast to passed dtype {kind.dtype}")
+        raise RuntimeError(
+            f"{caller}: inferred dtype {DEFAULTS.complex} can't be safely cast to passed dtype {kind.dtype}"
+        )
     _refuse(f"{caller}_cpu", kind.dtype, BOOL)
     return start, end, steps, kind
 
@@ -177,8 +182,10 @@ def logspace(
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps."""
     start, end, steps, kind = _spaced_arguments("logspace", start, end, steps, out, dtype, device)
     base = _number(base, "logspace", "base")
+    if kind.dtype.category == INTEGER:
+        start, end = int(start), int(end)
     wide = np.complex128 if kind.dtype.category == COMPLEX else np.float64
-    exponents = np.linspace(start, end, steps, dtype=wide) if steps != 1 else np.array([start], wide)
+    exponents = _spaced(start, end, steps, float64 if kind.dtype.category == INTEGER else kind.dtype).astype(wide)
     powers: Any = np.power(np.array(base).astype(wide), exponents)
     return _result(powers.astype(kind.dtype.numpy), kind, requires_grad, out)
 

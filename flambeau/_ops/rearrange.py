@@ -10,6 +10,7 @@ from .._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from .._core.storage import owner_of
 from .._core.tensor import Tensor, wrap
 from .dispatch import Array, primitive
+from .layout import element_strides, empty_array, strides_like
 from .registry import public
 from .view import (
     _ALL,
@@ -26,7 +27,7 @@ from .view import (
     strided_arguments,
     wrap_dim,
 )
-from .window import Geometry, positions, window
+from .window import overlaps, positions, window
 
 # ----- repetition ---------------------------------------------------------------------------------------------------
 
@@ -152,12 +153,20 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise RuntimeError("`shifts` required")
     if len(steps) != len(axes) and not (len(steps) == 1 and not axes):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
+    if axes and not input._array.ndim:
+        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))  # type: ignore[no-any-return]
 
 
 @primitive("FlipBackward0", self=lambda grad, dims: grad.flip(dims))
 def _flip(self: Array, dims: tuple[int, ...]) -> Array:
-    return np.flip(self, dims).copy("K") if self.ndim else self.copy()
+    return _flipped(self, dims)
+
+
+def _flipped(array: Any, dims: Any) -> Any:
+    result = empty_array(array.shape, strides_like(array, None), array.dtype)
+    result[...] = np.flip(array, dims) if array.ndim else array
+    return result
 
 
 @public()
@@ -188,8 +197,8 @@ def _rot90(self: Array, k: int, dims: tuple[int, ...]) -> Array:
     if turns == 0:
         return self.copy("C")
     if turns == 2:
-        return np.flip(self, dims).copy("K")
-    return np.flip(self, dims[1] if turns == 1 else dims[0]).copy("K").swapaxes(*dims)
+        return _flipped(self, dims)
+    return _flipped(self, dims[1] if turns == 1 else dims[0]).swapaxes(*dims)
 
 
 @public()
@@ -313,8 +322,16 @@ def _check_source(src: Tensor, shape: tuple[int, ...]) -> None:
         )
 
 
+def _same_strides(array: Any) -> Any:
+    """A copy with the strides of `array`, gaps and all, unless elements share memory."""
+    shared = overlaps(array.shape, array.strides)
+    result = empty_array(array.shape, strides_like(array, None) if shared else element_strides(array), array.dtype)
+    result[...] = array
+    return result
+
+
 def _replaced(array: Any, index: Any, value: Any) -> Any:
-    result = array.copy("K")
+    result = _same_strides(array)
     result[index] = value
     return result
 
@@ -376,7 +393,7 @@ def _diagonal_scatter_gradient(grad: Tensor, offset: int, dim1: int, dim2: int) 
     src=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
 )
 def _diagonal_scatter(self: Array, src: Array, offset: int, dim1: int, dim2: int) -> Array:
-    result = self.copy("K")
+    result = _same_strides(self)
     _diagonal_of(result, offset, dim1, dim2)[...] = src
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(ndim))
     if type(dim) is int:
-        return (wrap_dim(dim, ndim),) if ndim else _check_scalar_dims((dim,))
+        wrapped_dim = wrap_dim(dim, ndim)
+        return (wrapped_dim,) if ndim else ()
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim.__index__(),)
     if not dims:
         return tuple(range(ndim))
@@ -32,12 +34,6 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     if len(set(wrapped)) != len(wrapped):
         raise RuntimeError(f"dim {max(set(wrapped), key=wrapped.count)} appears multiple times in the list of dims")
     return wrapped if ndim else ()
-
-
-def _check_scalar_dims(dims: tuple[int, ...]) -> tuple[int, ...]:
-    for dim in dims:
-        wrap_dim(dim, 0)
-    return ()
 
 
 def expand_reduced(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -55,30 +51,55 @@ def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool)
     return tensor.reshape(shape)  # type: ignore[no-any-return]
 
 
-def needs_floats(name: str, dtype: DType) -> None:
-    """Refuse integers where PyTorch wants the caller to choose a float type."""
-    if dtype.category < FLOAT:
-        raise RuntimeError(
-            f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {LEGACY_NAMES[dtype]}. Convert first, as in x.float()"
-        )
-
-
 def in_single(array: Any) -> Any:
     """Half precision as float32, in which its reductions run; others as they are."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
 
 
+def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool = False) -> Any:
+    """`array` reduced by `ufunc`; contiguous, as in PyTorch, whatever the layout of `array`."""
+    result = ufunc.reduce(array, dim)
+    if result.ndim > 1 and not array.flags.c_contiguous:
+        result = np.array(result, order="C")
+    return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
+
+
+def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The shape of a reduction's result that keeps the reduced dimensions, each of size 1."""
+    if dim is None:
+        return (1,) * len(shape)
+    return tuple([1 if position in dim else size for position, size in enumerate(shape)])
+
+
 # ----- sum, mean, prod --------------------------------------------------------------------------------------------
+
+_BLOCK = 128
+
+
+def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
+    """The sum; in blocks where NumPy would add up a long dimension one by one, and rounding errors with it."""
+    if dim is not None and len(dim) == 1 and array.ndim > 1 and array.shape[dim[0]] > 8 * _BLOCK:
+        axis = dim[0]
+        size = array.shape[axis]
+        if axis != array.ndim - 1 and array.dtype.kind in "fc":
+            whole = size // _BLOCK * _BLOCK
+            lines = np.moveaxis(array, axis, 0)
+            blocks = np.add.reduce(lines[:whole].reshape(-1, _BLOCK, *lines.shape[1:]), 1)
+            total = _total(blocks, (0,), False) + np.add.reduce(lines[whole:], 0)
+            return total.reshape(kept_shape(array.shape, dim)) if keepdim else np.ascontiguousarray(total)
+    return reduced(np.add, array, dim, keepdim)
 
 
 def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
     if array.dtype is dtype.numpy and dtype.itemsize > 2:
-        return np.add.reduce(array, dim) if not keepdim else np.add.reduce(array, axis=dim, keepdims=True)
+        return _total(array, dim, keepdim)
     if dtype.category == FLOAT and dtype.itemsize == 2:
         wide = np.float64 if array.dtype.itemsize == 8 else np.float32
-        return np.asarray(np.add.reduce(array.astype(wide), axis=dim, keepdims=keepdim)).astype(dtype.numpy)
-    return np.add.reduce(array.astype(dtype.numpy), axis=dim, dtype=dtype.numpy, keepdims=keepdim)
+        return np.asarray(_total(array.astype(wide), dim, keepdim)).astype(dtype.numpy)
+    converted = array.astype(dtype.numpy)
+    if dtype.itemsize < 8 and dtype.category <= INTEGER:  # NumPy would add up in the machine's integers
+        return np.asarray(np.add.reduce(converted, axis=dim, dtype=dtype.numpy, keepdims=keepdim))
+    return _total(converted, dim, keepdim)
 
 
 def sum_dtype(tensor: Tensor, dtype: Any) -> DType:
@@ -115,21 +136,32 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     return _sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result)  # type: ignore[no-any-return]
 
 
+def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    return expand_reduced(grad, self._array.shape, dim, keepdim) * self.isnan().logical_not()
+
+
+@primitive("NansumBackward0", self=_nansum_gradient)
+def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    return _sum_of(np.where(np.isnan(self), np.zeros((), self.dtype), self), dim, keepdim, dtype)
+
+
 @public(out=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum with NaN counted as zero."""
-    if input._kind.dtype.is_complex:
-        raise RuntimeError("nansum does not support complex inputs")
-    if input._kind.dtype.category < FLOAT:
-        return sum(input, dim, keepdim, dtype=dtype)  # type: ignore[no-any-return]
-    return sum(input.masked_fill(input.isnan(), 0), dim, keepdim, dtype=dtype)  # type: ignore[no-any-return]
+    own = input._kind.dtype
+    if own.is_complex:
+        raise RuntimeError(f"nansum on CPU does not support complex inputs: got {LEGACY_NAMES[own]}")
+    if own.category < FLOAT:
+        return sum(input, dim, keepdim, dtype=dtype)
+    return _nansum(input, reduced_dims(dim, input._array.ndim), keepdim, own if dtype is None else dtype)  # type: ignore[no-any-return]
 
 
 def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
-    count = array.size if dim is None else math.prod(array.shape[each] for each in dim)
-    wide = array.astype(np.float32) if dtype.itemsize == 2 else array.astype(dtype.numpy, copy=False)
-    total = np.add.reduce(wide, axis=dim, keepdims=keepdim)
-    return np.asarray(total / np.asarray(count, wide.real.dtype)).astype(dtype.numpy, copy=False)
+    count = array.size if dim is None else math.prod([array.shape[each] for each in dim])
+    if array.dtype is dtype.numpy and dtype.itemsize > 2:
+        return _total(array, dim, keepdim) / count
+    wide = array.astype(np.float32 if dtype.itemsize == 2 else dtype.numpy)
+    return np.asarray(_total(wide, dim, keepdim) / count).astype(dtype.numpy, copy=False)
 
 
 @primitive("MeanBackward0", self=lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel)
@@ -157,8 +189,8 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     result = input._kind.dtype if dtype is None else dtype
     if result.category < FLOAT:
         raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {LEGACY_NAMES[result]}. Convert first, as in x.float().mean()"
+            f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} dtype must be either a "
+            f"floating point or complex dtype. Got: {LEGACY_NAMES[result]}. Convert first, as in x.float().mean()"
         )
     if dim is None and not keepdim:
         return _mean_all(input, result)  # type: ignore[no-any-return]
@@ -168,14 +200,24 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 @public(out=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean of the elements that are not NaN."""
-    needs_floats("nanmean", input._kind.dtype if dtype is None else dtype)
+    own = input._kind.dtype
+    if own.category < FLOAT:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {LEGACY_NAMES[own]}"
+        )
     counted = sum(input.isnan().logical_not(), dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / counted  # type: ignore[no-any-return]
+    return nansum(input, dim, keepdim, dtype=dtype) / counted
 
 
-def _prod_of(array: Any, dim: int | None, keepdim: bool, dtype: DType) -> Any:
-    wide = array.astype(np.float32 if dtype.itemsize == 2 and dtype.category == FLOAT else dtype.numpy)
-    return np.asarray(np.multiply.reduce(wide, axis=dim, keepdims=keepdim)).astype(dtype.numpy, copy=False)
+def _prod_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
+    if array.dtype is dtype.numpy and dtype.itemsize > 2:
+        if dtype.itemsize < 8 and dtype.category <= INTEGER:  # NumPy would multiply in the machine's integers
+            return np.multiply.reduce(array, axis=dim, dtype=array.dtype, keepdims=keepdim)
+        return reduced(np.multiply, array, dim, keepdim)
+    half = dtype.itemsize == 2 and dtype.category == FLOAT
+    wide = array.astype(np.float32 if half else dtype.numpy)
+    product = np.multiply.reduce(wide, axis=dim, dtype=wide.dtype, keepdims=keepdim)
+    return np.asarray(product).astype(dtype.numpy, copy=False)
 
 
 def _product_of_others(tensor: Tensor, dim: int) -> Tensor:
@@ -213,7 +255,7 @@ def _prod_dim_gradient(grad: Tensor, self: Tensor, dim: int, keepdim: bool) -> T
 
 @primitive("ProdBackward1", self=_prod_dim_gradient)
 def _prod_dim(self: Array, dim: int, keepdim: bool, dtype: Any) -> Array:
-    return _prod_of(self, dim if self.ndim else None, keepdim, dtype)
+    return _prod_of(self, (dim,) if self.ndim else None, keepdim, dtype)
 
 
 @public(out=True)
@@ -230,29 +272,21 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 # ----- variance ---------------------------------------------------------------------------------------------------
 
 
-def _variance(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Any, Any]:
+    """Variance and mean, in float32 where `array` is half precision."""
     wide = in_single(array)
-    count = math.prod(array.shape[each] for each in dim)
-    center = np.add.reduce(wide, axis=dim, keepdims=True) / np.asarray(count, wide.real.dtype)
-    apart = wide - center
-    squares = (apart * np.conjugate(apart)).real
-    total = np.add.reduce(squares, axis=dim, keepdims=keepdim)
-    return total / np.asarray(max(count - correction, 0), squares.dtype)
+    count = math.prod([array.shape[each] for each in dim])
+    mean = _total(wide, dim, True) / count
+    apart = wide - mean
+    squares = apart * apart if apart.dtype.kind == "f" else (apart * apart.conjugate()).real
+    free = count - correction
+    return _total(squares, dim, keepdim) / (free if free > 0 else 0), mean
 
 
 def _var_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
-    count = math.prod(self.shape[each] for each in dim)
-    scale = _ratio(2.0, count - correction)
+    free = math.prod(self.shape[each] for each in dim) - correction
+    scale = 2.0 / free if free else math.nan
     return restore_dims(grad, self.ndim, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))
-
-
-def _ratio(numerator: float, denominator: float) -> float:
-    return numerator / denominator if denominator else math.nan
-
-
-@primitive("VarBackward0", self=_var_gradient)
-def _var(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return np.asarray(_variance(self, dim, correction, keepdim)).astype(self.real.dtype, copy=False)
 
 
 def _std_gradient(
@@ -262,34 +296,88 @@ def _std_gradient(
     return _var_gradient(scaled, self, dim, correction, keepdim)
 
 
+def _var_mean_gradients(
+    grads: Any, needs: Any, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool
+) -> list[Any]:
+    of_var = None if grads[0] is None else _var_gradient(grads[0], self, dim, correction, keepdim)
+    return [_with_mean(of_var, grads[1], self, dim, keepdim)]
+
+
+def _std_mean_gradients(
+    grads: Any, needs: Any, self: Tensor, result0: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool
+) -> list[Any]:
+    of_std = None if grads[0] is None else _std_gradient(grads[0], self, result0, dim, correction, keepdim)
+    return [_with_mean(of_std, grads[1], self, dim, keepdim)]
+
+
+def _with_mean(spread: Any, grad: Any, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Any:
+    if grad is None:
+        return spread
+    of_mean = _mean_gradient(grad, self._array.shape, dim, keepdim)
+    return of_mean if spread is None else spread + of_mean
+
+
+@primitive("VarBackward0", self=_var_gradient)
+def _var(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
+    return np.asarray(_moments(self, dim, correction, keepdim)[0]).astype(self.real.dtype, copy=False)
+
+
 @primitive("StdBackward0", self=_std_gradient)
 def _std(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return np.asarray(np.sqrt(_variance(self, dim, correction, keepdim))).astype(self.real.dtype, copy=False)
+    return np.asarray(np.sqrt(_moments(self, dim, correction, keepdim)[0])).astype(self.real.dtype, copy=False)
 
 
-def _variance_arguments(name: str, input: Tensor, dim: Dims, unbiased: Any, correction: Any) -> tuple[tuple[int, ...], float]:
+def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, root: bool) -> tuple[Any, Any]:
+    spread, mean = _moments(array, dim, correction, keepdim)
+    if root:
+        spread = np.sqrt(spread)
+    return (
+        np.asarray(spread).astype(array.real.dtype, copy=False),
+        mean.astype(array.dtype, copy=False).reshape(np.shape(spread)),
+    )
+
+
+@primitive("VarMeanBackward0", joint=_var_mean_gradients)
+def _var_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return _both(self, dim, correction, keepdim, False)
+
+
+@primitive("StdMeanBackward0", joint=_std_mean_gradients)
+def _std_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return _both(self, dim, correction, keepdim, True)
+
+
+def _spread(
+    op: Any, name: str, kin: str, input: Tensor, dim: Dims, unbiased: Any, keepdim: bool, correction: Any
+) -> Any:
     if input._kind.dtype.category < FLOAT:
-        raise RuntimeError(f"{name} and its kin only support floating point and complex dtypes, not {input.dtype}")
+        raise RuntimeError(f"{kin} only support floating point and complex dtypes: {name} of {input.dtype}")
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
         raise TypeError(f"{name}(): give unbiased or correction, not both")
-    degrees = (1.0 if unbiased is None or unbiased else 0.0) if correction is None else correction
-    return reduced_dims(dim, input._array.ndim), degrees
+    dims = reduced_dims(dim, input._array.ndim)
+    free = (1 if unbiased is None or unbiased else 0) if correction is None else correction
+    if math.prod([input._array.shape[each] for each in dims]) - free <= 0:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+            f"numel divided by output numel): shape {list(input._array.shape)}, dims {list(dims)}, correction {free}.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return op(input, dims, free, keepdim)
 
 
 @public(out=True)
 def var(input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Variance; `correction` is subtracted from the number of elements (1 unless told)."""
-    dims, degrees = _variance_arguments("var", input, dim, unbiased, correction)
-    return _var(input, dims, degrees, keepdim)  # type: ignore[no-any-return]
+    return _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
 
 
 @public(out=True)
 def std(input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
     """Standard deviation; `correction` as in `var`."""
-    dims, degrees = _variance_arguments("std", input, dim, unbiased, correction)
-    return _std(input, dims, degrees, keepdim)  # type: ignore[no-any-return]
+    return _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
 
 
 @public(method=False)
@@ -297,8 +385,7 @@ def var_mean(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
-    dims, degrees = _variance_arguments("var_mean", input, dim, unbiased, correction)
-    return _var(input, dims, degrees, keepdim), mean(input, dims, keepdim)
+    return _spread(_var_mean, "var_mean", "var_mean", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
 
 
 @public(method=False)
@@ -306,8 +393,24 @@ def std_mean(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
-    dims, degrees = _variance_arguments("std_mean", input, dim, unbiased, correction)
-    return _std(input, dims, degrees, keepdim), mean(input, dims, keepdim)
+    return _spread(_std_mean, "std_mean", "std_mean", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+
+
+@primitive("TraceBackward0", self=lambda grad, self_sym_sizes: _on_diagonal(grad, self_sym_sizes))
+def _trace(self: Array, dtype: Any) -> Array:
+    return _sum_of(np.diagonal(self), None, False, dtype)
+
+
+def _on_diagonal(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return grad.new_zeros(shape).diagonal_scatter(grad.expand((min(shape),)))  # type: ignore[no-any-return]
+
+
+@public()
+def trace(input: Tensor) -> Tensor:
+    """Sum of the diagonal of a matrix."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    return _trace(input, sum_dtype(input, None))  # type: ignore[no-any-return]
 
 
 # ----- truth and counts -------------------------------------------------------------------------------------------
@@ -315,12 +418,12 @@ def std_mean(
 
 @primitive(None)
 def _all(self: Array, dim: tuple[int, ...] | None, keepdim: bool) -> Array:
-    return np.logical_and.reduce(self.astype(bool), axis=dim, keepdims=keepdim)
+    return reduced(np.logical_and, self if self.dtype == bool else self.astype(bool), dim, keepdim)
 
 
 @primitive(None)
 def _any(self: Array, dim: tuple[int, ...] | None, keepdim: bool) -> Array:
-    return np.logical_or.reduce(self.astype(bool), axis=dim, keepdims=keepdim)
+    return reduced(np.logical_or, self if self.dtype == bool else self.astype(bool), dim, keepdim)
 
 
 def _truth(op: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
@@ -342,7 +445,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 @primitive(None)
 def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
-    return np.add.reduce((self != 0).astype(np.int64), axis=dim)
+    return reduced(np.add, (self != 0).astype(np.int64), dim)
 
 
 @public()

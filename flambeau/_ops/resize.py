@@ -25,7 +25,9 @@ def storage(input: Tensor) -> TypedStorage:
 _typed_storage = public(function=False, name="_typed_storage")(storage)
 
 
-def _placed(input: Tensor, memory: UntypedStorage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _placed(
+    input: Tensor, memory: UntypedStorage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
     """A window on `memory`, which grows if it is too small; offset and strides count elements."""
     array_type = input._kind.dtype.numpy
     item = array_type.itemsize
@@ -39,9 +41,7 @@ def _placed(input: Tensor, memory: UntypedStorage, offset: int, shape: tuple[int
 
 
 @public(function=False)
-def set_(
-    input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
-) -> Tensor:
+def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make the tensor a window on other memory: a storage's, or another tensor's."""
     check_writable(input)
     if source is None:
@@ -58,7 +58,9 @@ def set_(
             return input
         source = storage_of(source._array, source.device)
     elif not isinstance(source, (UntypedStorage, TypedStorage)):
-        raise TypeError(f"set_(): argument 'source' (position 1) must be Tensor or storage, not {type(source).__name__}")
+        raise TypeError(
+            f"set_(): argument 'source' (position 1) must be Tensor or storage, not {type(source).__name__}"
+        )
     memory: UntypedStorage = source.untyped()
     if size is None:
         size = (memory.nbytes() // input.dtype.itemsize,)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterable
 from typing import Any
 
 RETURN_TYPES: dict[str, type] = {}
+"""Every class of named results by its name."""
 
 
 def return_type(name: str, fields: tuple[str, ...]) -> Any:
@@ -13,9 +15,21 @@ def return_type(name: str, fields: tuple[str, ...]) -> Any:
     found = RETURN_TYPES.get(name)
     if found is None:
         base: Any = namedtuple(name, fields)  # noqa: PYI024  (its fields are data)
-        found = type(name, (base,), {"__slots__": (), "__repr__": _representation, "__module__": "flambeau.return_types"})
-        RETURN_TYPES[name] = found
+        body = {
+            "__slots__": (),
+            "__repr__": _representation,
+            "__module__": "flambeau.return_types",
+            "n_fields": len(fields),
+            "n_sequence_fields": len(fields),
+            "n_unnamed_fields": 0,
+        }
+        found = RETURN_TYPES[name] = type(name, (base,), body)
     return found
+
+
+def named(kind: Any, values: Iterable[Any]) -> Any:
+    """A result of class `kind`; quicker than calling the class, which matters for tiny tensors."""
+    return tuple.__new__(kind, values)
 
 
 def _representation(result: Any) -> str:

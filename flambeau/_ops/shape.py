@@ -101,7 +101,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     sources = _moved_dims(source, ndim, "source")
     destinations = _moved_dims(destination, ndim, "destination")
     if not ndim:
-        return input.alias()  # type: ignore[attr-defined,no-any-return]
+        return _alias(input)  # type: ignore[no-any-return]
     order = [dim for dim in range(ndim) if dim not in sources]
     for place, dim in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, dim)
@@ -118,12 +118,6 @@ def _moved_dims(dims: Sequence[int], ndim: int, word: str) -> list[int]:
 @primitive("AliasBackward0", view=True, self=lambda grad: grad)
 def _alias(self: Array) -> Array:
     return self.view()
-
-
-@public(function=False)
-def alias(input: Tensor) -> Tensor:
-    """Another tensor on the same memory."""
-    return _alias(input)  # type: ignore[no-any-return]
 
 
 @primitive(None, view=True)
@@ -292,8 +286,9 @@ def _reversed(tensor: Tensor) -> Tensor:
     return tensor.permute(tuple(range(ndim - 1, -1, -1)))  # type: ignore[attr-defined,no-any-return]
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=3)
+def _warn(message: str, depth: int = 1) -> None:
+    """Warn the caller `depth` frames above the function that calls this."""
+    warnings.warn(message, UserWarning, stacklevel=2 + depth)
 
 
 def _matrix_transpose(tensor: Tensor) -> Tensor:
@@ -307,10 +302,10 @@ def _matrix_transpose(tensor: Tensor) -> Tensor:
     return tensor.transpose(ndim - 2, ndim - 1)  # type: ignore[attr-defined,no-any-return]
 
 
-def _adjoint(tensor: Tensor, word: str) -> Tensor:
+def _adjoint(tensor: Tensor, word: str, depth: int) -> Tensor:
     ndim = tensor._array.ndim
     if ndim == 0:
-        _warn(f"{word} is deprecated on 0-D tensors. Consider using x.conj().")
+        _warn(f"{word} is deprecated on 0-D tensors. Consider using x.conj().", depth)
         return conj(tensor)  # type: ignore[no-any-return]
     if ndim == 1:
         raise RuntimeError(f"{word} is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
@@ -320,12 +315,12 @@ def _adjoint(tensor: Tensor, word: str) -> Tensor:
 @public()
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of a matrix or of each matrix in a batch."""
-    return _adjoint(input, "tensor.adjoint()")
+    return _adjoint(input, "tensor.adjoint()", 3)
 
 
 def _batched_conjugate_transpose(tensor: Tensor) -> Tensor:
     """The conjugate transpose of a matrix or of each matrix in a batch."""
-    return _adjoint(tensor, "tensor.mH")
+    return _adjoint(tensor, "tensor.mH", 2)
 
 
 def _conjugate_transpose(tensor: Tensor) -> Tensor:
@@ -334,7 +329,7 @@ def _conjugate_transpose(tensor: Tensor) -> Tensor:
     if ndim not in (0, 2):
         advice = " For batches of matrices, consider using tensor.mH" if ndim > 2 else ""
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor.{advice}")
-    return _adjoint(tensor, "Tensor.H")
+    return _adjoint(tensor, "Tensor.H", 2)
 
 
 for _name, _getter in (

@@ -14,7 +14,7 @@ from .._core.tensor import Tensor
 from .broadcast import sum_to_shape
 from .dispatch import Array, primitive
 from .registry import public
-from .window import Geometry, contiguous_strides, move_between, restrided, row_strides_of, span, window
+from .window import Geometry, contiguous_byte_strides, move_between, restrided, row_strides_of, span, window
 
 _ALL = tuple((slice(None),) * count for count in range(65))
 """`_ALL[n]` is the index that passes over n dimensions."""
@@ -82,8 +82,8 @@ def viewed(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` in another shape without a copy, or None where the strides do not allow it."""
     if array.size == 0:
         same = array.shape == shape
-        return restrided(array, shape, array.strides if same else contiguous_strides(shape, array.itemsize))
-    if array.flags.c_contiguous:
+        return restrided(array, shape, array.strides if same else contiguous_byte_strides(shape, array.itemsize))
+    if array.flags.c_contiguous and (array.ndim == 0 or array.strides[-1] == array.itemsize):
         return array.reshape(shape)
     strides = row_strides_of(array.shape, array.strides, shape)
     return None if strides is None else restrided(array, shape, strides)
@@ -124,9 +124,16 @@ def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
 
 def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """`input` in a shape that is known to fit."""
-    if input._array.flags.c_contiguous or viewed(input._array, size) is not None:
+    if input._array.flags.c_contiguous:
         return _view(input, size)  # type: ignore[no-any-return]
+    if viewed(input._array, size) is not None:
+        return _reshape_alias(input, size)  # type: ignore[no-any-return]
     return _unsafe_view(_contiguous_clone(input), size)  # type: ignore[no-any-return]
+
+
+@primitive("ReshapeAliasBackward0", view=True, self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes))
+def _reshape_alias(self: Array, size: tuple[int, ...]) -> Array:
+    return viewed(self, size)
 
 
 @primitive("CloneBackward0", self=lambda grad: grad)

@@ -13,19 +13,15 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .._core.storage import owner_of
+from .layout import contiguous_strides
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 """Sizes, strides and offset of a tensor on its storage, in elements."""
 
 
-def contiguous_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+def contiguous_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """The strides of a contiguous array, in bytes."""
-    strides = []
-    step = itemsize
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
+    return tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
 def span(size: Sequence[int], strides: Sequence[int], item: int) -> int:

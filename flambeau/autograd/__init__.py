@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from . import graph
 from .engine import run_backward
@@ -158,6 +159,11 @@ def _edge_of(wanted: Any) -> tuple[Any, int]:
     return edge
 
 
+def _is_checkpoint_valid() -> bool:
+    """Whether re-entrant checkpoints may run: not inside a backward pass that stops at given inputs."""
+    return not THREAD.modes.partial_backward
+
+
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, (Tensor, graph.GradientEdge)) else tuple(value)
 
@@ -176,7 +182,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'flambeau.autograd' has no attribute {name!r}")
     module = importlib.import_module(f".{home}", __name__)
-    value = module if name == home else getattr(module, name)
+    value = module if name in _LAZY_MODULES else getattr(module, name)
     globals()[name] = value
     return value
 
@@ -188,5 +194,7 @@ _LAZY = {
     "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "anomaly_mode": "anomaly_mode",
 }  # fmt: skip
+
+_LAZY_MODULES = frozenset({"anomaly_mode", "forward_ad", "function", "functional", "variable"})
 
 __all__ = ["Tensor", "backward", "enable_grad", "grad", "graph", "inference_mode", "no_grad", "set_grad_enabled"]

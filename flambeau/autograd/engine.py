@@ -36,12 +36,13 @@ def run_backward(
 ) -> list[Tensor | None]:
     """Propagate the gradients of `roots`. With `inputs`, run only what leads to them and return their gradients."""
     modes = THREAD.modes
-    outer = modes.grad
+    outer = modes.grad, modes.partial_backward
     modes.grad = create_graph
+    modes.partial_backward = inputs is not None
     try:
         return _Pass(roots, inputs, keep_graph, create_graph, accumulate_grad).run()
     finally:
-        modes.grad = outer
+        modes.grad, modes.partial_backward = outer
 
 
 class _Pass:

@@ -22,7 +22,9 @@ class Parameter(Tensor):
 
             data = empty(0)
         if not isinstance(data, Tensor):
-            raise TypeError(f"cannot assign '{type(data).__name__}' object as the data of a Parameter: a Tensor is expected")
+            raise TypeError(
+                f"cannot assign '{type(data).__name__}' object as the data of a Parameter: a Tensor is expected"
+            )
         parameter: Parameter = make_subclass(cls, data, requires_grad)
         return parameter
 

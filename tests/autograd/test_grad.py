@@ -214,7 +214,7 @@ def test_errors_about_arguments(T: Any) -> Any:
         outcome(lambda: T.autograd.grad(y, x, T.ones(3)), "Mismatch in shape"),
         outcome(lambda: T.autograd.grad(y.sum(), []), "empty"),
         outcome(lambda: T.autograd.grad([y, y], x, [T.ones(2)]), "got 2 tensors and 1 gradients"),
-        outcome(lambda: T.autograd.grad(y.sum(), 3.0), "'float' object is not iterable"),
+        outcome(lambda: T.autograd.grad(y.sum(), 3.0))[:2],
     )
 
 
@@ -238,7 +238,7 @@ def test_hooks_on_intermediates_change_the_result(T: Any) -> Any:
     x = _leaf(T, 1.0)
     y = x * 2
     y.register_hook(lambda grad: grad * 10)
-    return T.autograd.grad(y * 3, [y, x])
+    return T.autograd.grad(y * 3, y), T.autograd.grad(y * 3, x)
 
 
 @differential
@@ -301,7 +301,8 @@ def test_batched_seeds_through_an_op(T: Any, name: str) -> Any:
     y = functions[name]()
     count = y.numel()
     seeds = T.eye(count).reshape(count, *y.shape)
-    return T.autograd.grad(y, x, grad_outputs=seeds, is_grads_batched=True)
+    (jacobian,) = T.autograd.grad(y, x, grad_outputs=seeds, is_grads_batched=True)
+    return jacobian.contiguous()  # the batch dimension may lie anywhere in memory
 
 
 @differential

@@ -148,7 +148,7 @@ def test_raw_saved_tensor_object(T: Any) -> Any:
     x = T.ones(2, requires_grad=True)
     node = (x * 2).exp().grad_fn
     raw = node._raw_saved_result
-    return type(raw).__name__, raw is node._raw_saved_result, outcome(lambda: type(raw)())[:2]
+    return type(raw).__name__, outcome(lambda: type(raw)())[0]
 
 
 @differential

@@ -1,0 +1,533 @@
+"""Loss functions, and what goes with them: one_hot, dropout."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import COMPLEX, LEGACY_NAMES, int64, uint8
+from .._core.tensor import Tensor
+from .dispatch import Array, fresh, primitive
+from .inplace import run_inplace
+from .precision import in_single
+from .registry import public
+from .softmax import log_softmax
+
+NONE, MEAN, SUM = range(3)
+_REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
+
+
+def reduction_number(reduction: str, size_average: bool | None, reduce: bool | None) -> int:
+    """`reduction` as PyTorch's nodes store it; the old flags override it, with a warning."""
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction: it is one of 'none', 'mean', 'sum'")
+    return _REDUCTIONS[reduction]
+
+
+def _reduced(losses: Array, reduction: int) -> Array:
+    if reduction == NONE:
+        return losses
+    total = np.add.reduce(losses, axis=None)
+    return total / losses.dtype.type(losses.size) if reduction == MEAN else total
+
+
+def _per_element(grad: Any, reduction: int, count: int) -> Any:
+    """The gradient of one element's loss."""
+    return grad / count if reduction == MEAN else grad
+
+
+def _reduce(losses: Any, reduction: int) -> Tensor:
+    if reduction == NONE:
+        return losses  # type: ignore[no-any-return]
+    return losses.mean() if reduction == MEAN else losses.sum()  # type: ignore[no-any-return]
+
+
+def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
+    """Both sides in a common dtype and shape; a warning where they broadcast."""
+    if input._array.shape != target._array.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
+            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=5,
+        )
+    if input.dtype is not target.dtype:
+        from .promotion import result_type_of
+
+        common = result_type_of(input, target)
+        return input.to(common), target.to(common)  # type: ignore[attr-defined]
+    return input, target
+
+
+# ----- distances ---------------------------------------------------------------------------------------------------
+
+
+def _count(self: Any, target: Any) -> int:
+    shapes = self._array.shape, target._array.shape
+    return int(np.prod(np.broadcast_shapes(*shapes), dtype=np.int64))
+
+
+def _mse_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+    return _per_element(grad, reduction, _count(self, target)) * 2 * (self - target)
+
+
+@primitive(
+    "MseLossBackward0",
+    self=_mse_gradient,
+    target=lambda grad, self, target, reduction: -_mse_gradient(grad, self, target, reduction),
+)
+@in_single
+def _mse_loss(self: Array, target: Array, reduction: int) -> Array:
+    return _reduced(np.asarray(np.square(self - target)), reduction)
+
+
+@public("nn.functional.mse_loss", function=False, method=False)
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Squared differences."""
+    number = reduction_number(reduction, size_average, reduce)
+    input, target = _matched("mse_loss", input, target)
+    if weight is not None:
+        weighted = _mse_loss(input, target, NONE) * weight
+        return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)  # type: ignore[attr-defined,no-any-return]
+    return _mse_loss(input, target, number)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.l1_loss", function=False, method=False)
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Absolute differences."""
+    number = reduction_number(reduction, size_average, reduce)
+    input, target = _matched("l1_loss", input, target)
+    losses: Any = (input - target).abs()
+    if weight is not None:
+        losses = losses * weight
+        if number == MEAN:
+            return losses.sum() / weight.expand_as(losses).sum()  # type: ignore[attr-defined,no-any-return]
+    return _reduce(losses, number)
+
+
+def _smooth_l1_gradient(grad: Any, self: Any, target: Any, beta: float, reduction: int) -> Any:
+    slope = ((self - target) / beta).clamp(-1, 1)
+    return _per_element(grad, reduction, _count(self, target)) * slope
+
+
+@primitive(
+    "SmoothL1LossBackward0",
+    self=_smooth_l1_gradient,
+    target=lambda grad, self, target, beta, reduction: -_smooth_l1_gradient(grad, self, target, beta, reduction),
+)
+@in_single
+def _smooth_l1_loss(self: Array, target: Array, reduction: int, beta: float) -> Array:
+    size = np.asarray(np.abs(self - target))
+    return _reduced(np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+
+
+@public("nn.functional.smooth_l1_loss", function=False, method=False)
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", beta: float = 1.0,
+) -> Tensor:  # fmt: skip
+    """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside."""
+    number = reduction_number(reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    input, target = _matched("smooth_l1_loss", input, target)
+    if beta == 0:
+        return _reduce((input - target).abs(), number)  # type: ignore[operator]
+    return _smooth_l1_loss(input, target, number, beta)  # type: ignore[no-any-return]
+
+
+def _huber_gradient(grad: Any, self: Any, target: Any, delta: float, reduction: int) -> Any:
+    return _per_element(grad, reduction, _count(self, target)) * (self - target).clamp(-delta, delta)
+
+
+@primitive(
+    "HuberLossBackward0",
+    self=_huber_gradient,
+    target=lambda grad, self, target, delta, reduction: -_huber_gradient(grad, self, target, delta, reduction),
+)
+@in_single
+def _huber_loss(self: Array, target: Array, reduction: int, delta: float) -> Array:
+    size = np.asarray(np.abs(self - target))
+    return _reduced(np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+
+
+@public("nn.functional.huber_loss", function=False, method=False)
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """A parabola of half-width `delta` at zero, continued by straight lines."""
+    number = reduction_number(reduction, None, None)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    input, target = _matched("huber_loss", input, target)
+    if weight is None:
+        return _huber_loss(input, target, number, delta)  # type: ignore[no-any-return]
+    weighted = _huber_loss(input, target, NONE, delta) * weight
+    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)  # type: ignore[attr-defined,no-any-return]
+
+
+# ----- yes or no ---------------------------------------------------------------------------------------------------
+
+_LOWEST_LOG = -100.0
+_EPSILON = 1e-12
+
+
+def _bce_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    slope = (self - target) / ((1 - self) * self).clamp(min=_EPSILON)
+    gradient = _per_element(grad, reduction, self.numel()) * slope
+    return gradient if weight is None else gradient * weight
+
+
+def _bce_target_gradient(grad: Any, self: Any, weight: Any, reduction: int) -> Any:
+    gradient = _per_element(grad, reduction, self.numel()) * ((1 - self).log() - self.log())
+    return gradient if weight is None else gradient * weight
+
+
+@primitive("BinaryCrossEntropyBackward0", self=_bce_gradient, target=_bce_target_gradient)
+@in_single
+def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
+    yes, no = np.maximum(np.log(self), _LOWEST_LOG), np.maximum(np.log1p(-self), _LOWEST_LOG)
+    losses = np.asarray((target - 1) * no - target * yes)
+    return _reduced(losses if weight is None else losses * weight, reduction)
+
+
+@public("nn.functional.binary_cross_entropy", function=False, method=False)
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """-(target log(input) + (1 - target) log(1 - input))."""
+    number = reduction_number(reduction, size_average, reduce)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    if input.dtype is not target.dtype:
+        raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
+    if not input.is_meta and input._array.size and not np.all((input._array >= 0) & (input._array <= 1)):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    if weight is not None:
+        weight = weight.expand(input._array.shape)  # type: ignore[attr-defined]
+    return _binary_cross_entropy(input, target, weight, number)  # type: ignore[no-any-return]
+
+
+def _logits_gradient(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    if pos_weight is None:
+        slope = self.sigmoid() - target
+    else:
+        positive = pos_weight * target
+        slope = (positive + 1 - target) * self.sigmoid() - positive
+    gradient = _per_element(grad, reduction, self.numel()) * slope
+    return gradient if weight is None else gradient * weight
+
+
+def _logits_target_gradient(grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    from .activation import logsigmoid
+
+    slope = -self if pos_weight is None else logsigmoid(-self) - pos_weight * logsigmoid(self)
+    gradient = _per_element(grad, reduction, self.numel()) * slope
+    return gradient if weight is None else gradient * weight
+
+
+@primitive("BinaryCrossEntropyWithLogitsBackward0", self=_logits_gradient, target=_logits_target_gradient)
+@in_single
+def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
+    softplus_of_negative = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0)
+    if pos_weight is not None:
+        softplus_of_negative = softplus_of_negative * ((pos_weight - 1) * target + 1)
+    losses = np.asarray((1 - target) * self + softplus_of_negative)
+    return _reduced(losses if weight is None else losses * weight, reduction)
+
+
+@public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go."""
+    number = reduction_number(reduction, size_average, reduce)
+    if input._array.shape != target._array.shape:
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return _with_logits(input, target.to(input.dtype), weight, pos_weight, number)  # type: ignore[attr-defined,no-any-return]
+
+
+# ----- one of many -------------------------------------------------------------------------------------------------
+
+
+def _class_weights(target: Array, weight: Array | None, ignore_index: int, dtype: Any) -> tuple[Array, Array]:
+    """Targets with ignored ones replaced by 0, and the weight of each."""
+    kept = target != ignore_index
+    safe = np.where(kept, target, 0)
+    if weight is None:
+        return safe, kept.astype(dtype)
+    return safe, np.where(kept, weight[safe], dtype.type(0)) if weight.size else kept.astype(dtype)
+
+
+def _picked(array: Array, target: Array) -> Array:
+    if array.ndim == 1:
+        return array[target]
+    return np.take_along_axis(array, np.expand_dims(target, 1), 1).squeeze(1)
+
+
+def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    safe, weights = _class_weights(target, weight, ignore_index, self.dtype)
+    losses = np.asarray(-_picked(self, safe) * weights) if target.size else np.empty(target.shape, self.dtype)
+    if reduction == NONE:
+        return np.where(weights == 0, self.dtype.type(0), losses) if weight is None else losses
+    total = np.add.reduce(losses, axis=None)
+    return total / np.add.reduce(weights, axis=None) if reduction == MEAN else total
+
+
+@primitive(
+    "NllLossBackwardBackward0",
+    self=lambda grad, target, weight, reduction, ignore_index: (
+        _nll_any(grad, target, weight, reduction, ignore_index)
+    ),
+)
+@in_single
+def _nll_backward(
+    self: Array, input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
+) -> Array:
+    safe, weights = _class_weights(target, weight, ignore_index, input.dtype)
+    if reduction == MEAN:
+        weights = weights / np.add.reduce(weights, axis=None)
+    result = np.zeros(input.shape, input.dtype)
+    if target.size:
+        values = np.where(target != ignore_index, -self * weights, self.dtype.type(0))
+        if input.ndim == 1:
+            result[safe] = values
+        else:
+            np.put_along_axis(result, np.expand_dims(safe, 1), np.expand_dims(values, 1), 1)
+    return result
+
+
+def _nll_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    return _nll_backward(grad, self, target, weight, reduction, ignore_index)
+
+
+@primitive("NllLossBackward0", self=_nll_gradient)
+@in_single
+def _nll_loss(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    return _nll_kernel(self, target, weight, reduction, ignore_index)
+
+
+@primitive("NllLoss2DBackward0", self=_nll_gradient)
+@in_single
+def _nll_loss2d(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    return _nll_kernel(self, target, weight, reduction, ignore_index)
+
+
+def _nll_any(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    return (_nll_loss if input.dim() <= 2 else _nll_loss2d)(input, target, weight, reduction, ignore_index)
+
+
+def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
+    name = "nll_loss"
+    if input.dim() == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    classes = input.shape[0] if input.dim() == 1 else input.shape[1]
+    if input.dim() == 1:
+        if target.dim() > 1:
+            raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}")
+    elif input.shape[0] != target.shape[0] if target.dim() else True:
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+            f"({target.shape[0] if target.dim() else 'none'})."
+        )
+    elif tuple(target.shape) != (input.shape[0], *input.shape[2:]):
+        if input.dim() == 2:
+            raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}")
+        raise RuntimeError(
+            f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}: it is the shape of input "
+            f"{list(input.shape)} without its class dimension"
+        )
+    if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"{list(weight.shape)}"
+        )
+    if target.dtype not in (int64, uint8):
+        raise RuntimeError(
+            f'"{name}_out_frame" not implemented for {LEGACY_NAMES[target.dtype]!r}: expected scalar type Long but found '
+            f"{LEGACY_NAMES[target.dtype]}. Class indices are int64; convert them with .long()"
+        )
+    if not target.is_meta and target._array.size:
+        wrong = (target._array != ignore_index) & ((target._array < 0) | (target._array >= classes))
+        if wrong.any():
+            raise IndexError(f"Target {target._array[wrong].flat[0]} is out of bounds: there are {classes} classes.")
+
+
+@public("nn.functional.nll_loss", function=False, method=False)
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The negative of the log-probabilities that `input` gives to the target classes."""
+    number = reduction_number(reduction, size_average, reduce)
+    _check_classes(input, target, weight, ignore_index)
+    return _nll_any(input, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.cross_entropy", function=False, method=False)
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """`nll_loss` of `log_softmax(input)`; targets may also be probabilities of all classes."""
+    number = reduction_number(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    class_dim = 0 if input.dim() == 1 else 1
+    if input._array.shape == target._array.shape and target.dtype.is_floating_point:
+        return _soft_cross_entropy(input, target, weight, number, label_smoothing, class_dim)
+    logs = log_softmax(input, class_dim)
+    _check_classes(logs, target, weight, ignore_index)
+    if label_smoothing:
+        return _smoothed(logs, target, weight, number, ignore_index, label_smoothing, class_dim)
+    return _nll_any(logs, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+
+
+def _spread(weight: Any, input: Any, class_dim: int) -> Any:
+    return weight.reshape([-1 if position == class_dim else 1 for position in range(input.dim())])
+
+
+def _soft_cross_entropy(
+    input: Any, target: Any, weight: Any, reduction: int, label_smoothing: float, class_dim: int
+) -> Tensor:
+    classes = input.shape[class_dim]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    losses = log_softmax(input, class_dim) * target  # type: ignore[operator]
+    if weight is not None:
+        losses = losses * _spread(weight, input, class_dim)
+    if reduction == NONE:
+        return -losses.sum(class_dim)  # type: ignore[no-any-return]
+    total = -losses.sum()
+    return total / (input.numel() // classes) if reduction == MEAN else total  # type: ignore[no-any-return]
+
+
+def _smoothed(
+    logs: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float, class_dim: int
+) -> Tensor:
+    exact = _nll_any(logs, target, weight, reduction, ignore_index)
+    even = -(logs if weight is None else logs * _spread(weight, logs, class_dim)).sum(class_dim)
+    ignored = target == ignore_index
+    even = even.masked_fill(ignored, 0.0)
+    if reduction == MEAN:
+        if weight is None:
+            even = even.sum() / (~ignored).sum()
+        else:
+            even = even.sum() / weight[target.masked_fill(ignored, 0).flatten()].masked_fill(ignored.flatten(), 0).sum()
+    elif reduction == SUM:
+        even = even.sum()
+    classes = logs.shape[class_dim]
+    return (1 - label_smoothing) * exact + even * (label_smoothing / classes)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.kl_div", function=False, method=False)
+def kl_div(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Tensor:  # fmt: skip
+    """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
+    if size_average is not None or reduce is not None:
+        number, batch_mean = reduction_number(reduction, size_average, reduce), False
+    else:
+        if reduction == "mean":
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
+                "only by the batch size, and aligns with the KL div math definition.",
+                UserWarning,
+                stacklevel=3,
+            )
+        batch_mean = reduction == "batchmean"
+        number = SUM if batch_mean else reduction_number(reduction, None, None)
+    if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    goal: Any = target
+    losses = goal.exp() * (goal - input) if log_target else goal.xlogy(goal) - goal * input
+    result = _reduce(losses, number)
+    return result / input.size()[0] if batch_mean and input.dim() else result  # type: ignore[operator,no-any-return]
+
+
+# ----- beside losses -----------------------------------------------------------------------------------------------
+
+
+@primitive(None)
+def _one_hot(self: Array, num_classes: int) -> Array:
+    result = np.zeros((*self.shape, num_classes), np.int64)
+    if self.size:
+        np.put_along_axis(result, self[..., None], 1, -1)
+    return result
+
+
+@public("nn.functional.one_hot", function=False, method=False)
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """Rows with a single 1, at the place that the class index says."""
+    if input.dtype is not int64:
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {input.dtype}.")
+    array = input._array
+    if not array.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    elif array.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    elif num_classes == -1:
+        num_classes = int(array.max()) + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif array.max() >= num_classes:
+        raise RuntimeError(f"Class values must be smaller than num_classes: {array.max()} is not below {num_classes}.")
+    return _one_hot(input, num_classes)  # type: ignore[no-any-return]
+
+
+def _dropped(input: Any, p: float) -> Tensor:
+    from .._core.generator import default_generator
+    from .._core.sampling import dropout_mask
+
+    if p == 1:
+        return input * fresh(np.zeros((), input._array.dtype), input)  # type: ignore[no-any-return]
+    mask = dropout_mask(input._array.shape, input._array.dtype, p, default_generator)
+    return input * fresh(mask, input)  # type: ignore[no-any-return]
+
+
+def _dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if p == 0 or not training or not input._array.size:
+        return input
+    return run_inplace(_dropped, "dropout", input, (p,), {}) if inplace else _dropped(input, p)
+
+
+@public("nn.functional.dropout", function=False, method=False)
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training: each element set to zero with probability `p`, the others scaled up so that the mean stays."""
+    return _dropout(input, p, training, inplace)
+
+
+@public(method=False, name="dropout")
+def torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`nn.functional.dropout` with its old signature."""
+    return _dropout(input, p, train, False)
+
+
+@public(method=False, name="dropout_")
+def torch_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """In-place form of `dropout`."""
+    return _dropout(input, p, train, True)

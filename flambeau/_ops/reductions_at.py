@@ -1,0 +1,113 @@
+"""Reductions of values into given positions of an array: the part that scatter_reduce and index_reduce share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_HALF_SIZE = 2
+
+
+def reduce_at(target: Any, key: Any, values: Any, reduce: str, include_self: bool = True) -> None:
+    """Reduce `values` into `target[key]`; positions that occur several times receive all their values.
+
+    Without `include_self` the old content of these positions does not count. 16-bit floats are computed in float32.
+    """
+    if target.dtype.itemsize == _HALF_SIZE and target.dtype.kind not in "iu":
+        wide = target.astype(np.float32)
+        reduce_at(wide, key, values.astype(np.float32) if type(values) is np.ndarray else values, reduce, include_self)
+        target[...] = wide
+        return
+    if not include_self:
+        target[key] = _neutral(reduce, target.dtype)
+    if reduce in ("sum", "mean"):
+        _add_at(target, key, values)
+    elif reduce == "prod":
+        np.multiply.at(target, key, values)
+    elif reduce == "amax":
+        np.maximum.at(target, key, values)
+    else:
+        np.minimum.at(target, key, values)
+    if reduce == "mean":
+        counts = np.full(target.shape, int(include_self), np.int64)
+        np.add.at(counts, key, 1)
+        np.maximum(counts, 1, out=counts)
+        if not include_self:
+            counts[counts == 0] = 1
+        if target.dtype.kind in "iu":
+            np.floor_divide(target, counts, out=target, casting="unsafe")
+        else:
+            np.true_divide(target, counts, out=target, casting="unsafe")
+
+
+def _add_at(target: Any, key: Any, values: Any) -> None:
+    # `add.at` is quick for one index array on a flat array only.
+    if target.flags.c_contiguous and target.ndim > 1 and target.dtype.kind != "b":
+        places = np.ravel_multi_index(np.broadcast_arrays(*key), target.shape).reshape(-1)
+        flat = np.broadcast_to(values, np.broadcast_shapes(*(each.shape for each in key))).reshape(-1)
+        np.add.at(target.reshape(-1), places, flat)
+    else:
+        np.add.at(target, key, values)
+
+
+def _neutral(reduce: str, array_type: Any) -> Any:
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    lowest = reduce == "amax"
+    if array_type.kind == "b":
+        return not lowest
+    if array_type.kind in "iu":
+        limits = np.iinfo(array_type)
+        return limits.min if lowest else limits.max
+    return -np.inf if lowest else np.inf
+
+
+Pick = Callable[[Any], Any]
+Combine = Callable[[Any, Any], Any]
+
+
+def reduction_gradients(
+    grad: Any, self: Any, source: Any, result: Any, reduce: str, include_self: bool,
+    *, pick: Pick, add: Combine, again: Combine, cleared: Pick,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Gradients of the tensor that was reduced into and of the source.
+
+    `pick` takes from a tensor what the source's elements met; `add` adds values of the source's shape to a tensor;
+    `again` repeats the reduction with other operands; `cleared` sets the positions that were reduced into to zero.
+    """
+    if reduce == "sum":
+        grad_self, grad_source = grad, pick(grad)
+    elif reduce == "mean":
+        ones = grad.detach() * 0 + 1
+        count = add(ones if include_self else ones * 0, source.detach() * 0 + 1)
+        count = count.masked_fill(count == 0, 1)
+        grad_self, grad_source = grad / count, pick(grad) / pick(count)
+    elif reduce == "prod":
+        grad_self, grad_source = _product_gradients(grad, self, source, result, pick, add, again)
+    else:
+        self_is_result = (self == result).to(grad.dtype)
+        source_is_result = (source == pick(result)).to(grad.dtype)
+        shared = grad / add(self_is_result, source_is_result)
+        grad_self, grad_source = self_is_result * shared, source_is_result * pick(shared)
+    if not include_self:
+        grad_self = cleared(grad_self)
+    return grad_self, grad_source
+
+
+def _product_gradients(
+    grad: Any, self: Any, source: Any, result: Any, pick: Pick, add: Combine, again: Combine
+) -> tuple[Any, Any]:
+    zero_in_self = self == 0
+    ones_for_zeros = self.masked_fill(zero_in_self, 1)
+    grad_self = grad * again(ones_for_zeros, source) / ones_for_zeros
+    zero = source == 0
+    zeros_met = pick(add(self.detach() * 0, zero.to(self.dtype)))
+    only_zero = zero & (zeros_met == 1)
+    # Where a position received one zero, that zero's gradient is the product of all the others.
+    others = again(self, source.masked_fill(only_zero, 1))
+    grad_source = (pick(grad * result) / source.masked_fill(zero, 1)).where(~only_zero, pick(grad * others))
+    return grad_self, grad_source

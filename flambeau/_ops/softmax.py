@@ -1,0 +1,142 @@
+"""softmax and its relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import FLOAT, LEGACY_NAMES
+from .._core.tensor import Tensor
+from .dispatch import Array, primitive
+from .precision import as_floating, in_single
+from .reduce import Dims, expand_reduced, reduced_dims
+from .registry import public
+from .view import wrap_dim
+
+
+@primitive(
+    "SoftmaxBackwardDataBackward0",
+    self=lambda grad, output, dim: _softmax_backward(grad, output, dim),
+    output=lambda grad, self, output, dim: (
+        grad * (self - (self * output).sum(dim, keepdim=True)) - self * (grad * output).sum(dim, keepdim=True)
+    ),
+)
+@in_single
+def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
+    product = self * output
+    if not product.ndim:
+        return np.zeros_like(product)
+    return product - output * np.add.reduce(product, axis=dim, keepdims=True)
+
+
+@primitive(
+    "LogSoftmaxBackwardDataBackward0",
+    self=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
+    output=lambda grad, self, output, dim: -grad * output.exp() * self.sum(dim, keepdim=True),
+)
+@in_single
+def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
+    if not self.ndim:
+        return np.zeros_like(self)
+    return self - np.exp(output) * np.add.reduce(self, axis=dim, keepdims=True)
+
+
+@primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
+@in_single
+def _softmax(self: Array, dim: int) -> Array:
+    if not self.size:
+        return np.empty(self.shape, self.dtype)
+    if not self.ndim:
+        return self - self + 1
+    powers = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
+    np.exp(powers, powers)
+    powers /= np.add.reduce(powers, axis=dim, keepdims=True)
+    return powers
+
+
+@primitive("LogSoftmaxBackward0", self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim))
+@in_single
+def _log_softmax(self: Array, dim: int) -> Array:
+    if not self.size:
+        return np.empty(self.shape, self.dtype)
+    if not self.ndim:
+        return self - self
+    shifted = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
+    shifted -= np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
+    return shifted
+
+
+def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if dtype is not None and dtype is not input.dtype:
+        input = input.to(dtype)  # type: ignore[attr-defined]
+    if input._kind.dtype.category != FLOAT:
+        raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for {LEGACY_NAMES[input.dtype]!r}')
+    return input
+
+
+@public("special.softmax", out=True)
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """Exponentials divided by their sum along `dim`."""
+    return _softmax(_prepared("softmax", input, dtype), wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+@public("special.log_softmax", out=True)
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`, computed in one go."""
+    return _log_softmax(_prepared("log_softmax", input, dtype), wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=stacklevel + 2,
+    )
+    return 0 if input.dim() in (0, 1, 3) else 1
+
+
+def _functional(name: str, op: Any, negated: bool = False) -> Any:
+    def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+        if dim is None:
+            dim = _implicit_dim(name, input, _stacklevel)
+        return op(-input if negated else input, dim, dtype)  # type: ignore[operator,no-any-return]
+
+    function.__doc__ = f"`{'softmax of the negative' if negated else name}` along `dim`."
+    public(f"nn.functional.{name}", function=False, method=False, name=name)(function)
+    return function
+
+
+_functional("softmax", softmax)
+_functional("log_softmax", log_softmax)
+_functional("softmin", softmax, negated=True)
+
+
+def _logsumexp_gradient(grad: Any, self: Any, result: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    shape = self._array.shape
+    whole, spread = (expand_reduced(each, shape, dim, keepdim) for each in (result, grad))
+    weights = (self - whole).exp()
+    # Of equal infinities the difference is undefined; PyTorch takes their exponential as one.
+    return spread * weights.masked_fill(whole.isinf() & (self == whole), 1.0)
+
+
+@primitive("LogsumexpBackward0", self=_logsumexp_gradient)
+@in_single
+def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
+    if not self.size:
+        return np.log(np.add.reduce(np.exp(self), axis=dim, keepdims=keepdim))
+    highest = np.maximum.reduce(self.real, axis=dim, keepdims=True) if self.ndim else self.real
+    highest = np.where(np.isinf(highest), 0, highest).astype(highest.dtype)
+    total = np.log(np.add.reduce(np.exp(self - highest), axis=dim, keepdims=True)) + highest
+    return total if keepdim or not self.ndim else np.squeeze(total, dim)
+
+
+@public("special.logsumexp", out=True)
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """The logarithm of the sum of exponentials along `dim`."""
+    floating = as_floating(input)
+    return _logsumexp(floating, reduced_dims(dim, input._array.ndim), keepdim)  # type: ignore[no-any-return]

@@ -1,0 +1,152 @@
+"""Special functions of tensors: the error function, the gamma function, Bessel functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import COMPLEX
+from .._core.tensor import Tensor
+from . import special_kernels as kernels
+from .binary import _no_derivative
+from .dispatch import Array, primitive
+from .elementwise import FLOATING, binary, unary
+from .precision import as_floating, in_single, only_where, refuse
+from .registry import export, public
+
+_REAL: dict[str, Any] = {"rule": FLOATING, "refuses": (COMPLEX,)}
+_TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+
+erf = unary(
+    "erf", kernels.erf, "special.erf", **_REAL, doc="The error function.",
+    derivative=lambda grad, self: grad * (_TWO_OVER_SQRT_PI * (-self * self).exp()),
+)  # fmt: skip
+erfc = unary(
+    "erfc", kernels.erfc, "special.erfc", **_REAL, doc="1 - erf(input).",
+    derivative=lambda grad, self: grad * (-_TWO_OVER_SQRT_PI * (-self * self).exp()),
+)  # fmt: skip
+erfinv = unary(
+    "erfinv", kernels.erfinv, "special.erfinv", **_REAL, doc="The inverse of `erf`.",
+    derivative=lambda grad, result: grad * ((result * result).exp() / _TWO_OVER_SQRT_PI),
+)  # fmt: skip
+lgamma = unary(
+    "lgamma", kernels.lgamma, "special.gammaln", **_REAL, doc="The logarithm of the absolute value of the gamma function.",
+    derivative=lambda grad, self: grad * self.digamma(),
+)  # fmt: skip
+digamma = unary(
+    "digamma", kernels.digamma, "special.digamma", "special.psi", **_REAL, doc="The derivative of `lgamma`.",
+    derivative=lambda grad, self: grad * self.polygamma(1),
+)  # fmt: skip
+
+
+@primitive("PolygammaBackward0", self=lambda grad, self, n: grad * self.polygamma(n + 1))
+@in_single
+def _polygamma(self: Array, n: int) -> Array:
+    return kernels.polygamma(n, self)
+
+
+@public(function=False, inplace=True, name="polygamma")
+def _polygamma_method(input: Tensor, n: int) -> Tensor:
+    """The derivative of order `n` of `digamma`."""
+    return polygamma(n, input)
+
+
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of order `n` of `digamma`."""
+    refuse("polygamma", input, COMPLEX)
+    if n < 0:
+        raise RuntimeError(f"polygamma(n, x) does not support negative n: it is {n}.")
+    result = digamma(input) if n == 0 else _polygamma(as_floating(input), n)
+    if out is None:
+        return result  # type: ignore[no-any-return]
+    from .out import store
+
+    return store(result, out)
+
+
+export(polygamma, "polygamma", "special.polygamma")
+
+_METHODLESS: dict[str, Any] = {"method": False, "inplace": False}
+i0 = unary("i0", kernels.i0, "special.i0", **_REAL, doc="Modified Bessel function of order 0.",
+           derivative=lambda grad, self: grad * i1(self))  # fmt: skip
+
+
+def _i1_slope(self: Any) -> Any:
+    return i0(self) - only_where(i1(self) / self, self != 0) - 0.5 * (self == 0)
+
+
+def _i0e_slope(self: Any, result: Any) -> Any:
+    return i1e(self) - self.sgn() * result
+
+
+def _i1e_slope(self: Any, result: Any) -> Any:
+    return i0e(self) - only_where(result * (self.sgn() + 1 / self), self != 0) - 0.5 * (self == 0)
+
+
+i1 = unary("special_i1", kernels.i1, "special.i1", **_REAL, **_METHODLESS, node="SpecialI1Backward0",
+           doc="Modified Bessel function of order 1.", derivative=lambda grad, self: grad * _i1_slope(self))  # fmt: skip
+i0e = unary("special_i0e", kernels.i0e, "special.i0e", **_REAL, **_METHODLESS, node="SpecialI0EBackward0",
+            doc="exp(-|x|) I0(x).", derivative=lambda grad, self, result: grad * _i0e_slope(self, result))  # fmt: skip
+i1e = unary("special_i1e", kernels.i1e, "special.i1e", **_REAL, **_METHODLESS, node="SpecialI1EBackward0",
+            doc="exp(-|x|) I1(x).", derivative=lambda grad, self, result: grad * _i1e_slope(self, result))  # fmt: skip
+erfcx = unary(
+    "special_erfcx", kernels.erfcx, "special.erfcx", **_REAL, **_METHODLESS, node="SpecialErfcxBackward0",
+    doc="exp(x ** 2) erfc(x).", derivative=lambda grad, self, result: grad * (2 * self * result - _TWO_OVER_SQRT_PI),
+)  # fmt: skip
+
+
+def _entr(x: Array) -> Array:
+    return np.where(x > 0, -x * np.log(x), np.where(x == 0, x.dtype.type(0), np.where(np.isnan(x), x, x.dtype.type(-np.inf))))
+
+
+entr = unary("special_entr", _entr, "special.entr", **_REAL, **_METHODLESS, node="SpecialEntrBackward0",
+             doc="-x log(x).", derivative=lambda grad, self: grad * -(1 + self.log()))  # fmt: skip
+ndtri = unary(
+    "special_ndtri", lambda x: math.sqrt(2) * kernels.erfinv(2 * x - 1), "special.ndtri", **_REAL, **_METHODLESS,
+    node="SpecialNdtriBackward0", doc="The inverse of `ndtr`.",
+    derivative=lambda grad, result: grad * (math.sqrt(2 * math.pi) * (result * result / 2).exp()),
+)  # fmt: skip
+
+
+def _log_ndtr(x: Array) -> Array:
+    t = x * math.sqrt(0.5)
+    return np.where(x < -1, np.log(kernels.erfcx(-t) / 2) - t * t, np.log1p(-kernels.erfc(t) / 2)).astype(x.dtype, copy=False)
+
+
+log_ndtr = unary(
+    "special_log_ndtr", _log_ndtr, "special.log_ndtr", **_REAL, **_METHODLESS, node="SpecialLogNdtrBackward0",
+    doc="The logarithm of `ndtr`.",
+    derivative=lambda grad, self, result: grad * (-(result + self * self / 2)).exp() / math.sqrt(2 * math.pi),
+)  # fmt: skip
+
+
+@public("special.ndtr", function=False, method=False, out=True)
+def ndtr(input: Tensor) -> Tensor:
+    """The area under the normal density up to `input`."""
+    return 0.5 * erfc(input * -math.sqrt(0.5))  # type: ignore[operator,no-any-return]
+
+
+_zeta = binary(
+    "special_zeta", kernels.zeta, **_REAL, node="SpecialZetaBackward0", method=False, public=False, inplace=False,
+    self=_no_derivative("special_zeta"),
+    other=lambda grad, self, other: grad * -self * zeta(self + 1, other),
+)  # fmt: skip
+
+
+@public("special.zeta", function=False, method=False, out=True)
+def zeta(input: Any, other: Tensor) -> Tensor:
+    """The Hurwitz zeta function."""
+    return _zeta(input, other)
+
+
+@public("special.multigammaln", inplace=True, out=True)
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p`."""
+    total = math.log(math.pi) * p * (p - 1) / 4
+    floating: Any = as_floating(input)
+    result = lgamma(floating)
+    for index in range(1, p):
+        result = result + lgamma(floating - index / 2)  # type: ignore[operator]
+    return result + total  # type: ignore[operator,no-any-return]

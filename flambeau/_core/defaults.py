@@ -30,15 +30,14 @@ def device_for(value: Any) -> device:
     """The device that a `device=` argument names, where tensors can be made; None names the default one."""
     if value is None:
         return default_device()
-    if value is CPU:
-        return CPU
     if isinstance(value, int):
         raise RuntimeError(
-            f"Cannot access accelerator device when none is available: device={value} means the accelerator number {value}. "
-            "Use device='cpu'."
+            f"Cannot access accelerator device when none is available: device={value} means the accelerator number "
+            f"{value}. Use device='cpu'."
         )
     found = usable_device(value)
-    return {"cpu": CPU, "meta": META}.get(found.type, found)  # there is one CPU, whatever its number
+    alone: dict[str, device] = {"cpu": CPU, "meta": META}
+    return alone.get(found.type, found)  # there is one CPU, whatever its number
 
 
 def push_default_device(value: device) -> None:

@@ -7,6 +7,7 @@ slots of one object.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,14 +22,15 @@ class Modes:
     """
 
     __slots__ = (
+        "__weakref__",
         "anomaly",
         "anomaly_check_nan",
+        "backward_pass",
         "forward_level",
         "grad",
         "inference",
         "listener",
         "overrides_disabled",
-        "partial_backward",
         "plain",
         "saved_hooks",
         "saved_hooks_disabled",
@@ -38,23 +40,37 @@ class Modes:
         self.grad = True
         self.inference = False
         self.listener: Callable[[Any, tuple[Any, ...], Any], None] | None = None
-        self.anomaly = False
-        self.anomaly_check_nan = True
+        self.anomaly, self.anomaly_check_nan = ANOMALY
         self.forward_level = -1
         self.overrides_disabled = False
-        self.partial_backward = False  # inside a backward pass that was given `inputs`
+        self.backward_pass: Any = None  # the innermost running one
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
         self.saved_hooks_disabled: str | None = None
-        self.plain = True
+        self.refresh()
 
     def refresh(self) -> None:
         """Derive `plain`; call it after changing any of the modes that it stands for."""
         self.plain = not (self.inference or self.listener or self.anomaly or self.forward_level >= 0)
 
 
+ANOMALY = [False, True]
+"""Anomaly detection is the one mode that holds for all threads: whether it is on, whether it looks for NaN."""
+
+_all_modes: weakref.WeakSet[Modes] = weakref.WeakSet()
+
+
+def set_anomaly(enabled: bool, check_nan: bool) -> None:
+    """Switch anomaly detection in every thread, those to come included."""
+    ANOMALY[:] = enabled, check_nan
+    for modes in list(_all_modes):
+        modes.anomaly, modes.anomaly_check_nan = enabled, check_nan
+        modes.refresh()
+
+
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.modes = Modes()
+        _all_modes.add(self.modes)
         # Tensors follow PyTorch: 1 / 0 is inf, without a word. NumPy's own setting is per thread, like these modes.
         np.seterr(all="ignore")
 

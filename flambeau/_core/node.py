@@ -103,6 +103,12 @@ def _tensor_from_parts(parts: Any) -> Tensor:
     raise AssertionError("bound when the Tensor class exists")
 
 
+def _tensor_of_number(value: Any) -> Tensor:
+    from .._ops.from_python import tensor
+
+    return tensor(value)
+
+
 class SavedTensor:
     """A tensor kept for a derivative, with the version that the derivative expects.
 
@@ -110,7 +116,7 @@ class SavedTensor:
     make it the result of a node that leads back here, and the cycle would never be freed.
     """
 
-    __slots__ = ("counter", "grad_fn", "hooks", "output_nr", "packed", "tensor", "version")
+    __slots__ = ("counter", "forward", "grad_fn", "hooks", "leaf", "output_nr", "packed", "tensor", "version")
 
     tensor: Any
     packed: Any
@@ -130,7 +136,10 @@ class SavedTensor:
         else:
             grad_fn = self.grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
             self.tensor = tensor if grad_fn is None else (tensor._array, tensor._kind, counter)
+        self.forward = None
         modes = THREAD.modes
+        if modes.forward_level >= 0:
+            self.forward = tensor._get_extra()  # an output gets its tangent only after it was saved
         if modes.saved_hooks:
             self._pack(*modes.saved_hooks[-1], owner)
 
@@ -152,6 +161,8 @@ class SavedTensor:
                 "issue if you need to perform in-place operations on the input to a pack hook."
             )
         self.hooks = (pack, unpack)
+        # A leaf that requires gradients stays the place where the gradient of what is unpacked goes.
+        self.leaf = self.tensor if self.grad_fn is None and self.tensor._requires_grad else None
         self.tensor = None
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
@@ -193,8 +204,9 @@ class SavedTensor:
             result._requires_grad = True
             result._grad_fn = grad_fn
             result._output_nr = self.output_nr
-        elif tensor._requires_grad:
-            return tensor
+        elif self.leaf is not None:
+            result._requires_grad = True
+            result._grad_fn = SameLeaf(self.leaf)
         return result
 
     def _made_by(self, owner: Node | None) -> Node | None:
@@ -212,6 +224,8 @@ class SavedTensor:
         tensor._requires_grad = True
         tensor._grad_fn = grad_fn if isinstance(grad_fn, Node) else self._made_by(owner)
         tensor._output_nr = self.output_nr
+        if self.forward is not None and self.forward.tangents:
+            tensor._get_extra().tangents = self.forward.tangents
         return tensor
 
     def _complain_of_change(self, owner: Node) -> None:
@@ -320,6 +334,8 @@ class OpNode(Node):
             value = getattr(self, name)
             if type(value) is list:
                 return tuple(item.unpack(self) if type(item) is SavedTensor else item for item in value)
+            if isinstance(value, (bool, int, float, complex)) and name in self.op.tensor_names:
+                return _tensor_of_number(value)  # a number that stood for a tensor is shown as one
             return value.unpack(self) if type(value) is SavedTensor else value
         if attribute.startswith("_raw_saved_") and (name := attribute[11:]) in self.saved_names:
             value = getattr(self, name)
@@ -346,6 +362,18 @@ def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...]) ->
         import traceback
 
         node._metadata = {"traceback_": traceback.format_stack()}
+
+
+class SameLeaf(Node):
+    """Leads from a copy of a leaf, which a saved-tensor hook brought back, to the leaf itself."""
+
+    __slots__ = ()
+
+    def __init__(self, leaf: Tensor) -> None:
+        initialise(self, ((leaf, 0),), ((tuple(leaf._array.shape), leaf._kind),))
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        return grads
 
 
 class AccumulateGrad(Node):

@@ -84,7 +84,7 @@ def warn_of_hooks(tensor: Tensor) -> None:
 
 
 def restore_state(tensor: Tensor, state: Any) -> None:
-    """Take over a pickled state: the attributes that users hung on the tensor, or an old release's (storage, window)."""
+    """Take over a pickled state: the attributes that users hung on the tensor, or the old (storage, window)."""
     if not tensor.is_leaf:
         raise RuntimeError("__setstate__ can be only called on leaf Tensors")
     if isinstance(state, dict):

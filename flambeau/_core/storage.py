@@ -15,33 +15,34 @@ from numpy.lib.stride_tricks import as_strided
 
 from .device import CPU, META, device
 
-_STRIDED_BASE = type(as_strided(np.empty(1), (1,), (8,)).base)
+_STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
 """What stands between the result of NumPy's `as_strided` and the array that it was made from."""
 
 
 def owner_of(array: Any) -> Any:
     """The array that `array` is a view of in the end: the one that stands for the whole memory."""
-    base = array.base
+    base: Any = array.base
     while base is not None:
-        if type(base) is np.ndarray:
-            array = base
-        elif type(base) is _STRIDED_BASE:
-            array = base.base
-        else:
+        if type(base) is _STRIDED_BASE:
+            base = base.base
+        elif type(base) is not np.ndarray:
             break
+        array = base
         base = array.base
     return array
 
 
 def address_of(array: Any) -> int:
     """Where the first element of `array` is."""
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def offset_of(array: Any) -> int:
     """Elements between the start of the storage and the first element of `array`."""
     owner = owner_of(array)
-    return 0 if owner is array else (address_of(array) - address_of(owner)) // array.itemsize  # type: ignore[no-any-return]
+    distance: int = 0 if owner is array else (address_of(array) - address_of(owner)) // array.itemsize
+    return distance
 
 
 class _Foreign:
@@ -202,8 +203,8 @@ class UntypedStorage:
             raise RuntimeError(f"a storage cannot have a negative size: {nbytes}")
         if not self.resizable():
             raise RuntimeError(
-                "Trying to resize storage that is not resizable: its memory is shared with a NumPy array or another buffer. "
-                "Work on a .clone() of the tensor."
+                "Trying to resize storage that is not resizable: its memory is shared with a NumPy array or another "
+                "buffer. Work on a .clone() of the tensor."
             )
         if self.device is META:
             self._meta_bytes = nbytes
@@ -305,7 +306,7 @@ def _tensors_on(owner: Any) -> list[Any]:
 
     from .tensor import Tensor
 
-    return [each for each in gc.get_objects() if isinstance(each, Tensor) and _is_on(each, owner)]
+    return [each for each in gc.get_objects() if issubclass(type(each), Tensor) and _is_on(each, owner)]
 
 
 def _is_on(tensor: Any, owner: Any) -> bool:

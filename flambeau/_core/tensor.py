@@ -15,7 +15,7 @@ import numpy as np
 from . import node as node_module
 from .caller import calling_place
 from .device import device, layout, strided
-from .dtype import DEFAULTS, dtype
+from .dtype import DEFAULTS, LEGACY_NAMES, dtype
 from .errors import INFERENCE_INPLACE, INFERENCE_VERSION
 from .hooks import HookDict, RemovableHandle
 from .kind import Kind, kind_of_array
@@ -259,34 +259,30 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if not isinstance(value, (bool, int)):
-            raise RuntimeError("requires_grad must be a bool")
+        if not isinstance(value, bool):
+            raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
+        if self.grad_fn is not None:
+            raise RuntimeError(_CHANGES_FLAG)
+        self._set_requires_grad(value, "only Tensors of floating point and complex dtype can require gradients")
+
+    def _set_requires_grad(self, value: bool, complaint: str) -> None:
         if value:
             if not self._kind.differentiable:
                 raise RuntimeError(
-                    "only Tensors of floating point and complex dtype can require gradients: this one is "
-                    f"{self._kind.dtype}. Convert it first, for example with .float()"
+                    f"{complaint}: this one is {self._kind.dtype}. Convert it first, for example with .float()"
                 )
             if self._counter is None and not THREAD.modes.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
-        elif self._grad_fn is not None:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
         if self._grad_fn is None:
-            self._requires_grad = bool(value)
+            self._requires_grad = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
-        if not requires_grad and self._grad_fn is not None:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
-        self.requires_grad = requires_grad
+        if not requires_grad and self.grad_fn is not None:
+            raise RuntimeError(_CHANGES_FLAG)
+        self._set_requires_grad(bool(requires_grad), "only Tensors of floating point dtype can require gradients")
         return self
 
     @property
@@ -406,7 +402,9 @@ class Tensor:
             if value._kind is not self._kind:
                 if value.dtype is not self.dtype:
                     raise RuntimeError(
-                        f"assigned grad has data of a different type: the tensor is {self.dtype}, the grad {value.dtype}"
+                        f"assigned grad has data of a different type: attempting to assign a gradient with dtype "
+                        f"'{_C_NAMES.get(value.dtype.name, value.dtype.name)}' to a tensor with grad_dtype "
+                        f"'{LEGACY_NAMES[self.dtype]}'. Convert it first, as in grad.to({self.dtype})"
                     )
                 raise RuntimeError(
                     f"assigned grad has data located on a different device: {self.device} against {value.device}"
@@ -519,6 +517,13 @@ class Tensor:
         array = self._array
         return array.astype(np.float32).tolist() if self._kind.dtype.name == "bfloat16" else array.tolist()
 
+
+_CHANGES_FLAG = (
+    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
+    "doesn't require differentiation use var_no_grad = var.detach()."
+)
+_C_NAMES = {"float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int"}
+"""Element types as messages about gradients call them."""
 
 new: Any = object.__new__
 """Makes an instance without `__init__`: ops fill the slots themselves."""

@@ -71,7 +71,7 @@ class TypedStorage:
 
         return f"{LEGACY_NAMES[self.dtype]}Storage"
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._elements()[index].item()

@@ -12,7 +12,7 @@ from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .elementwise import SAME, unary
 from .inplace import run_inplace
-from .precision import in_single, only_where, refuse
+from .precision import in_single, no_gradient, only_where, refuse
 from .registry import export, public
 from .special_kernels import erf
 from .view import wrap_dim
@@ -30,16 +30,20 @@ def _in_place_or_new(op: Any, name: str, input: Tensor, inplace: bool, *args: An
 @primitive(
     "ThresholdBackwardBackward0",
     self=lambda grad, output, threshold: _threshold_backward(grad, output, threshold),
+    output=no_gradient,
 )
 def _threshold_backward(self: Array, output: Array, threshold: Any) -> Array:
-    return np.where(output > threshold, self, self.dtype.type(0))
+    return np.where(output <= threshold, self.dtype.type(0), self)  # at NaN the slope is 1
 
 
 relu = unary(
     "relu", lambda x: np.maximum(x, 0, dtype=x.dtype), refuses=(BOOL, COMPLEX), rule=SAME,
     derivative=lambda grad, result: _threshold_backward(grad, result, 0), doc="The larger of `input` and 0.",
 )  # fmt: skip
-relu.op.complaint = NotImplementedError, "Boolean and complex inputs not supported for relu"  # type: ignore[attr-defined]
+relu.op.complaints = {  # type: ignore[attr-defined]
+    BOOL: (RuntimeError, "Boolean inputs not supported for relu"),
+    COMPLEX: (NotImplementedError, "clamp is not supported for complex types"),
+}
 
 
 @public("nn.functional.relu", function=False, method=False, name="relu")
@@ -93,6 +97,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 @primitive(
     "LeakyReluBackwardBackward0",
     self=lambda grad, input, negative_slope: _leaky_relu_backward(grad, input, negative_slope),
+    input=no_gradient,
 )
 @in_single
 def _leaky_relu_backward(self: Array, input: Array, negative_slope: float) -> Array:
@@ -387,7 +392,10 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()  # type: ignore[attr-defined,operator,no-any-return]
 
 
-@primitive("HardsigmoidBackward0", self=lambda grad, self: only_where(grad * (1 / 6), (self > -3) & (self < 3)))
+_SIXTH = float(np.float32(1 / 6))  # the slope that PyTorch takes in every precision
+
+
+@primitive("HardsigmoidBackward0", self=lambda grad, self: only_where(grad * _SIXTH, (self > -3) & (self < 3)))
 @in_single
 def _hardsigmoid(self: Array) -> Array:
     return np.minimum(np.maximum(self + 3, 0), 6) / self.dtype.type(6)

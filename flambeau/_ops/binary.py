@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, complex128, float64
+from .._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bfloat16, bool_, complex128, float16, float64
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .elementwise import FLOATING, binary, change, shape_error
@@ -37,44 +37,53 @@ _sub = binary(
     self=lambda grad: grad,
     other=lambda grad: -grad,
 )  # fmt: skip
-_sub.op.complaint = (  # type: ignore[attr-defined]
-    RuntimeError,
-    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-    "instead.",
+_sub.op.complaints = {  # type: ignore[attr-defined]
+    BOOL: (
+        RuntimeError,
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+        "instead.",
+    )
+}
+_ONE_BOOL = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+    "or `logical_not()` operator instead."
 )
 
 _rsub = binary(
     "rsub", lambda a, b: np.subtract(b, a), node="RsubBackward1", method=False, public=False, inplace=False,
-    self=lambda grad: -grad,
+    refuses=(BOOL,), self=lambda grad: -grad,
 )  # fmt: skip
+_rsub.op.complaints = {BOOL: (RuntimeError, _ONE_BOOL)}  # type: ignore[attr-defined]
+
+
+def _fitted(number: Any, array: Array) -> Any:
+    """`number` in the array's dtype; integers wrap around."""
+    return np.asarray(number).astype(array.dtype)
 
 
 @primitive("AddBackward0", self=lambda grad: grad, other=lambda grad, alpha: grad * conj(alpha))
 @in_single
 def _add_scaled(self: Array, other: Array, alpha: Any) -> Array:
-    return self + other * other.dtype.type(alpha)
+    return self + other * _fitted(alpha, other)
 
 
 @primitive("SubBackward0", self=lambda grad: grad, other=lambda grad, alpha: -grad * conj(alpha))
 @in_single
 def _sub_scaled(self: Array, other: Array, alpha: Any) -> Array:
-    return self - other * other.dtype.type(alpha)
+    return self - other * _fitted(alpha, other)
 
 
 @primitive("RsubBackward0", self=lambda grad, alpha: -grad * conj(alpha), other=lambda grad: grad)
 @in_single
 def _rsub_scaled(self: Array, other: Array, alpha: Any) -> Array:
-    return other - self * self.dtype.type(alpha)
+    return other - self * _fitted(alpha, self)
 
 
 def _no_bools(input: Operand, other: Operand) -> None:
     """Refuse a subtraction in which one operand is bool; that of two bools has an error of its own."""
     found = [scalar_category(each) if is_number(each) else each._kind.dtype.category for each in (input, other)]
     if BOOL in found and found != [BOOL, BOOL]:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
-            "the `~` or `logical_not()` operator instead."
-        )
+        raise RuntimeError(_ONE_BOOL)
 
 
 def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
@@ -133,6 +142,8 @@ def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
 @public("subtract_")
 def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     """In-place form of `sub`."""
+    if type(other) is bool or input._kind.dtype is bool_ or (isinstance(other, Tensor) and other._kind.dtype is bool_):
+        _no_bools(input, other)
     if type(alpha) is int and alpha == 1:
         return change(_sub.op, _sub, input, other)  # type: ignore[attr-defined]
     return run_inplace(sub, "sub", input, (other,), {"alpha": alpha})
@@ -160,6 +171,16 @@ _true_divide = binary(
     "div", np.true_divide, rule=FLOATING, method=False, public=False, inplace=False,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
+)  # fmt: skip
+
+# What PyTorch records where one of its own functions multiplies or divides by a number.
+mul_number = binary(
+    "mul", np.multiply, node="MulBackward1", method=False, public=False, inplace=False,
+    self=lambda grad, other: grad * conj(other),
+)  # fmt: skip
+div_number = binary(
+    "div", np.true_divide, node="DivBackward1", rule=FLOATING, method=False, public=False, inplace=False,
+    self=lambda grad, other: grad / conj(other),
 )  # fmt: skip
 
 
@@ -206,12 +227,21 @@ _div_trunc = binary(
 )  # fmt: skip
 
 
+@primitive("DivBackward2", self=no_gradient, other=no_gradient)
+def _div_trunc_half(self: Array, other: Array) -> Array:
+    # PyTorch rounds the quotient of half-precision numbers before it truncates it.
+    return np.trunc((self.astype(np.float32) / other.astype(np.float32)).astype(self.dtype)).astype(self.dtype)
+
+
 def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tensor:
     if rounding_mode is None:
         return _true_divide(input, other)
     if rounding_mode == "floor":
         return _div_floor(input, other)
     if rounding_mode == "trunc":
+        common = result_type_of(input, other)
+        if common in (float16, bfloat16):
+            return _div_trunc_half(*_as_tensors(input, other, common))  # type: ignore[no-any-return]
         return _div_trunc(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
@@ -231,7 +261,9 @@ def true_divide(input: Operand, other: Operand) -> Tensor:
 def _modulo(a: Array, b: Array) -> Array:
     if np.asarray(a).dtype.kind in "iu":
         _check_divisor(b)
-    return np.remainder(a, b)
+        return np.remainder(a, b)
+    rest = np.fmod(a, b)  # NumPy's remainder gives zeros the sign of the divisor, PyTorch's that of the dividend
+    return np.where((rest != 0) & ((rest < 0) != (np.asarray(b) < 0)), rest + b, rest)
 
 
 def _fmod(a: Array, b: Array) -> Array:
@@ -256,6 +288,10 @@ _fmod_by_tensor = binary(
     self=lambda grad: grad * 1,
     other=lambda grad, self, other: -grad * self.div(other, rounding_mode="trunc"),
 )  # fmt: skip
+
+
+for _fmod_form in (_fmod_by_number, _fmod_by_tensor):
+    _fmod_form.op.first_is_tensor = True  # type: ignore[attr-defined]
 
 
 @public(inplace=True, out=True)
@@ -320,7 +356,7 @@ def _pow_number(self: Array, exponent: Any) -> Array:
         if exponent == 2:
             return np.square(self)
         if exponent == 1:
-            return np.array(self)
+            return np.positive(self)
         if exponent == 0.5:
             return np.sqrt(self)
         if exponent == 3:
@@ -329,20 +365,20 @@ def _pow_number(self: Array, exponent: Any) -> Array:
             return np.true_divide(1, self, dtype=self.dtype)
         if exponent == 0:
             return np.ones_like(self)
+    elif self.dtype == bool:
+        return self | (not exponent)
     return np.power(self, self.dtype.type(exponent))
 
 
 _pow_tensor = binary(
-    "pow", _power, node="PowBackward1", refuses=(BOOL,), method=False, public=False, inplace=False,
+    "pow", _power, node="PowBackward1", operands=("self", "exponent"), refuses=(BOOL,), method=False, public=False, inplace=False,
     self=_pow_self_gradients,
     exponent=_pow_exponent_gradient,
 )  # fmt: skip
 _pow_of_number = binary(
-    "pow", _power, node="PowBackward2", refuses=(BOOL,), method=False, public=False, inplace=False,
+    "pow", _power, node="PowBackward2", operands=("self", "exponent"), refuses=(BOOL,), method=False, public=False, inplace=False,
     exponent=_pow_exponent_gradient,
 )  # fmt: skip
-for _pow in (_pow_tensor, _pow_of_number):
-    _pow.op.parameters = _pow.op.tensor_names = ("self", "exponent")  # type: ignore[attr-defined]
 
 
 @public(inplace=True, out=True)
@@ -355,8 +391,6 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     common = result_type_of(input, exponent)
     if common.category <= INTEGER and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    if common.category == BOOL:
-        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     return _pow_number(input if common is input._kind.dtype else input.to(common), exponent)  # type: ignore[no-any-return]
 
 
@@ -394,7 +428,9 @@ minimum = binary(
     other=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
 )  # fmt: skip
 for _extreme in (maximum, minimum):
-    _extreme.op.complaint = RuntimeError, f"{_extreme.__name__} not implemented for complex tensors."  # type: ignore[attr-defined]
+    _extreme.op.complaints = {  # type: ignore[attr-defined]
+        COMPLEX: (RuntimeError, f"{_extreme.__name__} not implemented for complex tensors.")
+    }
 fmax = binary(
     "fmax", np.fmax, refuses=(COMPLEX,), inplace=False, doc="The larger of two elements, or the one that is not NaN.",
     self=lambda grad, self, other: only_where(grad, (self >= other) | other.isnan()),

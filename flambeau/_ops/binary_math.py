@@ -117,6 +117,8 @@ _copysign = binary(
 _copysign_of_number = binary(
     "copysign", np.copysign, node="CopysignBackward1", rule=FLOATING, refuses=(COMPLEX,), **_PRIVATE, self=_copysign_gradient,
 )  # fmt: skip
+for _form in (_copysign, _copysign_of_number, atan2, hypot, logaddexp, logaddexp2):
+    _form.op.first_is_tensor = True  # type: ignore[attr-defined]
 
 
 @public(inplace=True, out=True)
@@ -125,24 +127,21 @@ def copysign(input: Tensor, other: Operand) -> Tensor:
     return (_copysign if isinstance(other, Tensor) else _copysign_of_number)(input, other)
 
 
-def _nextafter(a: Array, b: Array) -> Array:
-    return np.nextafter(a, b)
-
-
 nextafter = binary(
-    "nextafter", _nextafter, refuses=_FLOATS_ONLY, doc="The next floating-point number from `input` towards `other`.",
-    **{**_unrecorded("nextafter"), "node": "NextafterBackward0"},
+    "nextafter", np.nextafter, refuses=_FLOATS_ONLY, doc="The next floating-point number from `input` towards `other`.",
+    self=lambda grad, self, other: only_where(grad, self != other),
+    other=no_gradient,
 )  # fmt: skip
 
 
 def _ldexp(a: Array, b: Array) -> Array:
-    return a * np.exp2(b)
+    return a * (np.exp2(b) if b.dtype.kind == "f" else np.exp(b * math.log(2)))
 
 
 _ldexp_floating = binary(
     "ldexp", _ldexp, rule=FLOATING, node="LdexpBackward0", **_PRIVATE,
-    self=lambda grad, other: grad * other.exp2(),
-    other=lambda grad, self, other: grad * self * other.exp2() * math.log(2),
+    self=lambda grad, other: grad * conj(other.exp2()),
+    other=lambda grad, self, other: grad * conj(self * other.exp2() * math.log(2)),
 )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ le = binary("le", np.less_equal, "less_equal", rule=TO_BOOL, refuses=(COMPLEX,),
 gt = binary("gt", np.greater, "greater", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input > other`.")
 ge = binary("ge", np.greater_equal, "greater_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input >= other`.")
 
+for _op in (eq, ne, lt, le, gt, ge):
+    _op.op.first_is_tensor = True  # type: ignore[attr-defined]
+
 
 @primitive(None)
 def _isclose(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) -> Array:

@@ -11,7 +11,7 @@ from .._core.dtype import dtype as DType
 from .._core.kind import Kind
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
-from .layout import empty_array, strides_like
+from .layout import empty_array, is_plain, strides_like
 from .registry import public
 from .view import as_strided, select
 from .window import Geometry, restrided, span
@@ -36,8 +36,6 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
             "view() received an invalid combination of arguments: expected a dtype or a size (ints), got "
             f"{type(dtype).__name__}"
         )
-    if dtype is input.dtype:
-        return input.view(input._array.shape)  # type: ignore[attr-defined,no-any-return]
     old, new = input.itemsize, dtype.itemsize
     if old != new:
         _check_dtype_view(input, dtype, old, new)
@@ -60,13 +58,20 @@ def _check_dtype_view(input: Tensor, dtype: DType, old: int, new: int) -> None:
     if size % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {how}, but got {size}")
     if input.storage_offset() % ratio:
-        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {how}, but got {input.storage_offset()}")
+        raise RuntimeError(
+            f"self.storage_offset() must be divisible by {ratio} {how}, but got {input.storage_offset()}"
+        )
     for position, step in enumerate(strides[:-1]):
         if step % ratio:
             raise RuntimeError(f"self.stride({position}) must be divisible by {ratio} {how}, but got {step}")
 
 
-@primitive("ViewAsRealBackward0", view=True, self=lambda grad: view_as_complex(grad.contiguous()))
+def as_pairs(grad: Any) -> Tensor:
+    """The gradient of a real view of a complex tensor, as a complex tensor."""
+    return view_as_complex(grad.contiguous())
+
+
+@primitive("ViewAsRealBackward0", view=True, self=as_pairs)
 def _view_as_real(self: Array) -> Array:
     real = _REAL_PARTS[self.dtype]
     return restrided(self, (*self.shape, 2), (*self.strides, real.itemsize), real)
@@ -120,7 +125,7 @@ def real(input: Tensor) -> Tensor:
     """The real part of a complex tensor, which shares its memory; a real tensor itself."""
     if not input._kind.dtype.is_complex:
         return input
-    return select(_view_as_real(input), input._array.ndim, 0)  # type: ignore[no-any-return]
+    return select(_view_as_real(input), input._array.ndim, 0)
 
 
 @public(method=False)
@@ -128,7 +133,7 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part of a complex tensor; shares its memory."""
     if not input._kind.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select(_view_as_real(input), input._array.ndim, 1)  # type: ignore[no-any-return]
+    return select(_view_as_real(input), input._array.ndim, 1)
 
 
 def _set_real(tensor: Tensor, value: Any) -> None:
@@ -144,7 +149,7 @@ Tensor.imag = property(imag, _set_imag, doc=imag.__doc__)  # type: ignore[attr-d
 
 
 def _conjugated(array: Any) -> Any:
-    if array.flags.c_contiguous:
+    if is_plain(array):
         return np.conjugate(array)
     return np.conjugate(array, empty_array(array.shape, strides_like(array, None), array.dtype))
 
@@ -169,9 +174,6 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor itself."""
     return _conj_physical(input) if input._kind.dtype.is_complex else input
-
-
-
 
 
 @public()
@@ -201,9 +203,9 @@ def is_neg(input: Tensor) -> bool:
 def window_of(tensor: Tensor, kind: Kind, geometry: Geometry) -> Tensor:
     """`as_strided`, where the window may also be one on the real numbers in a complex tensor, or the reverse."""
     if tensor._kind is kind:
-        return as_strided(tensor, *geometry)  # type: ignore[no-any-return]
+        return as_strided(tensor, *geometry)
     if tensor._kind.dtype.is_complex:
-        return as_strided(_view_as_real(tensor), *geometry)  # type: ignore[no-any-return]
+        return as_strided(_view_as_real(tensor), *geometry)
     size, stride, offset = geometry
     pairs = as_strided(tensor, (span(size, stride, 1), 2), (2, 1), 2 * offset)
-    return as_strided(_view_as_complex(pairs), size, stride, offset)  # type: ignore[no-any-return]
+    return as_strided(_view_as_complex(pairs), size, stride, offset)

@@ -19,6 +19,7 @@ from .create import CPU_KINDS, as_dtype
 from .dispatch import Array, primitive
 from .layout import has_format, strides_like
 from .meta import empty_meta
+from .overrides import has_override, run_override
 from .registry import export_method, public
 
 
@@ -36,7 +37,7 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
         return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
     if source is META and place is not META:
         raise NotImplementedError(
-            "Cannot copy out of meta tensor; no data! Make an uninitialised tensor with torch.empty_like(x, device=...)."
+            "Cannot copy out of meta tensor; no data! Use torch.empty_like(x, device=...) for an uninitialised tensor."
         )
     array_type = kind.dtype.numpy
     strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
@@ -55,8 +56,6 @@ def _targets(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
         return first.dtype, first.device, rest
     if first is None or isinstance(first, (str, device)) or (isinstance(first, int) and not isinstance(first, bool)):
         wanted = rest[0] if rest else None
-        if isinstance(wanted, bool):  # to(device, non_blocking)
-            return None, first, rest
         return wanted, first, rest[1:]
     if isinstance(first, type):
         return as_dtype(first, "to"), None, rest
@@ -69,7 +68,7 @@ def _targets(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
 
 @public(function=False)
 def to(
-    input: Tensor, *args: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None,
+    input: Tensor, *args: Any, dtype: Any = None, device: Any = None,
     non_blocking: bool = False, copy: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """The tensor as another dtype, on another device, or both; the tensor itself if it is that already.
@@ -81,7 +80,7 @@ def to(
         if args[0] is not kind.dtype:
             kind = CPU_KINDS[args[0]] if kind.is_cpu else kind_of(args[0], kind.device)
     else:
-        named_dtype, named_device, flags = _targets((other, *args) if other is not None else args)
+        named_dtype, named_device, flags = _targets(args)
         if len(flags) > 2 or not all(isinstance(each, (bool, type(None))) for each in flags):
             raise TypeError(
                 f"to() received an invalid combination of arguments: {[type(each).__name__ for each in args]}"
@@ -112,9 +111,12 @@ def _as_dtype_method(name: str, target: DType) -> None:
     kind = CPU_KINDS[target]
 
     def method(input: Tensor, memory_format: Any = None) -> Tensor:
-        if type(input) in PLAIN_TYPES and memory_format is None and input._kind.is_cpu:
-            return input if input._kind is kind else converted(input, kind, None)
-        return to(input, target, memory_format=memory_format)  # type: ignore[no-any-return]
+        if type(input) in PLAIN_TYPES:
+            if memory_format is None and input._kind.is_cpu:
+                return input if input._kind is kind else converted(input, kind, None)
+        elif has_override((input,)):
+            return run_override(method, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+        return to(input, target, memory_format=memory_format)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"The tensor as {target}."
@@ -197,8 +199,8 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
     kind = source._kind
     if not kind.is_cpu:
         raise TypeError(
-            f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
-            "first."
+            f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+            "memory first."
         )
     if kind.dtype is bfloat16:
         raise TypeError(_NO_BFLOAT16)

@@ -10,12 +10,12 @@ import numpy as np
 
 from .._core.caller import PACKAGE, calling_place
 from .._core.device import META, contiguous_format
-
 from .._core.modes import THREAD
+from .._core.storage import address_of, owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from .dispatch import Array, Primitive, after, primitive
 from .inplace import check_no_overlap, check_writable, rebase_history
-from .layout import empty_array, has_format, strides_like
+from .layout import element_strides, empty_array, has_format, is_dense, strides_like
 from .meta import empty_meta
 from .overrides import has_override, run_override
 from .promotion import is_number
@@ -116,7 +116,8 @@ def zeros_for(grad: Tensor) -> Tensor:
     """The gradient of content that was overwritten."""
     from .like import zeros_like
 
-    return zeros_like(grad)
+    result: Tensor = zeros_like(grad)
+    return result
 
 
 @primitive("CopyBackwards", self=zeros_for, src=lambda grad: grad)
@@ -126,7 +127,7 @@ def _copy(self: Array, src: Array) -> Array:
     return result
 
 
-_copy.node_class.name = lambda self: "torch::autograd::CopyBackwards"
+setattr(_copy.node_class, "name", lambda self: "torch::autograd::CopyBackwards")  # noqa: B010
 
 
 @primitive("FillBackward0", self=zeros_for)
@@ -182,8 +183,9 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     counter = quick_counter(input)
     if counter is not None and type(src) in PLAIN_TYPES and src._kind is input._kind and not src.requires_grad:
         target = input._array
-        if target.shape == src._array.shape and 0 not in target.strides:
-            target[...] = src._array
+        source = src._array
+        if target.shape == source.shape and 0 not in target.strides and owner_of(target) is not owner_of(source):
+            target[...] = source
             counter[0] += 1
             counter[1] = calling_place()
             return input
@@ -205,6 +207,7 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
         check_broadcast(target.shape, source.shape)
     if 0 in target.strides:
         check_no_overlap(input)
+    check_no_partial_overlap(target, source)
     if input._kind.device is not META:
         if src._kind.device is META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -216,6 +219,21 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     return input
 
 
+def check_no_partial_overlap(target: Any, source: Any) -> None:
+    """Refuse to write to memory that is also read, but as other elements: the result would depend on the order."""
+    if owner_of(target) is not owner_of(source) or not (target.size and source.size):
+        return
+    if not (is_dense(target.shape, element_strides(target)) and is_dense(source.shape, element_strides(source))):
+        return
+    start, other_start = address_of(target), address_of(source)
+    same = start == other_start and target.nbytes == source.nbytes and target.strides == source.strides
+    if not same and start < other_start + source.nbytes and other_start < start + target.nbytes:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+
+
 def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:
     """Refuse a source that does not broadcast to the shape of the tensor that it is written to."""
     for dim in range(1, min(len(target), len(source)) + 1):
@@ -223,13 +241,13 @@ def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:
         if a != b and b != 1 and a != 1:
             raise RuntimeError(
                 f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
-                f"{max(len(target), len(source)) - dim}: copy_ cannot store shape {list(source)} in shape {list(target)}"
+                f"{max(len(target), len(source)) - dim}: copy_ cannot store shape {list(source)} in {list(target)}"
             )
     shape = np.broadcast_shapes(target, source)
     if shape != target:
         raise RuntimeError(
-            f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}: copy_ cannot change the "
-            "shape of the tensor that it writes to"
+            f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}: copy_ cannot change "
+            "the shape of the tensor that it writes to"
         )
 
 

@@ -58,7 +58,7 @@ def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
     """A new leaf over `array`."""
     if requires_grad and not kind.differentiable:
         raise RuntimeError(
-            f"Only Tensors of floating point and complex dtype can require gradients, and this one would be {kind.dtype}"
+            f"Only Tensors of floating point and complex dtype can require gradients: this one would be {kind.dtype}"
         )
     tensor: Tensor = new(Tensor)
     tensor._array = array
@@ -216,8 +216,8 @@ def empty_permuted(
     shape, order = check_shape(as_shape((size,)), "empty_permuted"), as_shape((physical_layout,))
     if len(shape) != len(order):
         raise RuntimeError(
-            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} "
-            f"is not equal to len(physical_layout) = {len(order)}"
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
         )
     if any(not 0 <= dim < len(shape) for dim in order):
         raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}): {list(order)}")
@@ -327,7 +327,8 @@ def from_numpy(ndarray: Any) -> Tensor:
         if step < 0:
             raise ValueError(
                 "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-                "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
+                "currently supported. (You can probably work around this by making a copy of your array with "
+                "array.copy().)"
             )
         if step % ndarray.itemsize:
             raise ValueError(

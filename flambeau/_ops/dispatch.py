@@ -50,7 +50,16 @@ class Primitive:
 
     node_class: type[OpNode] | None
 
-    def __init__(self, kernel: Kernel, node: str | None, formulas: dict[str, Formula], joint: Formula | None, view: bool):
+    def __init__(
+        self,
+        kernel: Kernel,
+        node: str | None,
+        formulas: dict[str, Formula],
+        joint: Formula | None,
+        view: bool,
+        results: tuple[str, ...] = (),
+    ) -> None:
+        self.results = results
         self.kernel = kernel
         self.name = kernel.__name__
         self.is_view = view
@@ -191,8 +200,8 @@ class Primitive:
         return found
 
     def _saver(self, name: str) -> Callable[[Sequence[Any], list[Tensor], OpNode], Any]:
-        if name.startswith("result"):
-            number = int(name[6:] or 0)
+        if name in self.results or name.startswith("result"):
+            number = self.results.index(name) if name in self.results else int(name[6:] or 0)
             return lambda args, outputs, node: SavedTensor(outputs[number], node)
         for suffix, read in _PROPERTIES.items():
             if name.endswith(suffix) and name.removesuffix(suffix) in self.tensor_names:
@@ -335,14 +344,24 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def primitive(node: str | None, *, view: bool = False, joint: Formula | None = None, **formulas: Formula) -> Callable[[Kernel], Primitive]:
-    """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative."""
+def primitive(
+    node: str | None,
+    *,
+    view: bool = False,
+    joint: Formula | None = None,
+    results: tuple[str, ...] = (),
+    **formulas: Formula,
+) -> Callable[[Kernel], Primitive]:
+    """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
+
+    `results` names the outputs of a kernel that has several, so that formulas can ask for them by these names.
+    """
 
     def decorate(kernel: Kernel) -> Primitive:
         annotations = list(kernel.__annotations__.items())
         tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
         single = tensors == [parameter_names(kernel)[0]] and annotations[0][1] == "Array"
-        return (SinglePrimitive if single else Primitive)(kernel, node, formulas, joint, view)
+        return (SinglePrimitive if single else Primitive)(kernel, node, formulas, joint, view, results)
 
     return decorate
 

@@ -7,7 +7,8 @@ integers to floats, half precision computed in float32) and then found by one di
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .._core.modes import THREAD
 from .._core.node import OpNode, SavedTensor, initialise, new_node
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class
-from .inplace import check_no_overlap, check_writable, rebase_history, run_inplace
+from .inplace import check_no_overlap, check_partial_overlap, check_writable, rebase_history, run_inplace
 from .meta import empty_meta
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
@@ -37,13 +38,20 @@ complex operands is real."""
 _HALF = (float16, bfloat16)
 
 
+PENDING: Any = object()
+"""Stands for a result that is to be saved, until it exists."""
+
+
 class Elementwise:
     """One elementwise op: its body, its promotion rule and what it records."""
 
     list_position = None
-    complaint: tuple[type[Exception], str] | None = None
-    """The error for a refused dtype, where PyTorch has one of its own for this op."""
+    complaints: Mapping[int, tuple[type[Exception], str]] = MappingProxyType({})
+    """The errors for refused categories of dtypes, where PyTorch has some of its own for this op."""
+    first_is_tensor = False
+    """Whether the first of two operands may not be a number."""
     node_class: type[OpNode] | None
+    saves_result: bool
     plans: tuple[tuple[tuple[str, int | None], ...], ...]
 
     def __init__(
@@ -63,6 +71,7 @@ class Elementwise:
         self.tensor_positions = tuple(range(len(inputs)))
         self.refuses = refuses
         self.table: dict[Kind, Entry] = {}
+        self.grad_inputs = tuple(position for position, each in enumerate(inputs) if each in formulas)
         self._recorded_as = node, formulas
         PRIMITIVES[name] = self  # type: ignore[assignment]
 
@@ -70,18 +79,24 @@ class Elementwise:
         # Made when the op is first recorded: most programs record few of the ops.
         if attribute == "node_class":
             node, formulas = self._recorded_as
-            self.node_class = node_class(node, self.parameters, formulas, None, self) if node else None
+            inputs = [self.parameters[position] for position in self.grad_inputs]
+            self.node_class = node_class(node, inputs, formulas, None, self) if node else None
             return self.node_class
         if attribute == "plans":
             self.plans = self._plans()
             return self.plans
+        if attribute == "saves_result":
+            self.saves_result = self.node_class is not None and "result" in self.node_class.saved_names
+            return self.saves_result
         raise AttributeError(attribute)
 
     def compute_dtype(self, common: dtype) -> dtype:
         """The dtype in which operands whose common dtype is `common` meet."""
         if common.category in self.refuses:
-            kind_of_error, message = self.complaint or (NotImplementedError, f'"{self.name}_cpu" not implemented for')
-            raise kind_of_error(message if self.complaint else f"{message} {LEGACY_NAMES[common]!r}")
+            if common.category in self.complaints:
+                kind_of_error, message = self.complaints[common.category]
+                raise kind_of_error(message)
+            raise NotImplementedError(f'"{self.name}_cpu" not implemented for {LEGACY_NAMES[common]!r}')
         return DEFAULTS.float if self.rule == FLOATING and common.category < FLOAT else common
 
     def result_dtype(self, computed: dtype) -> dtype:
@@ -119,38 +134,44 @@ class Elementwise:
             )
         return body
 
-    def record(self, operands: tuple[Any, ...], output: Tensor, before: Tensor | None = None) -> None:
-        """Make the node of this call. `before` is the old content of the first operand, if that was changed in place."""
+    def record(self, operands: tuple[Any, ...], output: Tensor) -> None:
+        """Make the node of this call and put it on `output`."""
+        node = self.begin_node(operands, output)
+        if node is not None:
+            if self.saves_result and node.result is PENDING:  # type: ignore[attr-defined]
+                node.result = SavedTensor(output, node)  # type: ignore[attr-defined]
+            output._requires_grad = True
+            output._grad_fn = node
+
+    def begin_node(self, operands: tuple[Any, ...], output: Tensor) -> OpNode | None:
+        """The node of a call, before there is a result: edges and operands are taken down, `result` is pending."""
         node_type = self.node_class
         if node_type is None:
-            return
-        left = operands[0]
+            return None
+        first = self.grad_inputs[0]
+        left = operands[first]
         edge = left._edge() if isinstance(left, Tensor) else None
-        if len(operands) == 1:
+        if len(self.grad_inputs) == 1:
             edges: tuple[Any, ...] = (edge,)
-            plan = self.plans[1]
+            plan = self.plans[1 << first]
         else:
             right = operands[1]
             other_edge = right._edge() if isinstance(right, Tensor) else None
             edges = (edge, other_edge)
             plan = self.plans[(edge is not None) + 2 * (other_edge is not None)]
-        node = new_node(node_type)
+        node: OpNode = new_node(node_type)
         initialise(node, edges, ((output._array.shape, output._kind),))
         for name, position in plan:
             if position is None:
                 value = None
             elif position < 0:
-                value = SavedTensor(output, node)
+                value = PENDING
             else:
                 value = operands[position]
                 if isinstance(value, Tensor):
                     value = SavedTensor(value)
             setattr(node, name, value)
-        if before is None:
-            output._requires_grad = True
-            output._grad_fn = node
-        else:
-            rebase_history(output, node, 0)
+        return node
 
     def _plans(self) -> tuple[tuple[tuple[str, int | None], ...], ...]:
         """What to save, for each set of inputs that need gradients (bit i: input i): the name, and the operand's position
@@ -161,12 +182,17 @@ class Elementwise:
         for needs in range(2 ** len(self.parameters)):
             asked = {
                 name
-                for position, entry in enumerate(self.node_class.formulas)
+                for position, entry in zip(self.grad_inputs, self.node_class.formulas, strict=True)
                 if entry is not None and needs >> position & 1
                 for name in entry[1]
             }
-            plans.append(tuple((name, self._position(name) if name in asked else None) for name in self.node_class.saved_names))
+            names = self.node_class.saved_names
+            plans.append(tuple((name, self._position(name) if name in asked else None) for name in names))
         return tuple(plans)
+
+    def __call__(self, *operands: Any) -> Tensor:
+        """Run the op on tensors and numbers by the long path."""
+        return run_unary(self, operands[0]) if len(operands) == 1 else run_binary(self, *operands)
 
     def _position(self, name: str) -> int:
         return -1 if name == "result" else self.parameters.index(name)
@@ -245,13 +271,7 @@ def unary(
             return run_override(function, (input,), (input,), {} if out is None else {"out": out})  # type: ignore[no-any-return]
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        kind = input._kind
-        prepared, result_kind = table.get(kind) or op.entry(kind)
-        if kind.device is META:
-            array = empty_meta(input._array.shape, result_kind.dtype.numpy)
-        else:
-            array = prepared(input._array)
-        result = _finish(op, (input,), array, result_kind)
+        result = run_unary(op, input)
         return result if out is None else write_out(result, out)  # type: ignore[no-any-return]
 
     _describe(function, name, doc)
@@ -274,13 +294,14 @@ def binary(
     inplace: bool = True,
     method: bool = True,
     public: bool = True,
+    operands: tuple[str, str] = ("self", "other"),
     doc: str = "",
     **formulas: Formula,
 ) -> Callable[..., Tensor]:
-    """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `self` and `other`."""
+    """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `operands`."""
     if node is None and formulas:
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
-    op = Elementwise(name, body, rule, node, ("self", "other"), formulas, refuses)
+    op = Elementwise(name, body, rule, node, operands, formulas, refuses)
     table = op.table
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -346,6 +367,17 @@ def binary(
     return function
 
 
+def run_unary(op: Elementwise, input: Tensor) -> Tensor:
+    """An elementwise op of one tensor of any dtype: the long path."""
+    kind = input._kind
+    prepared, result_kind = op.table.get(kind) or op.entry(kind)
+    if kind.device is META:
+        array = empty_meta(input._array.shape, result_kind.dtype.numpy)
+    else:
+        array = prepared(input._array)
+    return _finish(op, (input,), array, result_kind)
+
+
 def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     """An elementwise op of two operands of any dtype, tensors or numbers: the long path."""
     source = left if isinstance(left, Tensor) else right
@@ -355,7 +387,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
             raise TypeError(
                 f"{op.name}(): argument '{word}' (position {position}) must be Tensor or number, not {type(operand).__name__}"
             )
-    if not isinstance(source, Tensor):
+    if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
         raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
     place = source._kind.device
     if isinstance(left, Tensor) and isinstance(right, Tensor) and left._kind.device is not right._kind.device:
@@ -371,23 +403,23 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         except ValueError:
             raise shape_error(op.name, left, right) from None
     else:
-        target = common.numpy
+        numbers = op.compute_dtype(common)  # of an integer quotient, numbers become floats at once
         try:
-            array = body(_converted(left, target, common), _converted(right, target, common))
+            array = body(_converted(left, common, numbers), _converted(right, common, numbers))
         except ValueError:
             raise shape_error(op.name, left, right) from None
     return _finish(op, (left, right), array, result_kind)
 
 
-def _converted(operand: Any, target: np.dtype[Any], common: dtype) -> Any:
+def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:
     if isinstance(operand, Tensor):
         array = operand._array
-        return array if array.dtype is target else array.astype(target)
-    if common.category == INTEGER:
-        return np.asarray(int(operand)).astype(target)  # wraps around, as PyTorch does
-    if common.category == COMPLEX:
-        return np.asarray(complex(operand)).astype(target)
-    return np.asarray(operand).astype(target)
+        return array if array.dtype is common.numpy else array.astype(common.numpy)
+    if numbers.category == INTEGER:
+        return np.asarray(int(operand)).astype(numbers.numpy)  # wraps around, as PyTorch does
+    if numbers.category == COMPLEX:
+        return np.asarray(complex(operand)).astype(numbers.numpy)
+    return np.asarray(operand).astype(numbers.numpy)
 
 
 def shape_error(name: str, left: Any, right: Any) -> Exception:
@@ -426,30 +458,32 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     modes = THREAD.modes
     array = target._array
+    other = others[0] if others else None
     if target._requires_grad or target._view is not None or target._counter is None:
-        check_writable(target)
+        check_writable(target, isinstance(other, Tensor) and other.requires_grad)
     if array.base is not None:  # memory of its own never overlaps itself
         check_no_overlap(target)
     entry = op.table.get(target._kind)
-    other = others[0] if others else None
     direct = (
         entry is not None
         and entry[1] is target._kind
         and type(entry[0]) is np.ufunc
         and modes.plain
         and (other is None or (isinstance(other, Tensor) and other._kind is target._kind))
-    )  # NumPy's functions themselves take care of operands that overlap the result
+    )
     operands = (target, *others)
     if not direct:
         return run_inplace(function, op.name, target, others, {})
-    recorded = modes.grad and (target.requires_grad or (other is not None and other.requires_grad))
-    before = None
-    if recorded:
-        before = Tensor._from_parts((target._array, target._kind, [0, None]))
-        if op.saves_first(operands):
-            before._array = target._array.copy()
-        _keep_history(before, target)
     assert entry is not None
+    if other is not None and other is not target and (array.base is not None or other._array.base is not None):
+        check_partial_overlap(target, other)
+    node = None
+    if modes.grad and (target.requires_grad or (other is not None and other.requires_grad)):
+        before = Tensor._from_parts((array, target._kind, [0, None]))
+        if op.saves_first(operands):
+            before._array = array.copy()
+        _keep_history(before, target)
+        node = op.begin_node((before, *others), target)
     try:
         if other is None:
             entry[0](array, array)
@@ -458,8 +492,10 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     except ValueError:
         raise _inplace_shape_error(op, target, other) from None
     target._changed()
-    if recorded:
-        op.record((before, *others) if before is not None else operands, target, before)
+    if node is not None:
+        if op.saves_result and node.result is PENDING:  # type: ignore[attr-defined]
+            node.result = SavedTensor(target, node)  # type: ignore[attr-defined]
+        rebase_history(target, node, 0)
     return target
 
 

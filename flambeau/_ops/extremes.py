@@ -10,7 +10,7 @@ from .._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .exact_out import store_exactly
-from .reduce import Dims, kept_shape, reduced, reduced_dims, restore_dims
+from .reduce import Dims, kept_shape, no_kernel, reduced, reduced_dims, restore_dims
 from .registry import public, write_out
 from .return_types import named, return_type
 from .view import wrap_dim
@@ -34,15 +34,8 @@ def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[in
     """The gradient of an extreme, shared evenly by all elements that attain it."""
     result = restore_dims(result, self.ndim, dim, keepdim)
     grad = restore_dims(grad, self.ndim, dim, keepdim)
-    attained = self == result
-    if bool(result.isnan().any()):
-        attained = attained.logical_or(self.isnan())
+    attained = (self == result).logical_or(self.isnan())  # where there is a NaN, it is the extreme
     return attained * (grad / attained.sum(dim, keepdim=True))
-
-
-def no_kernel(kernel: str, input: Tensor) -> NotImplementedError:
-    """PyTorch's error where an op has no code for a dtype."""
-    return NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[input._kind.dtype]!r}')
 
 
 def check_nonempty(name: str, input: Tensor, dim: int | None = None) -> None:
@@ -75,20 +68,20 @@ def _extreme_along(ufunc: Any, array: Any, dim: int, keepdim: bool) -> tuple[Any
     return values, indices
 
 
-def _picked(grad: Tensor, result1: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
-    return value_selecting_gradient(grad, result1, self_sym_sizes, dim, keepdim)
+def _picked(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
+    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, keepdim)
 
 
 def _whole_extreme_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return evenly_distributed(grad, self, result, tuple(range(self.ndim)), False)
 
 
-@primitive("MaxBackward0", self=_picked)
+@primitive("MaxBackward0", results=("values", "indices"), self=_picked)
 def _max_dim(self: Array, dim: int, keepdim: bool) -> Any:
     return _extreme_along(np.maximum, self, dim, keepdim)
 
 
-@primitive("MinBackward0", self=_picked)
+@primitive("MinBackward0", results=("values", "indices"), self=_picked)
 def _min_dim(self: Array, dim: int, keepdim: bool) -> Any:
     return _extreme_along(np.minimum, self, dim, keepdim)
 
@@ -132,7 +125,10 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
         return _extreme("max", _max_dim, MAX, input, dim, keepdim, out)
     if dim is None and other is None:
         return _whole_extreme("max", _max_all, input, out)
-    return _pairwise("max", input.maximum, dim if other is None else other, out)
+    second = dim if other is None else other
+    if isinstance(second, Tensor):
+        return _pairwise(input.maximum(second), out)
+    return _extreme("max", _max_dim, MAX, input, as_dim("max", second), keepdim, out)
 
 
 @public()
@@ -142,22 +138,29 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
         return _extreme("min", _min_dim, MIN, input, dim, keepdim, out)
     if dim is None and other is None:
         return _whole_extreme("min", _min_all, input, out)
-    return _pairwise("min", input.minimum, dim if other is None else other, out)
+    second = dim if other is None else other
+    if isinstance(second, Tensor):
+        return _pairwise(input.minimum(second), out)
+    return _extreme("min", _min_dim, MIN, input, as_dim("min", second), keepdim, out)
 
 
-def _pairwise(name: str, op: Any, other: Any, out: Any) -> Any:
-    if not isinstance(other, Tensor):
-        raise TypeError(f"{name}(): the second argument must be a dimension or a Tensor, not {type(other).__name__}")
-    result = op(other)
+def as_dim(name: str, value: Any) -> int:
+    """A dimension given as NumPy's integer, say; a TypeError for what is no integer."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument 'dim' (position 2) must be int or Tensor, not {type(value).__name__}")
+    return int(value.__index__())
+
+
+def _pairwise(result: Tensor, out: Any) -> Any:
     return result if out is None else write_out(result, out)
 
 
 def _aminmax_gradients(
-    grads: Any, needs: Any, self: Tensor, result0: Tensor, result1: Tensor, dim: tuple[int, ...], keepdim: bool
+    grads: Any, needs: Any, self: Tensor, result0: Tensor, indices: Tensor, dim: tuple[int, ...], keepdim: bool
 ) -> list[Any]:
     parts = [
         evenly_distributed(grad, self, result, dim, keepdim)
-        for grad, result in zip(grads, (result0, result1), strict=True)
+        for grad, result in zip(grads, (result0, indices), strict=True)
         if grad is not None
     ]
     return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None]
@@ -173,7 +176,7 @@ def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return reduced(np.minimum, self, dim, keepdim)
 
 
-@primitive("AminmaxBackward0", joint=_aminmax_gradients)
+@primitive("AminmaxBackward0", joint=_aminmax_gradients, results=("min", "max"))
 def _aminmax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Any:
     return reduced(np.minimum, self, dim, keepdim), reduced(np.maximum, self, dim, keepdim)
 

@@ -36,14 +36,14 @@ def _moved(source: Tensor, dtype: Any, device: Any) -> Tensor:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
     """`obj` (tensor, array, buffer, nested sequence) as a tensor; `copy` forces or forbids a copy."""
     if isinstance(obj, Tensor):
         source: Tensor | None = obj
     elif isinstance(obj, np.ndarray):
         source = from_numpy(obj)
-    elif isinstance(obj, np.generic) or isinstance(obj, (list, tuple, str, int, float, complex)):
+    elif isinstance(obj, (np.generic, list, tuple, str, int, float, complex)):
         source = None
     elif hasattr(obj, "__dlpack__"):
         source = from_dlpack(obj)
@@ -54,7 +54,7 @@ def asarray(
     if source is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor: leave copy=False away")
-        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     kind = chosen_kind(dtype, source.device if device is None else device, source.dtype, "asarray")
     if copy is False and kind is not source._kind:
         if kind.dtype is not source.dtype:
@@ -64,9 +64,9 @@ def asarray(
     result: Any = _moved(source, kind.dtype, kind.device)
     if copy and result is source:
         result = result.clone()
-    if requires_grad:
-        return result if result.requires_grad else result.detach().requires_grad_()  # type: ignore[no-any-return]
-    return result.detach() if result.requires_grad else result  # type: ignore[no-any-return]
+    if requires_grad is None or requires_grad == result.requires_grad:
+        return result  # type: ignore[no-any-return]
+    return result.requires_grad_(requires_grad) if result.is_leaf else result.detach()  # type: ignore[no-any-return]
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -87,8 +87,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if count < 0:
         if (length - offset) % item:
             raise ValueError(
-                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
-                f"({item})"
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
+                f"size ({item})"
             )
         count = (length - offset) // item
     elif offset + count * item > length:
@@ -98,8 +98,8 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         )
     if memory.readonly:
         warnings.warn(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors: this tensor can be read, "
-            "and writing to it is an error.",
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors: this tensor can be "
+            "read, and writing to it is an error.",
             UserWarning,
             stacklevel=2,
         )
@@ -110,7 +110,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor on the memory of an array of another library, by way of the DLPack protocol."""
     if isinstance(ext_tensor, Tensor):
-        return ext_tensor.detach()  # type: ignore[attr-defined,no-any-return]
+        return ext_tensor.detach()  # type: ignore[no-any-return]
     return from_numpy(np.from_dlpack(ext_tensor))
 
 

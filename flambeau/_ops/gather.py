@@ -174,7 +174,7 @@ def _take(self: Array, index: Array) -> Array:
     if index.size and not self.size:
         raise IndexError("take(): tried to take from an empty tensor")
     positions = _flat_positions(index, self.size)
-    return np.ascontiguousarray(self.reshape(-1)[positions]) if index.size else np.empty(index.shape, self.dtype)
+    return self.reshape(-1)[positions] if index.size else np.empty(index.shape, self.dtype)
 
 
 @public(out=True)

@@ -25,6 +25,8 @@ from .shape import _alias
 from .view import _select, _slice, _unsqueeze
 from .writing import change, publish_change, writing
 
+_BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+
 Indices = Sequence[Any]
 """For each dimension a tensor of positions or None."""
 
@@ -59,16 +61,69 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                     creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
                     output._view = View(self if origin is None else origin.base, counter[0], creation)
                 return output
+            if key is None and type(index) in PLAIN_TYPES:
+                found = _quick_pick(array, index._array)
+                if found is not None:
+                    return fresh(found, self)
     elif has_override((self, index)):
         return run_override(_getitem, (self, index), (self, index), {})  # type: ignore[no-any-return]
     return _recorded_getitem(self, index)
 
 
+def _quick_pick(array: Any, index: Any) -> Any:
+    """`array[index]` for one index tensor where NumPy's rules are PyTorch's, else None."""
+    if index.dtype is _BOOL:
+        return array[index] if index.ndim and index.shape == array.shape else None
+    if index.dtype is _INT64 and index.ndim and array.size and array.flags.c_contiguous and index.flags.c_contiguous:
+        try:
+            return array.take(index, axis=0)
+        except IndexError:
+            return None
+    return None
+
+
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
+    if basic_index(index, tensor._array.ndim) is not None:
+        return _basic_getitem(tensor, index)
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, type(index) is slice)
     if plan.advanced is not None:
         return _pick(part, plan.advanced, _indices_of(index, plan))
+    return _alias(part) if part is tensor else part  # type: ignore[no-any-return]
+
+
+def _basic_getitem(tensor: Tensor, index: Any) -> Tensor:
+    """`tensor[index]` for an index of ints, slices, None and at most one Ellipsis."""
+    shape = tensor._array.shape
+    items = index if type(index) is tuple else (index,)
+    rest = len(shape)
+    for item in items:
+        if item is not None and item is not ...:
+            rest -= 1
+    if rest < 0:
+        plan_index(index, shape)  # raises
+    part: Tensor = tensor
+    dim = source = 0
+    for item in items:
+        if item is None:
+            part = _unsqueeze(part, dim)
+            dim += 1
+        elif item is ...:
+            dim += rest
+            source += rest
+        elif type(item) is int:
+            size = shape[source]
+            if not -size <= item < size:
+                plan_index(index, shape)  # raises
+            part = _select(part, dim, item if item >= 0 else item + size)
+            source += 1
+        else:
+            size = shape[source]
+            start, stop, step = item.indices(size)
+            if start != 0 or step != 1 or stop != size or item is index:
+                part = _slice(part, dim, start, max(start, stop), step)
+            dim += 1
+            source += 1
     return _alias(part) if part is tensor else part  # type: ignore[no-any-return]
 
 
@@ -156,10 +211,29 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             if key is not None:
                 _write_basic(self, key, index, source)
                 return
+            if type(index) in PLAIN_TYPES and _quick_put(self, index._array, source):
+                return
     if has_override((self, index, value)):
         run_override(_setitem, (self, index, value), (self, index, value), {})
         return
     _general_setitem(self, index, value)
+
+
+def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
+    """Do `tensor[index] = source` for one index tensor if NumPy's rules are PyTorch's there; say whether it was done."""
+    array = tensor._array
+    if type(source) is np.ndarray and source.dtype is not array.dtype:
+        return False
+    mask = index.dtype is _BOOL and index.ndim and index.shape == array.shape
+    if not (mask or (index.dtype is _INT64 and index.ndim and index.size and array.size)):
+        return False
+    check_writable(tensor)
+    try:
+        array[index] = source
+    except (IndexError, ValueError):  # the general way says what is wrong, or drops leading dimensions of size 1
+        return False
+    tensor._changed()
+    return True
 
 
 def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
@@ -178,7 +252,7 @@ def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
 
 def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
-        if not isinstance(value, (bool, int, float, complex, np.integer, np.bool_)):
+        if not isinstance(value, (int, float, complex, np.integer)):
             raise TypeError(
                 f"can't assign a {_type_name(value)} to a {tensor._kind.legacy_name}: make a tensor of it first, with "
                 "torch.tensor or torch.from_numpy"

@@ -9,8 +9,8 @@ import numpy as np
 from .._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from .._core.indexing import advanced_put
 from .._core.tensor import Tensor
-from .dispatch import Array
-from .reductions_at import reduce_at, reduction_gradients
+from .dispatch import Array, fresh
+from .reductions_at import gradient_of_source, gradient_of_target, reduce_at
 from .registry import public
 from .scalar import fitting
 from .view import wrap_dim
@@ -47,7 +47,7 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
     target, values = _one_dim(self), _one_dim(source)
     positions = _in_range(index, target.shape[dim], dim, RuntimeError)
     if alpha != 1:
-        values = (values * alpha).astype(values.dtype, copy=False)
+        values = values * np.asarray(alpha).astype(values.dtype)
     if positions.size == 0 or values.size == 0:
         return
     if target.dtype.kind == "b":
@@ -179,15 +179,16 @@ def _index_fill_number(self: Array, dim: int, index: Array, value: Any) -> None:
 @writing(
     "IndexFillBackward1",
     self=lambda grad, dim, index: grad.index_fill(dim, index, 0),
-    value=lambda grad, dim, index: grad.index_select(dim, _unsigned(index, grad, dim)).sum(),
+    value=lambda grad, dim, index: grad.index_select(dim, _distinct(index, grad, dim)).sum(),
 )
 def _index_fill_tensor(self: Array, dim: int, index: Array, value: Array) -> None:
     _fill_slices(self, dim, index, value)
 
 
-def _unsigned(index: Any, tensor: Tensor, dim: int) -> Any:
+def _distinct(index: Tensor, tensor: Tensor, dim: int) -> Tensor:
+    """Each position once, counted from the front: what was filled twice was filled all the same."""
     size = tensor._array.shape[dim] if tensor._array.ndim else 1
-    return index.where(index >= 0, index + size)
+    return fresh(np.unique(index._array % max(size, 1)), index)
 
 
 def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> tuple[Any, ...]:
@@ -228,19 +229,28 @@ def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # ----- index_reduce -------------------------------------------------------------------------------------------------
 
 
-def _index_reduce_gradients(
-    grads: Any, needs: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any
-) -> tuple[Any, Any]:
-    return reduction_gradients(
-        grads[0], self, source, result, reduce, include_self,
-        pick=lambda tensor: tensor.index_select(dim, index),
-        add=lambda tensor, values: tensor.index_add(dim, index, values),
-        again=lambda start, values: start.index_reduce(dim, index, values, reduce, include_self=include_self),
-        cleared=lambda tensor: tensor.index_fill(dim, index, 0),
-    )  # fmt: skip
+def _ways(dim: int, index: Tensor, reduce: str, include_self: bool) -> dict[str, Any]:
+    return {
+        "pick": lambda tensor: tensor.index_select(dim, index),
+        "add": lambda tensor, values: tensor.index_add(dim, index, values),
+        "again": lambda start, values: start.index_reduce(dim, index, values, reduce, include_self=include_self),
+        "cleared": lambda tensor: tensor.index_fill(dim, index, 0),
+    }
 
 
-@writing("IndexReduceBackward0", joint=_index_reduce_gradients)
+def _index_reduce_self(
+    grad: Any, self: Any, dim: int, index: Tensor, source: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    return gradient_of_target(grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+
+
+def _index_reduce_source(
+    grad: Any, self: Any, dim: int, index: Tensor, source: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    return gradient_of_source(grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+
+
+@writing("IndexReduceBackward0", self=_index_reduce_self, source=_index_reduce_source)
 def _index_reduce(self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool) -> None:
     target, values = _one_dim(self), _one_dim(source)
     positions = index.reshape(-1)

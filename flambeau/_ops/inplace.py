@@ -12,6 +12,7 @@ from .._core.dtype import LEGACY_NAMES, can_cast
 from .._core.errors import INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .._core.modes import THREAD
 from .._core.node import OWNER, Node, SavedTensor, initialise, new_node
+from .._core.storage import owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 
 
@@ -19,7 +20,7 @@ def run_inplace(op: Callable[..., Any], name: str, target: Tensor, args: tuple[A
     """Compute `op(target, ...)` and make it the new content of `target`."""
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
-    check_writable(target)
+    check_writable(target, any(_needs_grad(each) for each in (*args, *kwargs.values())))
     result = op(before_change(target, args, kwargs), *args, **kwargs)
     adopt(target, result, name)
     return target
@@ -68,7 +69,9 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
         np.copyto(target._array, result._array, casting="unsafe")
     target._changed()
     if result._extra is not None and result._extra.tangents:
-        target._get_extra().tangents = result._extra.tangents
+        from ..autograd.forward_ad import adopt_tangent
+
+        adopt_tangent(target, result)
     if result._grad_fn is not None:
         rebase_history(target, result._grad_fn, result._output_nr)
 
@@ -76,7 +79,7 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
 def check_no_overlap(target: Tensor) -> None:
     """Refuse to write to a tensor in which several elements are one memory location, such as an expanded one."""
     array = target._array
-    if 0 in array.strides and any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+    if array.size and 0 in array.strides and any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             f"Please clone() the tensor before performing the operation. (shape {list(array.shape)}, "
@@ -84,8 +87,21 @@ def check_no_overlap(target: Tensor) -> None:
         )
 
 
-def check_writable(target: Tensor) -> None:
-    """Refuse in-place changes that autograd could not follow."""
+def check_partial_overlap(target: Tensor, other: Tensor) -> None:
+    """Refuse to write to memory that another operand sees shifted: the result would depend on the order of the loop."""
+    written, read = target._array, other._array
+    if owner_of(written) is not owner_of(read):
+        return
+    same = written.shape == read.shape and written.strides == read.strides and written.ctypes.data == read.ctypes.data
+    if not same and np.shares_memory(written, read, max_work=1000):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+
+
+def check_writable(target: Tensor, brings_grad: bool = False) -> None:
+    """Refuse in-place changes that autograd could not follow. `brings_grad`: another operand requires gradients."""
     view = target._view
     if view is None and not target._requires_grad and target._counter is not None:
         return
@@ -100,14 +116,14 @@ def check_writable(target: Tensor) -> None:
         if target._grad_fn is None:
             raise RuntimeError(LEAF_INPLACE + _leaf_advice(target))
         return
-    if not target.requires_grad and view.creation != INFERENCE:
+    if not target.requires_grad and not brings_grad:
         return
     if view.creation in (NO_GRAD, MULTI_OUTPUT, INFERENCE, CUSTOM_FUNCTION):
         raise RuntimeError(_forbidden_view(target, view))
     if view.base.requires_grad and view.base.grad_fn is None:
         raise RuntimeError(LEAF_VIEW_INPLACE + _leaf_advice(target))
     if target._requires_grad and target.grad_fn is None:
-        raise RuntimeError(LEAF_INPLACE + _leaf_advice(target))
+        raise RuntimeError(LEAF_VIEW_INPLACE + _leaf_advice(target))
 
 
 def _leaf_advice(target: Tensor) -> str:
@@ -117,29 +133,30 @@ def _leaf_advice(target: Tensor) -> str:
     )
 
 
-def _forbidden_view(target: Tensor, view: View) -> str:
+def _forbidden_view(target: Tensor, view: View, deed: str = "is being modified inplace") -> str:
     made_by = target._grad_fn
     if view.creation == INFERENCE:
         return (
             "A view was created in inference mode and is being modified inplace in normal mode. Given that this use case is "
             "ambiguous and error-prone, it is forbidden. Do both inside the inference_mode block, or both outside."
         )
-    what = "A view" if made_by is None else f"Output {target._output_nr} of {made_by.name()} is a view and"
+    name = "" if made_by is None else made_by.name().removesuffix("0").removesuffix("Backward")
+    what = "A view" if made_by is None else f"Output {target._output_nr} of {name} is a view and"
     if view.creation == NO_GRAD:
         return (
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
-            "case is ambiguous and error-prone, it is forbidden. Do both inside the no_grad block, or both outside."
+            f"A view was created in no_grad mode and {deed} with grad mode enabled. Given that this use case is ambiguous and "
+            "error-prone, it is forbidden. Do both inside the no_grad block, or both outside."
         )
     if view.creation == MULTI_OUTPUT:
         return (
-            f"{what} is being modified inplace. This view is the output of a function that returns multiple views. Such "
-            "functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
-            "an out-of-place one."
+            f"{what} {deed}. This view is the output of a function that returns multiple views. Such functions do not allow "
+            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
         )
     return (
-        f"{what} was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-        "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-        "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        f"{what} {deed}. This view was created inside a custom Function (or because an input was returned as-is) and the "
+        "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
     )
 
 
@@ -147,11 +164,11 @@ def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     """After an in-place change: `target` is now what `node` made. A view passes this on to its base."""
     view = target._view
     if view is None:
+        if target._extra is not None and target._extra.retains_grad:
+            _move_retained(target, node, output_nr)
         target._requires_grad = True
         target._grad_fn = node
         target._output_nr = output_nr
-        if target._extra is not None and target._extra.retains_grad:
-            _move_retained(target, node)
         return
     base = view.base
     slices = new_node(CopySlices)
@@ -200,9 +217,12 @@ class DeferredOwner:
         return node  # type: ignore[no-any-return]
 
 
-def _move_retained(target: Tensor, node: Node) -> None:
-    for other in (node,):
-        other.hooks.retain[target._output_nr] = weakref.ref(target)
+def _move_retained(target: Tensor, node: Node, output_nr: int) -> None:
+    """`retain_grad` is about the tensor as it is now: its new node keeps the gradient, the old one no longer."""
+    old = target._grad_fn
+    if old is not None and old._hooks is not None:
+        old._hooks.retain.pop(target._output_nr, None)
+    node.hooks.retain[output_nr] = weakref.ref(target)
 
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
@@ -251,6 +271,8 @@ def regenerate_view_history(tensor: Tensor, view: View) -> None:
     """Connect a view to the present history of its base, which was changed in place."""
     from .complex_view import window_of
 
+    if view.creation in (MULTI_OUTPUT, CUSTOM_FUNCTION, NO_GRAD):
+        raise RuntimeError(_forbidden_view(tensor, view, "its base or another view of its base has been modified inplace"))
     base = view.base
     modes = THREAD.modes
     grad, modes.grad = modes.grad, True

@@ -27,8 +27,9 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
         raise TypeError(
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
         )
-    for position, tensor in enumerate(tensors):
+    for tensor in tensors:
         if not isinstance(tensor, Tensor):
+            position = next(i for i, each in enumerate(tensors) if each is tensor)
             raise TypeError(
                 f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__} (in {name})"
             )
@@ -37,9 +38,9 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
 
 def common_dtype(tensors: Sequence[Tensor]) -> Any:
     """The dtype to which all `tensors` are promoted."""
-    first = tensors[0]._kind.dtype
-    if all(each._kind.dtype is first for each in tensors):
-        return first
+    kinds = {each._kind for each in tensors}
+    if len(kinds) == 1:
+        return tensors[0]._kind.dtype
     return functools.reduce(promote_types, [each._kind.dtype for each in tensors])
 
 
@@ -57,6 +58,8 @@ def _is_channels_last(array: Any) -> bool:
 
 
 def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) -> Any:
+    if all(each.flags.c_contiguous and each.dtype is array_type for each in arrays):
+        return np.concatenate(arrays, dim)
     first = arrays[0]
     shape = list(first.shape)
     shape[dim] = sum([each.shape[dim] for each in arrays])
@@ -73,7 +76,7 @@ def _cat_gradients(grad: Tensor, tensors_sym_sizes: Any, dim: int) -> list[Any]:
     start = 0
     for shape in tensors_sym_sizes:
         if shape == _NO_ELEMENTS:
-            results.append(grad.new_zeros(shape))  # type: ignore[attr-defined]
+            results.append(grad.new_zeros(shape))
             continue
         results.append(_slice(grad, dim, start, start + shape[dim], 1))
         start += shape[dim]
@@ -121,7 +124,8 @@ def _cat_error(first: tuple[int, ...], shape: tuple[int, ...], dim: int, positio
         )
     wrong = next(i for i in range(len(first)) if i != dim and first[i] != shape[i])
     return RuntimeError(
-        f"Sizes of tensors must match except in dimension {dim}. Expected size {first[wrong]} but got size {shape[wrong]} for "
+        f"Sizes of tensors must match except in dimension {dim}. Expected size {first[wrong]} but got size "
+        f"{shape[wrong]} for "
         f"tensor number {position} in the list. (dimension {wrong}; shapes {list(first)} and {list(shape)})"
     )
 
@@ -129,8 +133,7 @@ def _cat_error(first: tuple[int, ...], shape: tuple[int, ...], dim: int, positio
 @primitive("StackBackward0", tensors=lambda grad, dim: list(unbind(grad, dim)))
 def _stack(tensors: list[Array], dim: int, dtype: Any) -> Array:
     index = (*_ALL[dim], None)
-    result = np.empty((*tensors[0].shape[:dim], len(tensors), *tensors[0].shape[dim:]), dtype.numpy)
-    return np.concatenate([each[index] for each in tensors], dim, result, casting="unsafe")
+    return _concatenated([each[index] for each in tensors], dim, dtype.numpy)
 
 
 @public(method=False, out=True)
@@ -161,19 +164,19 @@ def _grown(tensors: Any, name: str, grow: Any) -> list[Tensor]:
 def hstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one after the other along the second dimension, or the only one they have."""
     given = _grown(tensors, "hstack", atleast_1d)
-    return cat(given, 0 if given[0]._array.ndim == 1 else 1)  # type: ignore[no-any-return]
+    return cat(given, 0 if given[0]._array.ndim == 1 else 1)
 
 
 @public("row_stack", method=False, out=True)
 def vstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one below the other: vectors become rows."""
-    return cat(_grown(tensors, "vstack", atleast_2d), 0)  # type: ignore[no-any-return]
+    return cat(_grown(tensors, "vstack", atleast_2d), 0)
 
 
 @public(method=False, out=True)
 def dstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one after the other along the third dimension."""
-    return cat(_grown(tensors, "dstack", atleast_3d), 2)  # type: ignore[no-any-return]
+    return cat(_grown(tensors, "dstack", atleast_3d), 2)
 
 
 def _as_column(tensor: Tensor) -> Tensor:
@@ -183,7 +186,7 @@ def _as_column(tensor: Tensor) -> Tensor:
 @public(method=False, out=True)
 def column_stack(tensors: list[Tensor]) -> Tensor:
     """`tensors` side by side: vectors become columns."""
-    return cat(_grown(tensors, "column_stack", _as_column), 1)  # type: ignore[no-any-return]
+    return cat(_grown(tensors, "column_stack", _as_column), 1)
 
 
 def _block_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -271,7 +274,7 @@ def _grid(vectors: Sequence[Tensor], swapped: bool) -> tuple[Tensor, ...]:
     for place, vector in zip(places, vectors, strict=True):
         own = [1] * len(vectors)
         own[place] = vector._array.size
-        results.append(vector.view(own).expand(shape))  # type: ignore[attr-defined]
+        results.append(vector.view(own).expand(shape))
     return tuple(results)
 
 
@@ -288,7 +291,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
         _check_vector(vector)
     if len(vectors) == 1:
         return vectors[0]  # type: ignore[no-any-return]
-    return stack([each.flatten() for each in _grid(vectors, False)], 1)  # type: ignore[attr-defined,no-any-return]
+    return stack([each.flatten() for each in _grid(vectors, False)], 1)
 
 
 @public(method=False)
@@ -298,10 +301,12 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return input.new_zeros((0,))  # type: ignore[attr-defined,no-any-return]
+        return input.new_zeros((0,))  # type: ignore[no-any-return]
     size = input._array.size
     chosen = np.zeros((size,) * r, bool)
-    for choice in (itertools.combinations_with_replacement if with_replacement else itertools.combinations)(range(size), r):
+    for choice in (itertools.combinations_with_replacement if with_replacement else itertools.combinations)(
+        range(size), r
+    ):
         chosen[choice] = True
     mask = wrap(chosen, input._kind.device)
-    return stack([each.masked_select(mask) for each in _grid([input] * r, False)], 1)  # type: ignore[attr-defined,no-any-return]
+    return stack([each.masked_select(mask) for each in _grid([input] * r, False)], 1)

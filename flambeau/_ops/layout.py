@@ -97,7 +97,7 @@ def empty_array(shape: Shape, strides: Shape, array_type: Any) -> Any:
 
 def is_plain(array: Any) -> bool:
     """Whether NumPy's own row-major copy has the strides that PyTorch's would have."""
-    return array.flags.c_contiguous and 1 not in array.shape and array.size > 0  # type: ignore[no-any-return]
+    return array.flags.c_contiguous and 1 not in array.shape and array.size > 0
 
 
 def has_format(array: Any, wanted: memory_format) -> bool:

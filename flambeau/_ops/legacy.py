@@ -18,6 +18,7 @@ from .convert import kind_named
 from .create import allocated, check_shape, made
 from .overrides import retype
 from .registry import export, export_method, public
+from .shape import _alias
 
 
 def construct(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -59,8 +60,8 @@ def _from_one(kind: Kind, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         if value._kind is not kind:
             raise TypeError(
-                f"expected a {kind.dtype} tensor on {kind.device}, got {value.dtype} on {value.device}: convert it with "
-                f".to({kind.dtype}), or use torch.tensor(...)"
+                f"expected a {kind.dtype} tensor on {kind.device}, got {value.dtype} on {value.device}: convert it "
+                f"with .to({kind.dtype}), or use torch.tensor(...)"
             )
         return _alias_of(value)
     if isinstance(value, (UntypedStorage, TypedStorage)):
@@ -78,11 +79,11 @@ def _from_one(kind: Kind, value: Any) -> Tensor:
 
 
 def _alias_of(value: Any) -> Tensor:
-    return value.alias() if value.requires_grad else value.detach()  # type: ignore[no-any-return]
+    return _alias(value) if value.requires_grad else value.detach()  # type: ignore[no-any-return]
 
 
 class TensorType(type):
-    """The metaclass of `FloatTensor` and its kin: calling one makes a tensor, `isinstance` asks for dtype and device."""
+    """The metaclass of `FloatTensor` and its kin: a call makes a tensor, `isinstance` asks for dtype and device."""
 
     kind: Kind
 
@@ -153,7 +154,7 @@ Tensor._make_subclass = staticmethod(make_subclass)  # type: ignore[attr-defined
 
 def as_subclass(input: Any, cls: type) -> Any:
     """The same tensor, in the same graph, as an instance of a subclass."""
-    return retype(input.alias(), cls)
+    return retype(_alias(input), cls)
 
 
 export_method(as_subclass, "as_subclass")

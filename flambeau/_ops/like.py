@@ -11,7 +11,15 @@ from .._core.device import META
 from .._core.kind import Kind, kind_of
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .create import (
-    allocated, array_of_ones, as_dtype, check_options, checked_strides, fill_number, made, requested_shape, strided_memory,
+    allocated,
+    array_of_ones,
+    as_dtype,
+    check_options,
+    checked_strides,
+    fill_number,
+    made,
+    requested_shape,
+    strided_memory,
 )  # fmt: skip
 from .layout import is_plain, strides_like
 from .overrides import has_override, run_override

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core.dtype import COMPLEX, LEGACY_NAMES, int64, uint8
 from .._core.tensor import Tensor
+from .binary import div_number, mul_number
 from .dispatch import Array, fresh, primitive
 from .inplace import run_inplace
 from .precision import in_single
@@ -419,7 +420,7 @@ def _soft_cross_entropy(
     if reduction == NONE:
         return -losses.sum(class_dim)  # type: ignore[no-any-return]
     total = -losses.sum()
-    return total / (input.numel() // classes) if reduction == MEAN else total  # type: ignore[no-any-return]
+    return div_number(total, input.numel() // classes) if reduction == MEAN else total  # type: ignore[no-any-return]
 
 
 def _smoothed(
@@ -437,7 +438,7 @@ def _smoothed(
     elif reduction == SUM:
         even = even.sum()
     classes = logs.shape[class_dim]
-    return (1 - label_smoothing) * exact + even * (label_smoothing / classes)  # type: ignore[no-any-return]
+    return mul_number(exact, 1 - label_smoothing) + mul_number(even, label_smoothing / classes)  # type: ignore[operator,no-any-return]
 
 
 @public("nn.functional.kl_div", function=False, method=False)

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
 from .._core.tensor import Tensor
-from .copy import copied
 from .dispatch import Array, fresh, primitive
 from .elementwise import shape_error
 from .promotion import Operand, is_number, result_type_of
@@ -266,6 +265,17 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return tuple([fresh(column, input) for column in found._array.T])
 
 
+@public(out=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`."""
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    found = _nonzero(input)._array
+    result = np.full((size, found.shape[1]), fill_value, np.int64)
+    result[: len(found)] = found[:size]
+    return fresh(result, input)
+
+
 @public()
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, one row each."""
@@ -309,8 +319,9 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if min(sizes, default=0) < 0:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     parts = []
-    rest = copied(indices._array)
+    rest = indices._array.astype(np.int64)
     for size in reversed(sizes):
-        parts.append(fresh(np.remainder(rest, size), indices))
+        parts.append(np.remainder(rest, size))
         rest = rest // size
-    return tuple(reversed(parts))
+    together = np.stack(parts[::-1], -1) if parts else np.empty((*rest.shape, 0))
+    return tuple([fresh(together[..., place], indices) for place in range(len(sizes))])

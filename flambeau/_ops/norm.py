@@ -1,4 +1,4 @@
-"""Vector norms and distances."""
+"""Norms of vectors and matrices, and distances."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import FLOAT, LEGACY_NAMES
+from .._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from .._core.tensor import Tensor
+from .binary import conj
 from .dispatch import Array, primitive
-from .reduce import Dims, in_single, reduced_dims, restore_dims
+from .elementwise import shape_error
+from .exact_out import store_exactly
+from .reduce import Dims, in_single, reduced, reduced_dims, restore_dims
 from .registry import public
+from .view import wrap_dim
 
 
 def _norm_gradient(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -20,6 +24,8 @@ def _norm_gradient(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: 
     result = restore_dims(result, self.ndim, dim, keepdim)
     if ord == 0:
         return self * 0
+    if self._array.size == 0:
+        return self * grad
     if ord == 1:
         return self.sgn() * grad  # type: ignore[no-any-return]
     if ord == 2:
@@ -39,26 +45,40 @@ def _norm_gradient(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: 
     return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
 
 
+def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    wide = in_single(array)
+    if ord == 2 and wide.dtype.kind == "f":
+        value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))
+    else:
+        value = _norm_of_sizes(np.absolute(wide), ord, dim, keepdim)
+    return np.asarray(value).astype(array.real.dtype, copy=False)
+
+
+def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    if ord == 2:
+        return np.sqrt(reduced(np.add, size * size, dim, keepdim))
+    if ord == 1:
+        return reduced(np.add, size, dim, keepdim)
+    if ord == 0:
+        return reduced(np.add, (size != 0).astype(size.dtype), dim, keepdim)
+    if ord == math.inf:
+        if size.size == 0:  # of nothing the largest is 0, for sizes cannot be negative
+            return np.add.reduce(size, axis=dim, keepdims=keepdim)
+        return reduced(np.maximum, size, dim, keepdim)
+    if ord == -math.inf:
+        return reduced(np.minimum, size, dim, keepdim)
+    return reduced(np.add, size**ord, dim, keepdim) ** (1 / ord)
+
+
 @primitive("LinalgVectorNormBackward0", self=_norm_gradient)
 def _vector_norm(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
-    size = np.absolute(in_single(self))
-    if ord == 2:
-        value = np.sqrt(np.add.reduce(size * size, axis=dim, keepdims=keepdim))
-    elif ord == 1:
-        value = np.add.reduce(size, axis=dim, keepdims=keepdim)
-    elif ord == 0:
-        value = np.add.reduce((size != 0).astype(size.dtype), axis=dim, keepdims=keepdim)
-    elif ord == math.inf:
-        value = np.maximum.reduce(size, axis=dim, keepdims=keepdim, initial=0 if size.size == 0 else None)
-    elif ord == -math.inf:
-        value = np.minimum.reduce(size, axis=dim, keepdims=keepdim)
-    else:
-        value = np.add.reduce(size**ord, axis=dim, keepdims=keepdim) ** (1 / ord)
-    return np.asarray(value).astype(self.real.dtype, copy=False)
+    return _norm_of(self, ord, dim, keepdim)
 
 
-@public("linalg.vector_norm", function=False, method=False, out=True)
-def vector_norm(x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@public("linalg.vector_norm", function=False, method=False)
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
     """The `ord`-norm of the elements, of all or along `dim`."""
     if x._kind.dtype.category < FLOAT:
         raise RuntimeError(
@@ -75,11 +95,13 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity"
             )
-    return _vector_norm(x, float(ord), dims, keepdim)  # type: ignore[no-any-return]
+    return store_exactly(_vector_norm(x, float(ord), dims, keepdim), out)  # type: ignore[no-any-return]
 
 
-@public(out=True)
-def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+@public()
+def norm(
+    input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Tensor:
     """The `p`-norm of the elements; "fro" is the 2-norm.
 
     >>> flambeau.tensor([3.0, 4.0]).norm()
@@ -88,24 +110,131 @@ def norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False,
     if p is None or p == "fro":
         p = 2
     elif p == "nuc":
-        return input.svd()[1].sum(-1)  # type: ignore[no-any-return]
+        return store_exactly(matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype), out)  # type: ignore[no-any-return]
     elif isinstance(p, str):
         raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', not {p!r}")
-    return vector_norm(input, p, dim, keepdim, dtype=dtype)  # type: ignore[no-any-return]
+    return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
+
+
+def _whole_norm_gradient(grad: Tensor, difference: Tensor, result: Tensor, p: float) -> Tensor:
+    return _norm_gradient(grad, difference, result, p, tuple(range(difference.ndim)), False)
+
+
+@primitive(
+    "DistBackward0",
+    self=lambda grad, self, other, result, p: _whole_norm_gradient(grad, self - other, result, p),
+    other=lambda grad, self, other, result, p: -_whole_norm_gradient(grad, self - other, result, p),
+)
+def _dist(self: Array, other: Array, p: float) -> Array:
+    apart = self - other
+    return _norm_of(apart, p, tuple(range(apart.ndim)), False)
 
 
 @public()
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The `p`-norm of `input - other`."""
-    return norm(input - other, p)  # type: ignore[no-any-return]
+    common = promote_types(input._kind.dtype, other._kind.dtype)
+    if common.category == BOOL:
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported: dist of bool tensors")
+    if common.category < FLOAT:
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {LEGACY_NAMES[common]} instead.")
+    try:
+        np.broadcast_shapes(input._array.shape, other._array.shape)
+    except ValueError:
+        raise shape_error("dist", input, other) from None
+    return _dist(input.to(common), other.to(common), float(p))  # type: ignore[no-any-return]
+
+
+_EPSILON = 1e-7
+
+
+def _renorm_gradient(grad: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    others = tuple(each for each in range(self.ndim) if each != dim)
+    size = vector_norm(self, p, others, True)
+    factor = maxnorm / (size + _EPSILON)
+    along = (grad * conj(self)).sum(others, keepdim=True)
+    along = along.real if along._kind.dtype.is_complex else along
+    of_size = _norm_gradient(-along * factor / (size + _EPSILON), self, size, p, others, True)
+    return (grad * factor + of_size).where(size > maxnorm, grad)  # type: ignore[no-any-return]
+
+
+@primitive("RenormBackward0", self=_renorm_gradient)
+def _renorm(self: Array, p: float, dim: int, maxnorm: float) -> Array:
+    size = in_single(_norm_of(in_single(self), p, tuple(each for each in range(self.ndim) if each != dim), True))
+    factor = np.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(size.dtype)
+    return np.array(in_single(self) * factor, self.dtype, order="C")
 
 
 @public(inplace=True, out=True)
 def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Tensor:
     """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it."""
-    others = [each for each in range(input.ndim) if each != dim % input.ndim]
-    size = norm(input, p, others, True)
-    factor = (maxnorm / (size + 1e-7)).masked_fill(size <= maxnorm, 1.0)
-    return input * factor
+    if input._kind.dtype.category < FLOAT:
+        raise RuntimeError(f"renorm: expected a floating point or complex tensor, got {LEGACY_NAMES[input.dtype]}")
+    if isinstance(p, complex) or p <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported: p is {p}")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input._array.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
+    return _renorm(input, float(p), wrap_dim(dim, input._array.ndim), float(maxnorm))  # type: ignore[no-any-return]
 
 
+# ----- norms of matrices ------------------------------------------------------------------------------------------
+
+
+def _check_matrix(name: str, A: Tensor, dim: Any) -> tuple[int, int]:
+    if A._kind.dtype.category < FLOAT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[A.dtype]}")
+    if A._array.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim}")
+    first, second = (wrap_dim(each, A._array.ndim) for each in dim)
+    if first == second:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    return first, second
+
+
+def _singular_values(A: Tensor, dims: tuple[int, int]) -> Tensor:
+    if not hasattr(A, "svd"):
+        raise NotImplementedError("linalg.matrix_norm: the orders 2, -2 and 'nuc' need svd, which does not exist here")
+    return A.movedim(dims, (-2, -1)).svd().S  # type: ignore[no-any-return]
+
+
+@public("linalg.matrix_norm", function=False, method=False, out=True)
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of matrices: "fro", "nuc", or 1, 2, inf and their negatives."""
+    dims = _check_matrix("linalg.matrix_norm", A, dim)
+    if dtype is not None:
+        A = A.to(dtype)
+    if ord == "fro":
+        return vector_norm(A, 2, dims, keepdim)
+    if isinstance(ord, str) and ord != "nuc":
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if ord == "nuc" or abs(ord) == 2:
+        if A._kind.dtype.itemsize == 2:
+            raise RuntimeError(f"linalg.matrix_norm: Low precision dtypes not supported. Got {LEGACY_NAMES[A.dtype]}")
+        values = _singular_values(A, dims)
+        result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+        return restore_dims(result, A._array.ndim, dims, False) if keepdim else result
+    if abs(ord) not in (1, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    summed, compared = dims if abs(ord) == 1 else (dims[1], dims[0])
+    sums = vector_norm(A, 1, summed, True)
+    result = sums.amax(compared, keepdim=True) if ord > 0 else sums.amin(compared, keepdim=True)
+    return result if keepdim else result.squeeze(dims)  # type: ignore[no-any-return]
+
+
+@public("linalg.norm", function=False, method=False, out=True, name="linalg_norm")
+def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of vectors or, where `dim` names two dimensions, of matrices."""
+    ndim = A._array.ndim
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if dim is None and ndim not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D."
+        )
+    if isinstance(ord, str) or (dim is None and ndim == 2) or (isinstance(dim, (tuple, list)) and len(dim) == 2):
+        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)

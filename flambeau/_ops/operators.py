@@ -13,10 +13,11 @@ import numpy as np
 
 from .._core.dtype import BOOL
 from .._core.tensor import PLAIN_TYPES, Tensor
-from .binary import _add, _no_bools, _rsub, _sub, _true_divide, floor_divide, mul, pow, remainder
+from .binary import _add, _no_bools, _rsub, _sub, _true_divide, add_, floor_divide, mul, pow, remainder, sub_
 from .bitwise import bitwise_and, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor
 from .compare import eq, ge, gt, le, lt, ne
-from .overrides import has_override
+from .inplace import run_inplace
+from .overrides import has_override, run_override
 from .promotion import is_number
 from .registry import METHODS, export_method
 from .unary import bitwise_not, reciprocal
@@ -27,7 +28,7 @@ _NUMBERS = frozenset((float, int, bool, complex))
 
 def _operand(value: Any) -> bool:
     """Whether an operator takes `value` as its other side."""
-    return isinstance(value, (Tensor, np.ndarray)) or is_number(value) or has_override((value,))
+    return isinstance(value, (Tensor, np.ndarray)) or is_number(value)
 
 
 def _as_operand(value: Any) -> Any:
@@ -39,11 +40,13 @@ def _as_operand(value: Any) -> Any:
 
 
 def operator(function: Callable[..., Any], name: str, backwards: bool = False) -> Operator:
-    """The operator `name`, which runs `function`; `backwards`: with its operands exchanged."""
+    """Make the operator `name` a method of tensors: it runs `function`; `backwards`: with its operands exchanged."""
 
     def run(input: Any, other: Any) -> Any:
         kind = type(other)
-        if not (kind in PLAIN_TYPES or kind in _NUMBERS):
+        if not (type(input) in PLAIN_TYPES and (kind in PLAIN_TYPES or kind in _NUMBERS)):
+            if has_override((input, other)):
+                return run_override(run, (input, other), (input, other), {})
             if not _operand(other):
                 return NotImplemented
             other = _as_operand(other)
@@ -68,6 +71,11 @@ def _reversed_sub(input: Any, other: Any) -> Tensor:
     return _rsub(input, other)
 
 
+def _isub(input: Any, other: Any) -> Tensor:
+    _no_bools(input, other)
+    return sub_(input, other)
+
+
 def _reversed_division(input: Any, other: Any) -> Tensor:
     return mul(reciprocal(input), other)
 
@@ -85,12 +93,19 @@ for _name, _function in {
     "rrshift": bitwise_right_shift,
 }.items():  # fmt: skip
     operator(_function, f"__{_name}__", backwards=True)
-for _name, _method in {
-    "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "ifloordiv": "floor_divide_", "imod": "remainder_",
-    "ipow": "pow_", "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_", "ilshift": "bitwise_left_shift_",
-    "irshift": "bitwise_right_shift_",
+
+
+def _inplace(function: Callable[..., Any], name: str) -> Operator:
+    return lambda input, other: run_inplace(function, name, input, (other,), {})
+
+
+for _name, _function in {
+    "iadd": add_, "isub": _isub, "imul": METHODS["mul_"], "itruediv": _inplace(_true_divide, "div"),
+    "ifloordiv": METHODS["floor_divide_"], "imod": _inplace(remainder, "remainder"), "ipow": _inplace(pow, "pow"),
+    "iand": METHODS["bitwise_and_"], "ior": METHODS["bitwise_or_"], "ixor": METHODS["bitwise_xor_"],
+    "ilshift": METHODS["bitwise_left_shift_"], "irshift": METHODS["bitwise_right_shift_"],
 }.items():  # fmt: skip
-    operator(METHODS[_method], f"__{_name}__")
+    operator(_function, f"__{_name}__")
 
 
 def _invert(input: Tensor) -> Tensor:

@@ -32,8 +32,10 @@ def typename(obj: Any) -> str:
     return kind.__qualname__ if module in ("builtins", "__builtin__", None) else f"{module}.{kind.__qualname__}"
 
 
-def can_cast(from_: DType, to: DType) -> bool:
-    """Whether PyTorch's promotion rules allow a conversion: never to a lower category (complex, float, integer, bool)."""
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether PyTorch's promotion rules allow a conversion: never to a lower category of dtypes."""
+    if not (isinstance(from_, DType) and isinstance(to, DType)):
+        raise TypeError(f"can_cast(): both arguments must be torch.dtype, not {from_!r} and {to!r}")
     return _can_cast(from_, to)
 
 

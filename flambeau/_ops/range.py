@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import META
-from .._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, float64, int64
+from .._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from .._core.dtype import dtype as DType
 from .._core.kind import Kind
 from .._core.tensor import Tensor
@@ -65,7 +65,7 @@ def arange(
     *bounds: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Numbers from `start` (0) up to but not including `end`, `step` (1) apart: `arange(end)`, `arange(start, end, step)`.
+    """Numbers from `start` up to but not including `end`, `step` apart: `arange(end)`, `arange(start, end, step)`.
 
     >>> flambeau.arange(1, 10, 3)
     tensor([1, 4, 7])
@@ -129,7 +129,8 @@ def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
         return np.array([start]).astype(dtype.numpy)
     array_type = dtype.numpy
     if dtype.category == INTEGER:
-        first, last = int(start), int(end)
+        first: Any = int(start)
+        last: Any = int(end)
         step: Any = (last - first) / (steps - 1)
         positions: Any = np.arange(steps, dtype=np.float64)
     else:
@@ -185,7 +186,9 @@ def logspace(
     if kind.dtype.category == INTEGER:
         start, end = int(start), int(end)
     wide = np.complex128 if kind.dtype.category == COMPLEX else np.float64
-    exponents = _spaced(start, end, steps, float64 if kind.dtype.category == INTEGER else kind.dtype).astype(wide)
+    if kind.dtype.category >= FLOAT and steps > 1:
+        start, end = (kind.dtype.numpy.type(each).astype(wide) for each in (start, end))
+    exponents = _spaced(start, end, steps, complex128 if kind.dtype.is_complex else float64)
     powers: Any = np.power(np.array(base).astype(wide), exponents)
     return _result(powers.astype(kind.dtype.numpy), kind, requires_grad, out)
 

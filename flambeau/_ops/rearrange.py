@@ -36,10 +36,10 @@ def _repeat_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], repeats: tup
     if not repeats:
         return grad
     if 0 in repeats:
-        return grad.new_zeros(self_sym_sizes)  # type: ignore[attr-defined,no-any-return]
+        return grad.new_zeros(self_sym_sizes)  # type: ignore[no-any-return]
     shape = (1,) * (len(repeats) - len(self_sym_sizes)) + self_sym_sizes
     pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
-    summed = grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2)))  # type: ignore[attr-defined]
+    summed = grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2)))
     return summed.reshape(self_sym_sizes)  # type: ignore[no-any-return]
 
 
@@ -71,7 +71,7 @@ def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
 def tile(input: Tensor, dims: Any, *more: int) -> Tensor:
     """Copies of `input` side by side; `dims` that are missing in front count as 1."""
     counts = as_shape((dims, *more))
-    return input.repeat((1,) * (input._array.ndim - len(counts)) + counts)  # type: ignore[attr-defined,no-any-return]
+    return input.repeat((1,) * (input._array.ndim - len(counts)) + counts)  # type: ignore[no-any-return]
 
 
 @public()
@@ -105,7 +105,7 @@ def repeat_interleave(
             f"input.size({dim}) = {size}"
         )
     places = wrap(_interleaved(repeats, size, output_size), input._kind.device)
-    return input.index_select(dim, places)  # type: ignore[attr-defined,no-any-return]
+    return input.index_select(dim, places)  # type: ignore[no-any-return]
 
 
 def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> Any:
@@ -117,7 +117,9 @@ def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> 
     if (counts < 0).any():
         raise RuntimeError(f"repeats can not be negative, got {counts.min()}")
     if output_size is not None and counts.sum() != output_size:
-        raise RuntimeError(f"allocated size does not match required size: output_size={output_size}, needed {counts.sum()}")
+        raise RuntimeError(
+            f"allocated size does not match required size: output_size={output_size}, needed {counts.sum()}"
+        )
     return np.repeat(np.arange(len(counts), dtype=counts.dtype), counts)
 
 
@@ -129,7 +131,7 @@ def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int |
         raise RuntimeError(
             f"repeat_interleave: Invalid output_size, expected {shape[dim] * repeats} but got {output_size}"
         )
-    spread: Any = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))  # type: ignore[attr-defined]
+    spread: Any = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))
     return _contiguous_clone(spread).flatten(dim, dim + 1)  # type: ignore[no-any-return]
 
 
@@ -147,7 +149,7 @@ def _roll(self: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
 
 @public()
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
-    """Elements moved along `dims`, those that leave at the end enter at the beginning; without `dims`, of the flat tensor."""
+    """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning."""
     steps, axes = as_shape((shifts,)), as_shape((dims,))
     if not steps:
         raise RuntimeError("`shifts` required")
@@ -180,7 +182,7 @@ def fliplr(input: Tensor) -> Tensor:
     """`input` with its second dimension reversed."""
     if input._array.ndim < 2:
         raise RuntimeError(f"Input must be >= 2-d. (fliplr of shape {list(input._array.shape)})")
-    return flip(input, 1)  # type: ignore[no-any-return]
+    return flip(input, 1)
 
 
 @public()
@@ -188,7 +190,7 @@ def flipud(input: Tensor) -> Tensor:
     """`input` with its first dimension reversed."""
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d. (flipud of a 0-d tensor)")
-    return flip(input, 0)  # type: ignore[no-any-return]
+    return flip(input, 0)
 
 
 @primitive("Rot90Backward0", self=lambda grad, k, dims: grad.rot90(-k, dims))
@@ -227,17 +229,19 @@ def _kept(self: Any, keep: Any) -> Any:
 
 @primitive("TrilBackward0", self=lambda grad, diagonal: grad.tril(diagonal))
 def _tril(self: Array, diagonal: int) -> Array:
-    return _kept(self, np.tri(*self.shape[-2:], diagonal, bool))
+    return _kept(self, np.tri(self.shape[-2], self.shape[-1], diagonal, np.bool_))
 
 
 @primitive("TriuBackward0", self=lambda grad, diagonal: grad.triu(diagonal))
 def _triu(self: Array, diagonal: int) -> Array:
-    return _kept(self, ~np.tri(*self.shape[-2:], diagonal - 1, bool))
+    return _kept(self, ~np.tri(self.shape[-2], self.shape[-1], diagonal - 1, np.bool_))
 
 
 def _check_matrix(input: Tensor, name: str) -> None:
     if input._array.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, got shape {list(input._array.shape)}")
+        raise RuntimeError(
+            f"{name}: input tensor must have at least 2 dimensions, got shape {list(input._array.shape)}"
+        )
 
 
 @public(inplace=True, out=True)
@@ -281,18 +285,18 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
     if ndim == 1:
-        return diag_embed(input, diagonal)  # type: ignore[no-any-return]
-    return diagonal_copy(input, diagonal)  # type: ignore[no-any-return]
+        return diag_embed(input, diagonal)
+    return diagonal_copy(input, diagonal)
 
 
 @public()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with the elements of `input` as its diagonal."""
-    return diag_embed(reshaped(input, (input._array.size,)), offset)  # type: ignore[no-any-return]
+    return diag_embed(reshaped(input, (input._array.size,)), offset)
 
 
 def _trace_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
-    spread = grad.expand((min(self_sym_sizes),))  # type: ignore[attr-defined]
+    spread = grad.expand((min(self_sym_sizes),))
     return _diagonal_backward(spread, self_sym_sizes, 0, 0, 1)  # type: ignore[no-any-return]
 
 
@@ -317,7 +321,8 @@ def trace(input: Tensor) -> Tensor:
 def _check_source(src: Tensor, shape: tuple[int, ...]) -> None:
     if src._array.shape != shape:
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice size = "
+            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, "
+            "slice size = "
             f"{list(shape)}"
         )
 
@@ -336,9 +341,14 @@ def _replaced(array: Any, index: Any, value: Any) -> Any:
     return result
 
 
+def _select_scatter_gradient(grad: Tensor, dim: int, index: int) -> Tensor:
+    zeros = grad.new_zeros(grad.select(dim, index).shape)
+    return _select_scatter(grad, zeros, dim, index)  # type: ignore[no-any-return]
+
+
 @primitive(
     "SelectScatterBackward0",
-    self=lambda grad, dim, index: _select_scatter(grad, grad.new_zeros(grad.select(dim, index).shape), dim, index),
+    self=_select_scatter_gradient,
     src=lambda grad, dim, index: grad.select(dim, index),
 )
 def _select_scatter(self: Array, src: Array, dim: int, index: int) -> Array:
@@ -361,7 +371,7 @@ def _slice_of(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor
 
 
 def _slice_scatter_gradient(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
-    zeros = grad.new_zeros(_slice_of(grad, dim, start, end, step).shape)  # type: ignore[attr-defined]
+    zeros = grad.new_zeros(_slice_of(grad, dim, start, end, step).shape)
     return _slice_scatter(grad, zeros, dim, start, end, step)  # type: ignore[no-any-return]
 
 
@@ -383,7 +393,7 @@ def slice_scatter(
 
 
 def _diagonal_scatter_gradient(grad: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
-    zeros = grad.new_zeros(grad.diagonal(offset, dim1, dim2).shape)  # type: ignore[attr-defined]
+    zeros = grad.new_zeros(grad.diagonal(offset, dim1, dim2).shape)
     return _diagonal_scatter(grad, zeros, offset, dim1, dim2)  # type: ignore[no-any-return]
 
 
@@ -411,15 +421,27 @@ def _own_and_part(sizes: Any, strides: Any, offset: int, size: Any, stride: Any,
 
 
 def _outside_gradient(
-    grad: Tensor, self_sym_sizes: Any, self_sym_strides: Any, self_offset: int, size: Any, stride: Any, storage_offset: Any
+    grad: Tensor,
+    self_sym_sizes: Any,
+    self_sym_strides: Any,
+    self_offset: int,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
 ) -> Tensor:
     own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
     kept = ~np.isin(positions(own), positions(part))
-    return grad * wrap(kept.astype(grad._array.dtype), grad._kind.device)  # type: ignore[operator,no-any-return]
+    return grad * wrap(kept.astype(grad._array.dtype), grad._kind.device)
 
 
 def _inside_gradient(
-    grad: Tensor, self_sym_sizes: Any, self_sym_strides: Any, self_offset: int, size: Any, stride: Any, storage_offset: Any
+    grad: Tensor,
+    self_sym_sizes: Any,
+    self_sym_strides: Any,
+    self_offset: int,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
 ) -> Tensor:
     own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
     return _restride(grad, own, part, None)  # type: ignore[no-any-return]
@@ -438,10 +460,10 @@ def _as_strided_scatter(
 
 
 @public()
-def as_strided_scatter(
-    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
-) -> Tensor:
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of `input` with `src` in the window that `as_strided` would give."""
-    size, stride, storage_offset = strided_arguments(size, stride, storage_offset)
+    size, stride, storage_offset = strided_arguments(input, size, stride, storage_offset)
     _check_source(src, size)
+    if input.is_meta:  # there is no memory to have a window on
+        return input.clone()  # type: ignore[no-any-return]
     return _as_strided_scatter(input, src, size, stride, storage_offset)  # type: ignore[no-any-return]

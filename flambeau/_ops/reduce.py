@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
+from .._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
 from .._core.dtype import dtype as DType
 from .._core.tensor import Tensor
 from .binary import conj
@@ -51,14 +51,22 @@ def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool)
     return tensor.reshape(shape)  # type: ignore[no-any-return]
 
 
+def no_kernel(kernel: str, input: Tensor) -> NotImplementedError:
+    """PyTorch's error where an op has no code for a dtype."""
+    return NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[input._kind.dtype]!r}')
+
+
 def in_single(array: Any) -> Any:
     """Half precision as float32, in which its reductions run; others as they are."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
 
 
-def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool = False) -> Any:
-    """`array` reduced by `ufunc`; contiguous, as in PyTorch, whatever the layout of `array`."""
-    result = ufunc.reduce(array, dim)
+def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """`array` reduced by `ufunc`; contiguous, as in PyTorch, whatever the layout of `array`.
+
+    Integers need a `dtype`: NumPy would compute narrow ones in the machine's own.
+    """
+    result = ufunc.reduce(array, dim, dtype)
     if result.ndim > 1 and not array.flags.c_contiguous:
         result = np.array(result, order="C")
     return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
@@ -91,15 +99,14 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
 
 
 def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
-    if array.dtype is dtype.numpy and dtype.itemsize > 2:
+    if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
         return _total(array, dim, keepdim)
     if dtype.category == FLOAT and dtype.itemsize == 2:
         wide = np.float64 if array.dtype.itemsize == 8 else np.float32
         return np.asarray(_total(array.astype(wide), dim, keepdim)).astype(dtype.numpy)
-    converted = array.astype(dtype.numpy)
-    if dtype.itemsize < 8 and dtype.category <= INTEGER:  # NumPy would add up in the machine's integers
-        return np.asarray(np.add.reduce(converted, axis=dim, dtype=dtype.numpy, keepdims=keepdim))
-    return _total(converted, dim, keepdim)
+    if dtype.category <= INTEGER:
+        return reduced(np.add, array.astype(dtype.numpy), dim, keepdim, dtype.numpy)
+    return _total(array.astype(dtype.numpy), dim, keepdim)
 
 
 def sum_dtype(tensor: Tensor, dtype: Any) -> DType:
@@ -211,13 +218,10 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
 
 def _prod_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
     if array.dtype is dtype.numpy and dtype.itemsize > 2:
-        if dtype.itemsize < 8 and dtype.category <= INTEGER:  # NumPy would multiply in the machine's integers
-            return np.multiply.reduce(array, axis=dim, dtype=array.dtype, keepdims=keepdim)
-        return reduced(np.multiply, array, dim, keepdim)
+        return reduced(np.multiply, array, dim, keepdim, array.dtype)
     half = dtype.itemsize == 2 and dtype.category == FLOAT
     wide = array.astype(np.float32 if half else dtype.numpy)
-    product = np.multiply.reduce(wide, axis=dim, dtype=wide.dtype, keepdims=keepdim)
-    return np.asarray(product).astype(dtype.numpy, copy=False)
+    return np.asarray(reduced(np.multiply, wide, dim, keepdim, wide.dtype)).astype(dtype.numpy, copy=False)
 
 
 def _product_of_others(tensor: Tensor, dim: int) -> Tensor:
@@ -410,6 +414,8 @@ def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix."""
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    if input._kind.dtype.category == BOOL:
+        raise no_kernel("trace", input)
     return _trace(input, sum_dtype(input, None))  # type: ignore[no-any-return]
 
 

@@ -70,44 +70,52 @@ Pick = Callable[[Any], Any]
 Combine = Callable[[Any, Any], Any]
 
 
-def reduction_gradients(
+def gradient_of_target(
     grad: Any, self: Any, source: Any, result: Any, reduce: str, include_self: bool,
     *, pick: Pick, add: Combine, again: Combine, cleared: Pick,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Gradients of the tensor that was reduced into and of the source.
+) -> Any:  # fmt: skip
+    """The gradient of the tensor that was reduced into.
 
     `pick` takes from a tensor what the source's elements met; `add` adds values of the source's shape to a tensor;
     `again` repeats the reduction with other operands; `cleared` sets the positions that were reduced into to zero.
     """
     if reduce == "sum":
-        grad_self, grad_source = grad, pick(grad)
+        found = grad
     elif reduce == "mean":
-        ones = grad.detach() * 0 + 1
-        count = add(ones if include_self else ones * 0, source.detach() * 0 + 1)
-        count = count.masked_fill(count == 0, 1)
-        grad_self, grad_source = grad / count, pick(grad) / pick(count)
+        found = grad / _count(grad, source, include_self, add)
     elif reduce == "prod":
-        grad_self, grad_source = _product_gradients(grad, self, source, result, pick, add, again)
+        ones_for_zeros = self.masked_fill(self == 0, 1)
+        found = grad * again(ones_for_zeros, source) / ones_for_zeros
     else:
-        self_is_result = (self == result).to(grad.dtype)
-        source_is_result = (source == pick(result)).to(grad.dtype)
-        shared = grad / add(self_is_result, source_is_result)
-        grad_self, grad_source = self_is_result * shared, source_is_result * pick(shared)
-    if not include_self:
-        grad_self = cleared(grad_self)
-    return grad_self, grad_source
+        is_result = (self == result).to(grad.dtype)
+        met = (source == pick(result)).to(grad.dtype)
+        found = is_result * (grad / add(is_result, met))
+    return found if include_self else cleared(found)
 
 
-def _product_gradients(
-    grad: Any, self: Any, source: Any, result: Any, pick: Pick, add: Combine, again: Combine
-) -> tuple[Any, Any]:
-    zero_in_self = self == 0
-    ones_for_zeros = self.masked_fill(zero_in_self, 1)
-    grad_self = grad * again(ones_for_zeros, source) / ones_for_zeros
+def gradient_of_source(
+    grad: Any, self: Any, source: Any, result: Any, reduce: str, include_self: bool,
+    *, pick: Pick, add: Combine, again: Combine, cleared: Pick,
+) -> Any:  # fmt: skip
+    """The gradient of the values that were reduced; see `gradient_of_target`."""
+    if reduce == "sum":
+        return pick(grad)
+    if reduce == "mean":
+        return pick(grad) / pick(_count(grad, source, include_self, add))
+    if reduce != "prod":
+        is_result = (self == result).to(grad.dtype)
+        met = (source == pick(result)).to(grad.dtype)
+        return met * pick(grad / add(is_result, met))
     zero = source == 0
     zeros_met = pick(add(self.detach() * 0, zero.to(self.dtype)))
     only_zero = zero & (zeros_met == 1)
     # Where a position received one zero, that zero's gradient is the product of all the others.
     others = again(self, source.masked_fill(only_zero, 1))
-    grad_source = (pick(grad * result) / source.masked_fill(zero, 1)).where(~only_zero, pick(grad * others))
-    return grad_self, grad_source
+    return (pick(grad * result) / source.masked_fill(zero, 1)).where(~only_zero, pick(grad * others))
+
+
+def _count(grad: Any, source: Any, include_self: bool, add: Combine) -> Any:
+    """How many values each position is the mean of."""
+    ones = grad.detach() * 0 + 1
+    count = add(ones if include_self else ones * 0, source.detach() * 0 + 1)
+    return count.masked_fill(count == 0, 1)

@@ -12,7 +12,7 @@ from .._core.typed_storage import TypedStorage
 from .inplace import check_writable
 from .layout import channels_last_strides, contiguous_strides
 from .meta import empty_meta
-from .registry import public
+from .registry import export_method, public
 from .view import as_shape
 
 
@@ -22,7 +22,7 @@ def storage(input: Tensor) -> TypedStorage:
     return TypedStorage(wrap_storage=storage_of(input._array, input.device), dtype=input.dtype)
 
 
-_typed_storage = public(function=False, name="_typed_storage")(storage)
+export_method(storage, "_typed_storage")
 
 
 def _placed(
@@ -50,7 +50,8 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     if isinstance(source, Tensor):
         if source.dtype is not input.dtype:
             raise RuntimeError(
-                f"Could not set tensor of type {LEGACY_NAMES[source.dtype]} to a tensor of type {LEGACY_NAMES[input.dtype]}"
+                f"Could not set tensor of type {LEGACY_NAMES[source.dtype]} to a tensor of type "
+                f"{LEGACY_NAMES[input.dtype]}"
             )
         if size is None:
             input._array = source._array

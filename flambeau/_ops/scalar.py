@@ -27,9 +27,8 @@ def fitting(value: Any, target: dtype) -> Any:
     if category == FLOAT:
         if type(value) is not float:
             value = _real(value, target)
-        if value > _LARGEST[target.name] or value < -_LARGEST[target.name]:
-            if math.isfinite(value):
-                _refuse(value, target)
+        if abs(value) > _LARGEST[target.name] and math.isfinite(value):
+            _refuse(value, target)
         return value
     if category == BOOL:
         return bool(value)
@@ -40,7 +39,12 @@ def fitting(value: Any, target: dtype) -> Any:
                 _refuse(value, target)
             value = int(value)
         return _wrapped(value, target)
-    return complex(value)
+    value = complex(value)
+    if target.name == "complex64":
+        for part in (value.real, value.imag):
+            if abs(part) > _LARGEST["float32"] and math.isfinite(part):
+                _refuse(value, target)
+    return value
 
 
 def _real(value: Any, target: dtype) -> Any:

@@ -6,24 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
+from .._core.dtype import BOOL, COMPLEX, FLOAT
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
+from .exact_out import store_exactly
 from .extremes import value_selecting_gradient
-from .reduce import sum_dtype
+from .like import zeros_like
+from .reduce import in_single, no_kernel, sum_dtype
 from .registry import public
-from .return_types import return_type
+from .return_types import named, return_type
 from .view import wrap_dim
 
 
+CUMMAX = return_type("cummax", ("values", "indices"))
+CUMMIN = return_type("cummin", ("values", "indices"))
+
+
 def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
-    if dtype.itemsize == 2 and dtype.category == FLOAT:
-        # Each partial result is rounded in half precision, as a scalar loop over such numbers would.
-        wide = array.astype(np.float32)
-        return (ufunc.accumulate(wide, axis=dim) if array.ndim else wide).astype(dtype.numpy)
-    converted = array.astype(dtype.numpy)
-    return ufunc.accumulate(converted, axis=dim) if array.ndim else converted
+    half = dtype.itemsize == 2 and dtype.category == FLOAT
+    wide = np.dtype(np.float32) if half else dtype.numpy
+    if array.ndim == 0:
+        return array.astype(dtype.numpy)
+    converted = array if array.dtype is wide else array.astype(wide)
+    result = ufunc.accumulate(converted, dim, wide)
+    if half:
+        result = result.astype(dtype.numpy)
+    return result if array.flags.c_contiguous else np.array(result, order="C")
 
 
 def reverse_cumsum(tensor: Tensor, dim: int) -> Tensor:
@@ -47,19 +56,22 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    if self.ndim == 0:
+    if self.numel() <= 1:
         return grad
-    if not bool((self == 0).any()) and not grad.requires_grad:
+    if not bool((self == 0).any()):
         return reverse_cumsum(grad * conj(result), dim) / conj(self)
-    # result[k] = product of the first k elements; its derivative by element i <= k is the product without i.
+    # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
+    # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.
     size = self.shape[dim]
-    parts = []
-    for place in range(size):
-        before = self.narrow(dim, 0, place).prod(dim, keepdim=True)
-        after = self.narrow(dim, place + 1, size - place - 1)
-        running = _cat([before, after], dim).cumprod(dim)
-        parts.append((grad.narrow(dim, place, size - place) * conj(running)).sum(dim, keepdim=True))
-    return _cat(parts, dim) if parts else grad  # type: ignore[no-any-return]
+    factors = conj(self)
+    rest = grad.narrow(dim, size - 1, 1)
+    rests = [rest]
+    for place in range(size - 2, -1, -1):
+        rest = grad.narrow(dim, place, 1) + factors.narrow(dim, place + 1, 1) * rest
+        rests.append(rest)
+    ones = grad.new_ones(grad.narrow(dim, 0, 1).shape)
+    before = _cat([ones, factors.narrow(dim, 0, size - 1)], dim).cumprod(dim)
+    return before * _cat(rests[::-1], dim)  # type: ignore[no-any-return]
 
 
 def _cat(tensors: list[Tensor], dim: int) -> Any:
@@ -101,36 +113,36 @@ def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
     )
 
 
-def _running_gradient(grad: Tensor, result1: Tensor, self_sym_sizes: Any, dim: int) -> Tensor:
-    return value_selecting_gradient(grad, result1, self_sym_sizes, dim, True)
+def _running_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int) -> Tensor:
+    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, True)
 
 
-@primitive("CummaxBackward0", self=_running_gradient)
+@primitive("CummaxBackward0", results=("values", "indices"), self=_running_gradient)
 def _cummax(self: Array, dim: int) -> Any:
     return _running_extreme(self, dim, True)
 
 
-@primitive("CumminBackward0", self=_running_gradient)
+@primitive("CumminBackward0", results=("values", "indices"), self=_running_gradient)
 def _cummin(self: Array, dim: int) -> Any:
     return _running_extreme(self, dim, False)
 
 
 def _ordered(name: str, input: Tensor, dim: int) -> int:
     if input._kind.dtype.category == COMPLEX:
-        raise RuntimeError(f'"{name}" not implemented for {LEGACY_NAMES[input.dtype]!r}')
+        raise no_kernel(name, input)
     return wrap_dim(dim, input._array.ndim)
 
 
-@public(out=True)
-def cummax(input: Tensor, dim: int) -> Any:
+@public()
+def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Running maximum along `dim`, with the index of each."""
-    return return_type("cummax", ("values", "indices"))(*_cummax(input, _ordered("cummax_cpu", input, dim)))
+    return store_exactly(named(CUMMAX, _cummax(input, _ordered("cummax_cpu", input, dim))), out)
 
 
-@public(out=True)
-def cummin(input: Tensor, dim: int) -> Any:
+@public()
+def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Running minimum along `dim`, with the index of each."""
-    return return_type("cummin", ("values", "indices"))(*_cummin(input, _ordered("cummin_cpu", input, dim)))
+    return store_exactly(named(CUMMIN, _cummin(input, _ordered("cummin_cpu", input, dim))), out)
 
 
 def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -151,27 +163,45 @@ def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int)
 def _logcumsumexp(self: Array, dim: int) -> Array:
     if self.ndim == 0:
         return self.copy()
-    wide = self.astype(np.float32) if self.dtype.itemsize == 2 else self
-    if wide.dtype.kind == "c":
-        return np.log(np.add.accumulate(np.exp(wide), axis=dim)).astype(self.dtype)
-    return np.logaddexp.accumulate(wide, axis=dim).astype(self.dtype, copy=False)
+    if self.dtype.kind == "c":
+        return _complex_logcumsumexp(self, dim)
+    result = np.logaddexp.accumulate(in_single(self), axis=dim).astype(self.dtype, copy=False)
+    return result if self.flags.c_contiguous else np.array(result, order="C")
 
 
-@public(out=True)
-def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+def _complex_logcumsumexp(array: Any, dim: int) -> Any:
+    result = np.array(array, order="C")
+    lines = np.moveaxis(result, dim, 0)
+    for place in range(1, len(lines)):
+        before, here = lines[place - 1], lines[place]
+        larger = np.where(before.real > here.real, before, here)  # exp cannot overflow once it is taken away
+        shift = np.where(np.isfinite(larger.real), larger.real, 0)
+        lines[place] = np.log(np.exp(before - shift) + np.exp(here - shift)) + shift
+    return result
+
+
+@public()
+def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
     """Logarithm of the running sum of exponentials along `dim`."""
     if input._kind.dtype.category < FLOAT:
-        raise RuntimeError(f'"logcumsumexp_out_cpu" not implemented for {LEGACY_NAMES[input.dtype]!r}')
-    return _logcumsumexp(input, wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+        raise no_kernel("logcumsumexp_out_cpu", input)
+    return store_exactly(_logcumsumexp(input, wrap_dim(dim, input._array.ndim)), out)  # type: ignore[no-any-return]
 
 
 @public(out=True)
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """Differences of neighbours along `dim`, `n` times over."""
-    if input._array.ndim == 0:
+    ndim = input._array.ndim
+    if ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, ndim)
+    for end in (prepend, append):
+        if end is not None:
+            _check_end(input, end, dim)
+    if n == 0:
+        return zeros_like(input).copy_(input)  # type: ignore[no-any-return]
     ends = [each for each in (prepend, input, append) if each is not None]
     result = _cat(ends, dim) if len(ends) > 1 else input
     for _ in range(n):
@@ -179,5 +209,80 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
         if size == 0:
             break
         later, earlier = result.narrow(dim, 1, size - 1), result.narrow(dim, 0, size - 1)
-        result = later.logical_xor(earlier) if input._kind.dtype.name == "bool" else later - earlier
-    return result.clone() if n == 0 else result  # type: ignore[no-any-return]
+        result = later.logical_xor(earlier) if result._kind.dtype.category == BOOL else later - earlier
+    return result
+
+
+def _check_end(input: Tensor, end: Tensor, dim: int) -> None:
+    shape, given = input._array.shape, end._array.shape
+    if len(given) != len(shape):
+        raise RuntimeError(
+            "diff expects prepend or append to be the same dimension as input: "
+            f"they have shapes {list(given)} and {list(shape)}"
+        )
+    for position, (size, other) in enumerate(zip(shape, given, strict=True)):
+        if position != dim and size != other:
+            raise RuntimeError(
+                f"diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
+                f"dimension; input.size({position}) = {size}, but got tensor.size({position}) = {other}"
+            )
+
+
+def _neighbour_sums(y: Tensor, dim: int) -> Tensor:
+    steps = max(y._array.shape[dim] - 1, 0)
+    return y.narrow(dim, y._array.shape[dim] - steps, steps) + y.narrow(dim, 0, steps)  # type: ignore[no-any-return]
+
+
+def _steps(y: Tensor, x: Tensor, dim: int) -> Tensor:
+    """The distances of the sample points `x` along `dim`, in a shape that meets `y`."""
+    if x._array.ndim == 1:
+        shape = [1] * y._array.ndim
+        shape[dim] = -1
+        return x.diff().reshape(shape)  # type: ignore[no-any-return]
+    missing = y._array.ndim - x._array.ndim
+    return x.reshape([1] * missing + list(x._array.shape)).diff(dim=dim)  # type: ignore[no-any-return]
+
+
+def _check_trapezoid(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> int:
+    if y._array.ndim == 0:
+        raise IndexError(f"{name}: Dimension specified as {dim} but tensor has no dimensions")
+    dim = wrap_dim(dim, y._array.ndim)
+    if x is not None:
+        if x._kind.dtype.category == BOOL or y._kind.dtype.category == BOOL:
+            raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+        if x.ndim == 1 and x.numel() != y.shape[dim]:
+            raise RuntimeError(
+                f"{name}: There must be one `x` value for each sample point: "
+                f"`x` has {x.numel()} values, `y` has {y.shape[dim]} along dimension {dim}"
+            )
+    elif y._kind.dtype.category == BOOL:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    elif isinstance(dx, complex):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    return dim
+
+
+@public("trapz", method=False)
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
+
+    >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+    dim = _check_trapezoid("trapezoid", y, x, dx, dim)
+    size = y._array.shape[dim]
+    if size == 0:
+        return y.new_zeros([each for position, each in enumerate(y._array.shape) if position != dim])  # type: ignore[no-any-return]
+    if x is not None:
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).sum(dim) / 2.0
+    ends = (y.select(dim, 0) + y.select(dim, size - 1)) * 0.5
+    return (y.sum(dim) - ends) * dx
+
+
+@public(method=False)
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The running integral of `y` along `dim` by the trapezoidal rule."""
+    dim = _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
+    if x is not None:
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).cumsum(dim) / 2.0
+    return (_neighbour_sums(y, dim) * (dx / 2.0)).cumsum(dim)  # type: ignore[no-any-return]

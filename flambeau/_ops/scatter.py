@@ -6,15 +6,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._core.dtype import FLOAT, INTEGER
 from .._core.tensor import Tensor
 from .dispatch import Array
 from .gather import check_index_tensor, check_positions, positions_along
-from .reductions_at import reduce_at, reduction_gradients
+from .reductions_at import gradient_of_source, gradient_of_target, reduce_at
 from .registry import public
 from .scalar import fitting
 from .view import wrap_dim
-from .writing import publish_change, writing
+from .writing import change, publish_change, writing
 
 
 def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> None:
@@ -142,8 +141,6 @@ def scatter_(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
     """In-place form of `scatter`."""
-    from .writing import change
-
     op, *rest = _scatter_call(input, dim, index, src, value, reduce)
     return change(op, "scatter", input, *rest)
 
@@ -164,19 +161,28 @@ publish_change(_scatter_add, "scatter_add", _scatter_add_arguments)
 # ----- reductions ---------------------------------------------------------------------------------------------------
 
 
-def _scatter_reduce_gradients(
-    grads: Any, needs: Any, self: Any, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Any
-) -> tuple[Any, Any]:
-    return reduction_gradients(
-        grads[0], self, src, result, reduce, include_self,
-        pick=lambda tensor: tensor.gather(dim, index),
-        add=lambda tensor, values: tensor.scatter_add(dim, index, values),
-        again=lambda start, values: start.scatter_reduce(dim, index, values, reduce, include_self=include_self),
-        cleared=lambda tensor: tensor.scatter(dim, index, 0),
-    )  # fmt: skip
+def _ways(dim: int, index: Tensor, reduce: str, include_self: bool) -> dict[str, Any]:
+    return {
+        "pick": lambda tensor: tensor.gather(dim, index),
+        "add": lambda tensor, values: tensor.scatter_add(dim, index, values),
+        "again": lambda start, values: start.scatter_reduce(dim, index, values, reduce, include_self=include_self),
+        "cleared": lambda tensor: tensor.scatter(dim, index, 0),
+    }
 
 
-@writing("ScatterReduceBackward0", joint=_scatter_reduce_gradients)
+def _scatter_reduce_self(
+    grad: Any, self: Any, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    return gradient_of_target(grad, self, src, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+
+
+def _scatter_reduce_src(
+    grad: Any, self: Any, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    return gradient_of_source(grad, self, src, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+
+
+@writing("ScatterReduceBackward0", self=_scatter_reduce_self, src=_scatter_reduce_src)
 def _scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
     if index.size:
         reduce_at(*_placed(self, dim, index, src), reduce, include_self)

@@ -13,28 +13,28 @@ from .._core.tensor import Tensor
 from . import view as views
 from .complex_view import conj
 from .dispatch import Array, Primitive, primitive
-from .variants import variant
 from .inplace import check_writable
 from .registry import export, public
+from .variants import variant
 from .view import as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim
 
 
 @public(function=False)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` in the shape of `other`; shares memory."""
-    return input.view(other._array.shape)  # type: ignore[attr-defined,no-any-return]
+    return input.view(other._array.shape)  # type: ignore[no-any-return]
 
 
 @public(function=False)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` in the shape of `other`: a view where the strides allow it."""
-    return input.reshape(other._array.shape)  # type: ignore[attr-defined,no-any-return]
+    return input.reshape(other._array.shape)  # type: ignore[no-any-return]
 
 
 @public(function=False)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` stretched to the shape of `other`."""
-    return input.expand(other._array.shape)  # type: ignore[attr-defined,no-any-return]
+    return input.expand(other._array.shape)  # type: ignore[no-any-return]
 
 
 @public()
@@ -44,7 +44,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError(
-            f"flatten() has invalid args: start_dim cannot come after end_dim (start_dim={start_dim}, end_dim={end_dim})"
+            f"flatten() has invalid args: start_dim cannot come after end_dim (start_dim={start_dim}, "
+            f"end_dim={end_dim})"
         )
     if not shape:
         return reshaped(input, (1,))
@@ -69,10 +70,11 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         wanted = infer_size(wanted, shape[dim])
     except RuntimeError as error:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(wanted)} don't multiply up to the size of dim {dim} ({shape[dim]}) in the input "
+            f"unflatten: Provided sizes {list(wanted)} don't multiply up to the size of dim {dim} "
+            f"({shape[dim]}) in the input "
             f"tensor of shape {list(shape)}: {error}"
         ) from None
-    return input.view((*shape[:dim], *wanted, *shape[dim + 1 :]))  # type: ignore[attr-defined,no-any-return]
+    return input.view((*shape[:dim], *wanted, *shape[dim + 1 :]))  # type: ignore[no-any-return]
 
 
 @public()
@@ -87,7 +89,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory."""
     if isinstance(source, int) != isinstance(destination, int):
         raise TypeError(
-            "movedim() received an invalid combination of arguments: source and destination must both be int or both be "
+            "movedim() received an invalid combination of arguments: source and destination must both be int "
+            "or both be "
             f"tuple of ints, got {type(source).__name__} and {type(destination).__name__}"
         )
     if isinstance(source, int):
@@ -105,7 +108,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     order = [dim for dim in range(ndim) if dim not in sources]
     for place, dim in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, dim)
-    return input.permute(order)  # type: ignore[attr-defined,no-any-return]
+    return input.permute(order)  # type: ignore[no-any-return]
 
 
 def _moved_dims(dims: Sequence[int], ndim: int, word: str) -> list[int]:
@@ -138,7 +141,8 @@ def detach_(input: Tensor) -> Tensor:
     """Take the tensor out of the graph: it becomes a leaf that needs no gradient."""
     if input._view is not None:
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead: the view would still be a part of its base, which stays "
+            "Can't detach views in-place. Use detach() instead: the view would still be a part of its base, "
+            "which stays "
             "in the graph."
         )
     input._requires_grad = False
@@ -153,12 +157,12 @@ def detach_(input: Tensor) -> Tensor:
 @public()
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`input` stretched to `size` by the rules of broadcasting; shares memory."""
-    return input.expand(size)  # type: ignore[attr-defined,no-any-return]
+    return input.expand(size)  # type: ignore[no-any-return]
 
 
 def _method_broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """`input` stretched to `size` by the rules of broadcasting; shares memory."""
-    return broadcast_to(input, as_shape(size))  # type: ignore[no-any-return]
+    return broadcast_to(input, as_shape(size))
 
 
 Tensor.broadcast_to = _method_broadcast_to  # type: ignore[attr-defined]
@@ -176,7 +180,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 continue
             if result[position] != 1:
                 raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {shape[position]} at {position}! Mismatching argument at "
+                    f"Attempting to broadcast a dimension of length {shape[position]} at {position}! "
+                    "Mismatching argument at "
                     f"index {number} had {shape}; but expected shape should be broadcastable to {result}"
                 )
             result[position] = shape[position]
@@ -205,7 +210,8 @@ def _mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
         sizes = [shape[position] if len(shape) >= -position else 1 for shape in (a, b)]
         if sizes[0] != sizes[1] and 1 not in sizes:
             return RuntimeError(
-                f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({sizes[1]}) at non-singleton dimension "
+                f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({sizes[1]}) at "
+                "non-singleton dimension "
                 f"{ndim + position}: shapes {list(a)} and {list(b)}"
             )
     return RuntimeError(f"shapes {list(a)} and {list(b)} do not broadcast")
@@ -234,7 +240,7 @@ def _grow_2d(tensor: Tensor) -> Tensor:
     ndim = tensor._array.ndim
     if ndim == 0:
         return reshaped(tensor, (1, 1))
-    return tensor.unsqueeze(0) if ndim == 1 else tensor  # type: ignore[attr-defined,no-any-return]
+    return tensor.unsqueeze(0) if ndim == 1 else tensor
 
 
 def _grow_3d(tensor: Tensor) -> Tensor:
@@ -242,8 +248,8 @@ def _grow_3d(tensor: Tensor) -> Tensor:
     if ndim == 0:
         return reshaped(tensor, (1, 1, 1))
     if ndim == 1:
-        return tensor.unsqueeze(0).unsqueeze(-1)  # type: ignore[attr-defined,no-any-return]
-    return tensor.unsqueeze(-1) if ndim == 2 else tensor  # type: ignore[attr-defined,no-any-return]
+        return tensor.unsqueeze(0).unsqueeze(-1)  # type: ignore[no-any-return]
+    return tensor.unsqueeze(-1) if ndim == 2 else tensor
 
 
 def _grown(tensors: tuple[Any, ...], grow: Callable[[Tensor], Tensor]) -> Any:
@@ -280,10 +286,11 @@ def _reversed(tensor: Tensor) -> Tensor:
         _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
     elif ndim != 2:
         _warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+            "will throw an "
             "error in a future release. Write x.mT to transpose matrices, or x.permute(...) to reverse dimensions."
         )
-    return tensor.permute(tuple(range(ndim - 1, -1, -1)))  # type: ignore[attr-defined,no-any-return]
+    return tensor.permute(tuple(range(ndim - 1, -1, -1)))  # type: ignore[no-any-return]
 
 
 def _warn(message: str, depth: int = 1) -> None:
@@ -299,17 +306,17 @@ def _matrix_transpose(tensor: Tensor) -> Tensor:
             raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
         _warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
         return tensor
-    return tensor.transpose(ndim - 2, ndim - 1)  # type: ignore[attr-defined,no-any-return]
+    return tensor.transpose(ndim - 2, ndim - 1)  # type: ignore[no-any-return]
 
 
 def _adjoint(tensor: Tensor, word: str, depth: int) -> Tensor:
     ndim = tensor._array.ndim
     if ndim == 0:
         _warn(f"{word} is deprecated on 0-D tensors. Consider using x.conj().", depth)
-        return conj(tensor)  # type: ignore[no-any-return]
+        return conj(tensor)
     if ndim == 1:
         raise RuntimeError(f"{word} is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
-    return conj(tensor.transpose(ndim - 2, ndim - 1))  # type: ignore[attr-defined,no-any-return]
+    return conj(tensor.transpose(ndim - 2, ndim - 1))
 
 
 @public()
@@ -392,7 +399,7 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @public("swapdims_", function=False)
 def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Exchange two dimensions of `input` itself."""
-    return transpose_(input, axis0, axis1)  # type: ignore[no-any-return]
+    return transpose_(input, axis0, axis1)
 
 
 @public(function=False)
@@ -415,4 +422,4 @@ def unsqueeze_(input: Tensor, dim: int) -> Tensor:
 @public()
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Give `input` itself another size, other strides and another offset on its storage."""
-    return reshape_in_place(input, _as_strided_in_place, *strided_arguments(size, stride, storage_offset))
+    return reshape_in_place(input, _as_strided_in_place, *strided_arguments(input, size, stride, storage_offset))

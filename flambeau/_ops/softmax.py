@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core.dtype import FLOAT, LEGACY_NAMES
 from .._core.tensor import Tensor
+from .binary import conj
 from .dispatch import Array, primitive
 from .precision import as_floating, in_single
 from .reduce import Dims, expand_reduced, reduced_dims
@@ -119,9 +120,7 @@ _functional("softmin", softmax, negated=True)
 def _logsumexp_gradient(grad: Any, self: Any, result: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     shape = self._array.shape
     whole, spread = (expand_reduced(each, shape, dim, keepdim) for each in (result, grad))
-    weights = (self - whole).exp()
-    # Of equal infinities the difference is undefined; PyTorch takes their exponential as one.
-    return spread * weights.masked_fill(whole.isinf() & (self == whole), 1.0)
+    return spread * conj((self - whole).exp())
 
 
 @primitive("LogsumexpBackward0", self=_logsumexp_gradient)

@@ -10,7 +10,7 @@ import numpy as np
 from .._core.dtype import COMPLEX
 from .._core.tensor import Tensor
 from . import special_kernels as kernels
-from .binary import _no_derivative
+from .binary import mul_number
 from .dispatch import Array, primitive
 from .elementwise import FLOATING, binary, unary
 from .precision import as_floating, in_single, only_where, refuse
@@ -74,7 +74,7 @@ i0 = unary("i0", kernels.i0, "special.i0", **_REAL, doc="Modified Bessel functio
 
 
 def _i1_slope(self: Any) -> Any:
-    return i0(self) - only_where(i1(self) / self, self != 0) - 0.5 * (self == 0)
+    return i0(self) - only_where(i1(self) / (self + (self == 0)), self != 0) - 0.5 * (self == 0)
 
 
 def _i0e_slope(self: Any, result: Any) -> Any:
@@ -82,7 +82,7 @@ def _i0e_slope(self: Any, result: Any) -> Any:
 
 
 def _i1e_slope(self: Any, result: Any) -> Any:
-    return i0e(self) - only_where(result * (self.sgn() + 1 / self), self != 0) - 0.5 * (self == 0)
+    return i0e(self) - only_where(result * (self.sgn() + 1 / (self + (self == 0))), self != 0) - 0.5 * (self == 0)
 
 
 i1 = unary("special_i1", kernels.i1, "special.i1", **_REAL, **_METHODLESS, node="SpecialI1Backward0",
@@ -125,12 +125,16 @@ log_ndtr = unary(
 @public("special.ndtr", function=False, method=False, out=True)
 def ndtr(input: Tensor) -> Tensor:
     """The area under the normal density up to `input`."""
-    return 0.5 * erfc(input * -math.sqrt(0.5))  # type: ignore[operator,no-any-return]
+    return mul_number(erfc(as_floating(input) * -math.sqrt(0.5)), 0.5)  # type: ignore[operator]
+
+
+def _no_order_derivative(grad: Tensor) -> Tensor:
+    raise NotImplementedError("the derivative for 'zeta' is not implemented.")
 
 
 _zeta = binary(
     "special_zeta", kernels.zeta, **_REAL, node="SpecialZetaBackward0", method=False, public=False, inplace=False,
-    self=_no_derivative("special_zeta"),
+    self=_no_order_derivative,
     other=lambda grad, self, other: grad * -self * zeta(self + 1, other),
 )  # fmt: skip
 
@@ -141,12 +145,26 @@ def zeta(input: Any, other: Tensor) -> Tensor:
     return _zeta(input, other)
 
 
+def _mvlgamma_gradient(grad: Any, self: Any, p: int) -> Any:
+    total = self.digamma()
+    for index in range(1, p):
+        total = total + (self - index / 2).digamma()
+    return grad * total
+
+
+@primitive("MvlgammaBackward0", self=_mvlgamma_gradient)
+@in_single
+def _mvlgamma(self: Array, p: int) -> Array:
+    total = kernels.lgamma(self) + self.dtype.type(math.log(math.pi) * p * (p - 1) / 4)
+    for index in range(1, p):
+        total = total + kernels.lgamma(np.asarray(self - self.dtype.type(index / 2)))
+    return total
+
+
 @public("special.multigammaln", inplace=True, out=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p`."""
-    total = math.log(math.pi) * p * (p - 1) / 4
-    floating: Any = as_floating(input)
-    result = lgamma(floating)
-    for index in range(1, p):
-        result = result + lgamma(floating - index / 2)  # type: ignore[operator]
-    return result + total  # type: ignore[operator,no-any-return]
+    refuse("mvlgamma", input, COMPLEX)
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1: it is {p}")
+    return _mvlgamma(as_floating(input), p)  # type: ignore[no-any-return]

@@ -43,7 +43,7 @@ def in_double(function: Callable[..., Array]) -> Callable[..., Array]:
     @functools.wraps(function)
     def run(*arrays: Array) -> Array:
         first = arrays[0]
-        wide = [np.atleast_1d(np.asarray(each, np.float64)) for each in arrays]
+        wide = [np.atleast_1d(np.multiply(each, 1.0, dtype=np.float64)) for each in arrays]  # dense, in memory order
         result = function(*wide).astype(first.dtype, copy=False)
         return result.reshape(()) if max(np.ndim(each) for each in arrays) == 0 else result
 

@@ -9,7 +9,7 @@ from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .registry import public
 from .variants import variant
-from .view import _ALL, _slice, as_shape, slice_bounds, wrap_dim
+from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
 
 
 def _joined(grads: Sequence[Any], sizes: Sequence[int], shape: tuple[int, ...], dim: int) -> list[Any]:
@@ -33,10 +33,9 @@ def _equal_sizes(size: int, split_size: int) -> list[int]:
 
 
 def _parts(array: Any, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
-    index = _ALL[dim]
     parts, start = [], 0
     for size in sizes:
-        parts.append(array[(*index, slice(start, start + size))])
+        parts.append(sliced(array, dim, start, start + size, 1))
         start += size
     return tuple(parts)
 
@@ -75,7 +74,8 @@ def split_arguments(input: Tensor, split_size: int, dim: int) -> tuple[int, int]
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     if split_size == 0 and shape[dim]:
         raise RuntimeError(
-            f"split_size can only be 0 if dimension size is 0, but got dimension size of {shape[dim]} (dimension {dim} of "
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {shape[dim]} "
+            f"(dimension {dim} of "
             f"{list(shape)})"
         )
     return split_size, dim
@@ -93,7 +93,8 @@ def sizes_arguments(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[in
         )
     if sum(sizes) != shape[dim]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {shape[dim]} (input tensor's size at dimension {dim}), "
+            f"split_with_sizes expects split_sizes to sum exactly to {shape[dim]} (input tensor's size at "
+            f"dimension {dim}), "
             f"but got split_sizes={list(sizes)}"
         )
     return sizes, dim
@@ -114,7 +115,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory."""
-    return split(input, split_size, dim)  # type: ignore[no-any-return]
+    return split(input, split_size, dim)
 
 
 Tensor.split = _method_split  # type: ignore[attr-defined]
@@ -214,12 +215,18 @@ def _as_indices(indices_or_sections: Any) -> int | list[int]:
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dtype.name != "int64" or indices_or_sections.ndim > 1:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor of dtype "
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                "tensor of dtype "
                 f"int64, but got a tensor with {indices_or_sections.ndim} dims and dtype {indices_or_sections.dtype}"
             )
         return indices_or_sections.tolist()  # type: ignore[no-any-return]
     if isinstance(indices_or_sections, (tuple, list)):
         return [int(each) for each in indices_or_sections]
+    if not hasattr(indices_or_sections, "__index__"):
+        raise TypeError(
+            "received an invalid combination of arguments: indices_or_sections must be an int, a tuple of ints "
+            f"or a Tensor, not {type(indices_or_sections).__name__}"
+        )
     return int(indices_or_sections)
 
 
@@ -227,16 +234,18 @@ def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, indices_or
     shape = input._array.shape
     if len(shape) < least:
         raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {len(shape)} dimensions!"
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"{len(shape)} dimensions!"
         )
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         if count == 0 or shape[dim] % count:
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
+                f"{shape[dim]} is not "
                 f"divisible by the split_size {count}!"
             )
-    return tensor_split(input, indices_or_sections, dim)  # type: ignore[no-any-return]
+    return tensor_split(input, indices_or_sections, dim)
 
 
 @public()

@@ -218,9 +218,9 @@ def _common(name: str, input: Tensor, *bounds: Any) -> list[Any]:
     common = result_type_of(input, *given)
     if common.category == COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
-    if common.category == BOOL:
+    if common.category == BOOL and name == "clamp":
         raise NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
-    convert = int if common.category < FLOAT else float
+    convert = (bool, int, float)[common.category]
     return [
         each if each is None else each.to(common) if isinstance(each, Tensor) else convert(each)
         for each in (input, *bounds)
@@ -238,22 +238,19 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     input, min, max = _common("clamp", input, min, max)
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
-    bounds = [_as_tensor(each, input) for each in (min, max)]
+    for name, bound in (("min", min), ("max", max)):
+        if bound is not None and not isinstance(bound, Tensor):
+            raise TypeError(
+                f"clamp(): argument '{name}' must be Tensor, not {type(bound).__name__}: the bounds are either both tensors "
+                "or both numbers"
+            )
     try:
-        return _clamp_tensors(input, *bounds)  # type: ignore[no-any-return]
+        return _clamp_tensors(input, min, max)  # type: ignore[no-any-return]
     except ValueError:
-        raise _joined_shape_error("clamp", input, *bounds) from None
+        raise _joined_shape_error("clamp", input, min, max) from None
 
 
 _PLAIN_NUMBERS = frozenset((float, int, type(None)))
-
-
-def _as_tensor(bound: Any, input: Tensor) -> Any:
-    if bound is None or isinstance(bound, Tensor):
-        return bound
-    from .create import tensor
-
-    return tensor(bound, dtype=input.dtype, device=input.device)
 
 
 @public(inplace=True, out=True)

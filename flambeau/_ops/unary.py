@@ -19,11 +19,13 @@ from .registry import export_method, public
 # ----- signs and rounding ------------------------------------------------------------------------------------------
 
 neg = unary("neg", np.negative, "negative", refuses=(BOOL,), derivative=lambda grad: -grad, doc="`-input`.")
-neg.op.complaint = (  # type: ignore[attr-defined]
-    RuntimeError,
-    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-    "`logical_not()` operator instead.",
-)
+neg.op.complaints = {  # type: ignore[attr-defined]
+    BOOL: (
+        RuntimeError,
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+        "`logical_not()` operator instead.",
+    )
+}
 abs = unary(
     "abs", np.absolute, "absolute", rule=TO_REAL, refuses=(BOOL,), inplace=False,
     derivative=lambda grad, self: grad * self.sgn(), doc="Absolute value.",
@@ -41,7 +43,7 @@ def abs_(input: Tensor) -> Tensor:
 def _sign(x: Array) -> Array:
     # NumPy's sign of NaN is NaN; here it is 0.
     if x.dtype == bool:
-        return np.array(x)
+        return x | x
     return np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype.kind != "u" else (x > 0).astype(x.dtype)
 
 
@@ -61,10 +63,12 @@ def _sgn_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 sign = unary("sign", _sign, refuses=(COMPLEX,), derivative=no_gradient, doc="-1, 0 or 1.")
-sign.op.complaint = (  # type: ignore[attr-defined]
-    NotImplementedError,
-    "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
-)
+sign.op.complaints = {  # type: ignore[attr-defined]
+    COMPLEX: (
+        NotImplementedError,
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+    )
+}
 sgn = unary("sgn", _sgn, derivative=_sgn_gradient, doc="Sign; of a complex number the number divided by its absolute value.")
 signbit = unary(
     "signbit", lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, rule=TO_BOOL, refuses=(COMPLEX,),
@@ -75,12 +79,16 @@ _WHOLE = (BOOL, COMPLEX)
 floor = unary("floor", np.floor, "special.floor", refuses=_WHOLE, derivative=no_gradient, doc="Rounded down.")
 ceil = unary("ceil", np.ceil, refuses=_WHOLE, derivative=no_gradient, doc="Rounded up.")
 trunc = unary("trunc", np.trunc, "fix", refuses=_WHOLE, derivative=no_gradient, doc="Rounded towards zero.")
+for _rounding in (floor, ceil, trunc):
+    _rounding.op.complaints = {  # type: ignore[attr-defined]
+        COMPLEX: (NotImplementedError, f"{_rounding.__name__} is not supported for complex inputs")
+    }
 frac = unary(
     "frac", lambda x: x - np.trunc(x), refuses=(BOOL, INTEGER, COMPLEX), derivative=lambda grad: grad * 1,
     doc="The part after the decimal point, with the sign of `input`.",
 )  # fmt: skip
 _round = unary(
-    "round", lambda x: np.rint(x) if x.dtype.kind == "f" else np.array(x), refuses=_WHOLE, derivative=no_gradient,
+    "round", lambda x: np.rint(x) if x.dtype.kind == "f" else np.positive(x), refuses=_WHOLE, derivative=no_gradient,
     method=False, inplace=False,
 )  # fmt: skip
 
@@ -95,9 +103,9 @@ def _round_decimals(self: Array, decimals: int) -> Array:
 
 
 @public("special.round", inplace=True, out=True)
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """Rounded to the nearest number with that many decimals, halves to even."""
-    if decimals == 0:
+def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
+    """Rounded to the nearest number with that many decimals (none), halves to even."""
+    if decimals is None or (decimals == 0 and not input._kind.differentiable):
         return _round(input)
     refuse("round", input, BOOL, INTEGER, COMPLEX)
     return _round_decimals(input, decimals)  # type: ignore[no-any-return]
@@ -327,7 +335,7 @@ def _replaced(self: Array, nan: float | None, posinf: float | None, neginf: floa
     limits = np.finfo(self.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
-    return np.nan_to_num(self, nan=nan or 0.0, posinf=high, neginf=low)
+    return np.nan_to_num(np.asarray(np.positive(self)), copy=False, nan=nan or 0.0, posinf=high, neginf=low)
 
 
 @primitive("NanToNumBackward0", self=lambda grad, self: grad * self.isfinite())

@@ -27,6 +27,6 @@ def variant(original: Primitive, name: str, node: str, *, view: bool = True, cop
     assert recorded is not None
     names = [original.parameters[position] for position in original.grad_positions]
     entries = zip(names, recorded.formulas, strict=True)
-    formulas = {each: entry[0] for each, entry in entries if entry is not None}
+    formulas: dict[str, Any] = {each: entry[0] for each, entry in entries if entry is not None}
     joint = recorded.joint[0] if recorded.joint is not None else None
-    return primitive(node, view=view and not copies, joint=joint, **formulas)(run)  # type: ignore[no-any-return]
+    return primitive(node, view=view and not copies, joint=joint, **formulas)(run)

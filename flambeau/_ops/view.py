@@ -21,7 +21,7 @@ _ALL = tuple((slice(None),) * count for count in range(65))
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
-    """`dim` counted from the front; an IndexError if there is no such dimension. A 0-d tensor has dimensions 0 and -1."""
+    """`dim` counted from the front; an IndexError if there is none. A 0-d tensor has dimensions 0 and -1."""
     size = ndim or 1
     if not -size <= dim < size:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
@@ -56,7 +56,7 @@ def _as_int(value: Any) -> int:
 
 def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     """`shape` with its -1, if any, replaced by what is left of `numel`."""
-    if min(shape, default=0) >= 0:
+    if -1 not in shape and min(shape, default=0) >= 0:
         if math.prod(shape) != numel:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
         return shape
@@ -70,7 +70,8 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
         if numel:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
         raise RuntimeError(
-            f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified dimension size -1 "
+            f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified "
+            "dimension size -1 "
             "can be any value and is ambiguous"
         )
     if numel % known:
@@ -108,12 +109,15 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
     >>> flambeau.zeros(4, 4).view(-1, 8).shape
     torch.Size([2, 8])
     """
-    if type(size) is not int and not isinstance(size, (tuple, list)):
+    if type(size) is int:
+        shape = as_shape((size, *more)) if more else (size,)
+    elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
+        shape = as_shape((size, *more))
+    else:
         from .complex_view import view_dtype
 
-        if not hasattr(size, "__index__"):
-            return view_dtype(input, size if dtype is None else dtype)
-    return _view(input, infer_size(as_shape((size, *more)), input._array.size))  # type: ignore[no-any-return]
+        return view_dtype(input, size if dtype is None else dtype)
+    return _view(input, infer_size(shape, input._array.size))  # type: ignore[no-any-return]
 
 
 @public()
@@ -164,7 +168,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @public("swapdims", name="swapaxes")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`."""
-    return transpose(input, axis0, axis1)  # type: ignore[no-any-return]
+    return transpose(input, axis0, axis1)
 
 
 @primitive("TBackward0", view=True, self=lambda grad: grad.t())
@@ -184,7 +188,7 @@ def _inverse_permute(grad: Tensor, dims: tuple[int, ...]) -> Tensor:
     inverse = [0] * len(dims)
     for position, dim in enumerate(dims):
         inverse[dim] = position
-    return grad.permute(inverse)  # type: ignore[attr-defined,no-any-return]
+    return grad.permute(inverse)  # type: ignore[no-any-return]
 
 
 @primitive("PermuteBackward0", view=True, self=_inverse_permute)
@@ -220,7 +224,8 @@ def expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, 
     added = len(size) - len(shape)
     if added < 0:
         raise RuntimeError(
-            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of "
+            "dimensions in the "
             f"tensor ({len(shape)}): {list(shape)} cannot become {list(size)}"
         )
     result = []
@@ -229,13 +234,14 @@ def expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, 
         if wanted == -1:
             if given is None:
                 raise RuntimeError(
-                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {position}"
+                    "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+                    f"{position}"
                 )
             wanted = given
-        elif given is not None and given not in (1, wanted) or (given is None and wanted < 0):
+        elif wanted < 0 if given is None else given not in (1, wanted):
             raise RuntimeError(
-                f"The expanded size of the tensor ({wanted}) must match the existing size ({given}) at non-singleton dimension "
-                f"{position}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({given}) at non-singleton "
+                f"dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
             )
         result.append(wanted)
     return tuple(result)
@@ -295,10 +301,8 @@ def _unsqueeze(self: Array, dim: int) -> Array:
     if dim == 0 and self.ndim == 0:
         return self.reshape(1)
     # The new dimension has the stride of a contiguous tensor: what lies under one step of it.
-    step = self.shape[dim] * self.strides[dim] if dim < self.ndim else self.itemsize
-    if self[_ALL[dim] + (None,)].strides[dim] == step:
-        return self[_ALL[dim] + (None,)]
     shape, strides = self.shape, self.strides
+    step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
     return restrided(self, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
 
 
@@ -345,10 +349,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return _select(input, *selected_index(input._array.shape, dim, index))  # type: ignore[no-any-return]
 
 
-@primitive(
-    "SliceBackwardBackward0",
-    grad_output=lambda grad, dim, start, end, step: _slice(grad, dim, start, end, step),
-)
+def _slice_again(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
+    return _slice(grad, dim, start, end, step)  # type: ignore[no-any-return]
+
+
+@primitive("SliceBackwardBackward0", grad_output=_slice_again)
 def _slice_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
 ) -> Array:
@@ -365,7 +370,15 @@ def _slice_backward(
     ),
 )
 def _slice(self: Array, dim: int, start: int, end: int, step: int) -> Array:
-    return self[_ALL[dim] + (slice(start, end, step),)]
+    return sliced(self, dim, start, end, step)
+
+
+def sliced(array: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """The positions `start:end:step` of `dim`, with the offset on the storage that PyTorch gives them even if none."""
+    if start < end:
+        return array[_ALL[dim] + (slice(start, end, step),)]
+    strides = (*array.strides[:dim], array.strides[dim] * step, *array.strides[dim + 1 :])
+    return restrided(array, (*array.shape[:dim], 0, *array.shape[dim + 1 :]), strides, shift=start * array.strides[dim])
 
 
 def slice_bounds(size: int, start: Any, end: Any, step: int) -> tuple[int, int]:
@@ -383,6 +396,8 @@ def narrowed(shape: tuple[int, ...], dim: int, start: Any, length: int) -> tuple
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative. (got {length})")
     dim = wrap_dim(dim, len(shape))
+    if isinstance(start, Tensor) and (start._array.ndim or start._kind.dtype.category != INTEGER):
+        raise RuntimeError(f"start must be an 0-dim integral Tensor. (got shape {list(start.shape)}, {start.dtype})")
     first = start if type(start) is int else _as_int(start)
     size = shape[dim]
     if not -size <= first <= size:
@@ -391,8 +406,9 @@ def narrowed(shape: tuple[int, ...], dim: int, start: Any, length: int) -> tuple
         first += size
     if first + length > size:
         raise RuntimeError(
-            f"start ({first}) + length ({length}) exceeds dimension size ({size}). (narrow along dimension {dim} of a tensor "
-            f"of shape {list(shape)})"
+            f"start ({first}) + length ({length}) exceeds dimension size ({size}). (narrow along dimension "
+            f"{dim} of shape "
+            f"{list(shape)})"
         )
     return dim, first
 
@@ -501,10 +517,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 # ----- any strides --------------------------------------------------------------------------------------------------
 
 
-@primitive(
-    "AsStridedBackwardBackward0",
-    self=lambda grad, source, target, shared: _restride(grad, target, source, shared),
-)
+def _restride_back(grad: Tensor, source: Geometry, target: Geometry, shared: Geometry | None) -> Tensor:
+    return _restride(grad, target, source, shared)  # type: ignore[no-any-return]
+
+
+@primitive("AsStridedBackwardBackward0", self=_restride_back)
 def _restride(self: Array, source: Geometry, target: Geometry, shared: Geometry | None) -> Array:
     """Add up the elements of `self` where the geometry `source` puts them in a buffer, and read it as `target`.
 
@@ -514,7 +531,13 @@ def _restride(self: Array, source: Geometry, target: Geometry, shared: Geometry 
 
 
 def _as_strided_gradient(
-    grad: Tensor, self_sym_sizes: Any, self_sym_strides: Any, self_offset: int, size: Any, stride: Any, storage_offset: Any
+    grad: Tensor,
+    self_sym_sizes: Any,
+    self_sym_strides: Any,
+    self_offset: int,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
 ) -> Tensor:
     """The gradient of a strided window in the geometry of its base."""
     own = (self_sym_sizes, self_sym_strides, self_offset)
@@ -525,19 +548,12 @@ def _as_strided_gradient(
 @primitive("AsStridedBackward0", view=True, self=_as_strided_gradient)
 def _as_strided(self: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Array:
     item = self.itemsize
-    strides = tuple([step * item for step in stride])
     owner = owner_of(self)
     start = self.ctypes.data - owner.ctypes.data if storage_offset is None else storage_offset * item
-    needed = start + span(size, strides, item)
-    if needed > owner.nbytes and 0 not in size:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start // item}, and itemsize {item} "
-            f"requiring a storage size of {needed} are out of bounds for storage of size {owner.nbytes}"
-        )
-    return window(owner, self.dtype, size, strides, start)
+    return window(owner, self.dtype, size, tuple([step * item for step in stride]), start)
 
 
-def strided_arguments(size: Any, stride: Any, storage_offset: int | None) -> tuple[Any, Any, int | None]:
+def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> tuple[Any, Any, int | None]:
     """The arguments of `as_strided`, checked."""
     size, stride = as_shape((size,)), as_shape((stride,))
     if len(size) != len(stride):
@@ -548,10 +564,18 @@ def strided_arguments(size: Any, stride: Any, storage_offset: int | None) -> tup
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    if 0 not in size and not input.is_meta:
+        offset, item = input.storage_offset() if storage_offset is None else storage_offset, input.itemsize
+        needed, available = (offset + span(size, stride, 1)) * item, owner_of(input._array).nbytes
+        if needed > available:
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} "
+                f"requiring a storage size of {needed} are out of bounds for storage of size {available}"
+            )
     return size, stride, storage_offset
 
 
 @public()
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage under `input` with any size, strides and offset, in elements."""
-    return _as_strided(input, *strided_arguments(size, stride, storage_offset))  # type: ignore[no-any-return]
+    return _as_strided(input, *strided_arguments(input, size, stride, storage_offset))  # type: ignore[no-any-return]

@@ -48,13 +48,16 @@ def alias_copy(input: Tensor) -> Tensor:
 @public(method=False, out=True)
 def detach_copy(input: Tensor) -> Tensor:
     """A contiguous copy outside the graph."""
-    return _alias_copy(input.detach())  # type: ignore[attr-defined,no-any-return]
+    return _alias_copy(input.detach())  # type: ignore[no-any-return]
 
 
 @public(method=False, out=True)
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`as_strided` with memory of its own."""
-    return _as_strided_copy(input, *view.strided_arguments(size, stride, storage_offset))  # type: ignore[no-any-return]
+    arguments = view.strided_arguments(input, size, stride, storage_offset)
+    if input.is_meta:  # there is no memory to copy a window of
+        return _alias_copy(view.as_strided(input, *arguments))  # type: ignore[no-any-return]
+    return _as_strided_copy(input, *arguments)  # type: ignore[no-any-return]
 
 
 @public(method=False, out=True)
@@ -82,9 +85,7 @@ def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 @public(method=False, out=True)
-def slice_copy(
-    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
+def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """The positions `start:end:step` of `dim`, with memory of their own."""
     dim = view.wrap_dim(dim, input._array.ndim)
     bounds = view.slice_bounds(input._array.shape[dim], start, end, step)

@@ -29,24 +29,27 @@ def span(size: Sequence[int], strides: Sequence[int], item: int) -> int:
     return 0 if 0 in size else item + sum([(n - 1) * step for n, step in zip(size, strides, strict=True)])
 
 
-def restrided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], array_type: Any = None) -> Any:
-    """A window that begins where `array` does, of the same element type or another one; strides in bytes."""
+def restrided(
+    array: Any, shape: tuple[int, ...], strides: tuple[int, ...], array_type: Any = None, shift: int = 0
+) -> Any:
+    """A window that begins where `array` does or, where it is empty, `shift` bytes later. Strides in bytes."""
     if array.flags.forc:
-        return np.ndarray(shape, array_type or array.dtype, array, 0, strides)
+        return np.ndarray(shape, array_type or array.dtype, array, min(shift, array.nbytes), strides)
     owner = owner_of(array)
-    return window(owner, array_type or array.dtype, shape, strides, array.ctypes.data - owner.ctypes.data)
+    return window(owner, array_type or array.dtype, shape, strides, array.ctypes.data - owner.ctypes.data + shift)
 
 
 def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Any:
     """A window on the memory of `owner`, `start` bytes after its beginning; strides in bytes."""
     if 0 in shape:
-        start = 0
-    if owner.flags.forc:
-        return np.ndarray(shape, array_type, owner, start, strides)
-    flat = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
-    if flat.flags.c_contiguous:
-        return np.ndarray(shape, array_type, flat, start, strides)
-    # Foreign memory with gaps, or a dataless array of the meta device.
+        start = min(start, owner.nbytes)
+    if start + span(shape, strides, array_type.itemsize) <= owner.nbytes:
+        if owner.flags.forc:
+            return np.ndarray(shape, array_type, owner, start, strides)
+        flat = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
+        if flat.flags.c_contiguous:
+            return np.ndarray(shape, array_type, flat, start, strides)
+    # Foreign memory with gaps, or a dataless array of the meta device, which owns less than it claims.
     first = as_strided(owner, (1,), (0,)).view(np.uint8)
     line = as_strided(first, (start + 1,), (1,))[start:]
     return as_strided(as_strided(line, (array_type.itemsize,), (1,)).view(array_type), shape, strides)

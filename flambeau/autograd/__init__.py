@@ -8,7 +8,7 @@ from typing import Any
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from . import graph
-from .engine import run_backward
+from .engine import accumulate, run_backward
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 TensorOrTensors = Tensor | Sequence[Tensor]
@@ -38,11 +38,19 @@ def backward(
     if inputs is not None:
         wanted = []
         for each in _as_tuple(inputs):
-            edge = _edge_of(each)
-            if isinstance(each, Tensor) and each.grad_fn is not None:
-                raise RuntimeError("One of the differentiated Tensors given as 'inputs' to backward is not a leaf Tensor")
-            wanted.append(edge)
-    run_backward(roots, wanted, create_graph if retain_graph is None else retain_graph, create_graph, True)
+            wanted.append(_edge_of(each))
+    keep = create_graph if retain_graph is None else retain_graph
+    found = run_backward(roots, wanted, keep, create_graph, True)
+    if inputs is not None:
+        _accumulate_intermediates(_as_tuple(inputs), found, create_graph)
+
+
+def _accumulate_intermediates(inputs: tuple[Any, ...], gradients: Sequence[Tensor | None], create_graph: bool) -> None:
+    """Add gradients to the `.grad` of those of `inputs` that are no leaves; leaves have theirs already."""
+    with set_grad_enabled(create_graph):
+        for each, gradient in zip(inputs, gradients, strict=True):
+            if isinstance(each, Tensor) and each.grad_fn is not None and gradient is not None:
+                accumulate(each, gradient)
 
 
 def grad(
@@ -66,16 +74,21 @@ def grad(
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
     results_of = _as_tuple(outputs)
     wanted_of = _as_tuple(inputs)
+    if not wanted_of:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = _optional_tuple(grad_outputs, len(results_of))
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched_grad(results_of, wanted_of, given, keep, create_graph, allow_unused, materialize_grads)
     roots = root_gradients(results_of, given, create_graph)
     found = run_backward(roots, [_edge_of(each) for each in wanted_of], keep, create_graph, False)
-    return tuple(_finish(each, gradient, allow_unused, materialize_grads) for each, gradient in zip(wanted_of, found, strict=True))
+    return tuple(
+        _finish(each, gradient, allow_unused, materialize_grads, create_graph)
+        for each, gradient in zip(wanted_of, found, strict=True)
+    )
 
 
-def _finish(wanted: Any, gradient: Tensor | None, allow_unused: bool, materialize: bool) -> Tensor | None:
+def _finish(wanted: Any, gradient: Tensor | None, allow_unused: bool, materialize: bool, create_graph: bool) -> Any:
     if gradient is not None:
         return gradient
     if not allow_unused:
@@ -83,7 +96,7 @@ def _finish(wanted: Any, gradient: Tensor | None, allow_unused: bool, materializ
             "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
             f"the desired behavior. (It has shape {list(wanted.shape) if isinstance(wanted, Tensor) else '?'}.)"
         )
-    return wanted.new_zeros(wanted.shape) if materialize else None  # type: ignore[no-any-return]
+    return wanted.new_zeros(wanted.shape, requires_grad=create_graph) if materialize else None
 
 
 def _batched_grad(
@@ -92,6 +105,14 @@ def _batched_grad(
     """One backward pass for each entry along the first dimension of the gradients; results are stacked."""
     from .._ops.join import stack
 
+    for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
+        if gradient is not None and gradient.shape[1:] != output.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                f"detected: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of "
+                f"{output.shape}."
+            )
     sizes = {each.shape[0] for each in given if each is not None}
     if len(sizes) != 1:
         raise ValueError("is_grads_batched=True needs grad_outputs with one common first dimension")
@@ -161,7 +182,8 @@ def _edge_of(wanted: Any) -> tuple[Any, int]:
 
 def _is_checkpoint_valid() -> bool:
     """Whether re-entrant checkpoints may run: not inside a backward pass that stops at given inputs."""
-    return not THREAD.modes.partial_backward
+    running = THREAD.modes.backward_pass
+    return running is None or running.inputs is None
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core.caller import describe_place
-from .._core.modes import THREAD
+from .._core.modes import THREAD, set_anomaly
 from .._core.node import Node
 
 
@@ -26,10 +26,10 @@ class detect_anomaly:  # noqa: N801  (PyTorch's own name)
     def __enter__(self) -> None:
         modes = THREAD.modes
         self._before = modes.anomaly, modes.anomaly_check_nan
-        _set(True, self.check_nan)
+        set_anomaly(True, self.check_nan)
 
     def __exit__(self, *exception: object) -> None:
-        _set(*self._before)
+        set_anomaly(*self._before)
 
 
 class set_detect_anomaly:  # noqa: N801  (PyTorch's own name)
@@ -38,13 +38,13 @@ class set_detect_anomaly:  # noqa: N801  (PyTorch's own name)
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         modes = THREAD.modes
         self._before = modes.anomaly, modes.anomaly_check_nan
-        _set(mode, check_nan)
+        set_anomaly(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exception: object) -> None:
-        _set(*self._before)
+        set_anomaly(*self._before)
 
 
 def is_anomaly_enabled() -> bool:
@@ -55,13 +55,6 @@ def is_anomaly_enabled() -> bool:
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly detection looks for NaN."""
     return THREAD.modes.anomaly_check_nan
-
-
-def _set(mode: bool, check_nan: bool) -> None:
-    modes = THREAD.modes
-    modes.anomaly = mode
-    modes.anomaly_check_nan = check_nan
-    modes.refresh()
 
 
 def run_watched(node: Node, grads: list[Any]) -> Sequence[Any]:

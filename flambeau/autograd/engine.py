@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from .._core.modes import THREAD
-from .._core.node import Node
-from .._core.tensor import Tensor
+from .._core.node import Node, OpNode
+from .._core.tensor import Tensor, new_counter
 from .._ops.broadcast import expandable, sum_to_shape
 from .anomaly_mode import run_watched
 
@@ -36,13 +36,13 @@ def run_backward(
 ) -> list[Tensor | None]:
     """Propagate the gradients of `roots`. With `inputs`, run only what leads to them and return their gradients."""
     modes = THREAD.modes
-    outer = modes.grad, modes.partial_backward
+    outer = modes.grad, modes.backward_pass
     modes.grad = create_graph
-    modes.partial_backward = inputs is not None
+    modes.backward_pass = _Pass(roots, inputs, keep_graph, accumulate_grad)
     try:
-        return _Pass(roots, inputs, keep_graph, create_graph, accumulate_grad).run()
+        return modes.backward_pass.run()  # type: ignore[no-any-return]
     finally:
-        modes.grad, modes.partial_backward = outer
+        modes.grad, modes.backward_pass = outer
 
 
 class _Pass:
@@ -53,16 +53,15 @@ class _Pass:
         roots: Sequence[tuple[Target, int, Tensor]],
         inputs: Sequence[tuple[Target, int]] | None,
         keep_graph: bool,
-        create_graph: bool,
         accumulate_grad: bool,
     ) -> None:
         self.roots = roots
         self.keep_graph = keep_graph
-        self.create_graph = create_graph
         self.accumulate_grad = accumulate_grad
         self.waiting: dict[Target, list[Tensor | None]] = {}
         self.ready: list[tuple[int, Node]] = []
         self.expected = count_gradients([target for target, _, _ in roots])
+        self.seen = {*self.expected, *(target for target, _, _ in roots)}
         self.captured: dict[Target, dict[int, Tensor | None]] | None = None
         self.needed: set[Target] | None = None
         if inputs is not None:
@@ -102,11 +101,14 @@ class _Pass:
                 results = run_post_hooks(node, results, grads)
             if not self.keep_graph:
                 node.release()
+            made_here = node._hooks is None and isinstance(node, OpNode)
             for edge, gradient in zip(edges, results):  # noqa: B905  (their lengths were compared above)
                 if edge is not None and (needed is None or edge[0] in needed):
                     if gradient is not None:
-                        gradient = checked(gradient, edge[0], edge[1], node)
-                    deliver(edge[0], edge[1], gradient)
+                        fresh = made_here and gradient is not grads[0]
+                        deliver(edge[0], edge[1], checked(gradient, edge[0], edge[1], node), fresh)
+                    else:
+                        deliver(edge[0], edge[1], None)
         if captured is None or self.inputs is None:
             return []
         return [captured[target][number] for target, number in self.inputs]
@@ -116,8 +118,15 @@ class _Pass:
         assert self.needed is not None
         return any(edge is not None and edge[0] in self.needed for edge in node.edges)
 
-    def deliver(self, target: Target, number: int, gradient: Tensor | None) -> None:
-        """Add a gradient to those that wait at `target`; when it was the last, the target is ready."""
+    def will_reach(self, target: Target) -> bool:
+        """Whether a gradient of `target` is computed in this pass."""
+        return target in self.seen and (self.needed is None or target in self.needed)
+
+    def deliver(self, target: Target, number: int, gradient: Tensor | None, fresh: bool = False) -> None:
+        """Add a gradient to those that wait at `target`; when it was the last, the target is ready.
+
+        `fresh`: the gradient was made in this pass, and nobody outside has seen it.
+        """
         is_node = isinstance(target, Node)
         remaining = self.expected[target] = self.expected[target] - 1
         grads = self.waiting.get(target)
@@ -127,29 +136,37 @@ class _Pass:
                 self.waiting[target] = grads
         if gradient is not None:
             present = grads[number]
-            grads[number] = gradient if present is None else present + gradient  # type: ignore[operator]
+            if present is None:
+                grads[number] = gradient
+            else:
+                grads[number] = present + gradient
+                fresh = True
         if not remaining:
             if is_node:
                 heappush(self.ready, (-target.sequence, target))
             else:
                 self.waiting.pop(target, None)
-                self.reach_leaf(target, grads[0])
+                self.reach_leaf(target, grads[0], fresh)
 
-    def reach_leaf(self, leaf: Tensor, gradient: Tensor | None) -> None:
+    def reach_leaf(self, leaf: Tensor, gradient: Tensor | None, fresh: bool) -> None:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
+        if not leaf.requires_grad:  # frozen since the forward pass
+            return
         extra = leaf._extra
         accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
         if gradient is not None and extra is not None and extra.hooks:
-            gradient = run_hooks_on(leaf, gradient, extra.hooks)
+            gradient = run_hooks_on(gradient, extra.hooks)
+            fresh = False
         if self.captured is not None and leaf in self.captured:
             self.captured[leaf][0] = gradient
         if not self.accumulate_grad:
             return
         if accumulator is not None and accumulator._hooks is not None:
             gradient = run_pre_hooks(accumulator, [gradient])[0]
+            fresh = False
         if gradient is not None:
             with _accumulation:
-                accumulate(leaf, gradient)
+                accumulate(leaf, gradient, fresh)
             if extra is not None and extra.post_accumulate:
                 for hook in list(extra.post_accumulate.values()):
                     hook(leaf)
@@ -193,11 +210,11 @@ def leading_to(inputs: Any, counts: dict[Target, int]) -> set[Target]:
     return needed
 
 
-def accumulate(leaf: Tensor, gradient: Tensor) -> None:
-    """Add `gradient` to `leaf.grad`."""
+def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
+    """Add `gradient` to `leaf.grad`; a `fresh` one may become it."""
     present = leaf._grad
     if present is None:
-        leaf._grad = gradient if THREAD.modes.grad else owned(gradient, leaf)
+        leaf._grad = gradient if THREAD.modes.grad else owned(gradient, leaf, fresh)
     elif THREAD.modes.grad:
         leaf._grad = present + gradient  # type: ignore[operator]
     elif gradient.is_meta:
@@ -207,12 +224,21 @@ def accumulate(leaf: Tensor, gradient: Tensor) -> None:
         present._changed()
 
 
-def owned(gradient: Tensor, leaf: Tensor) -> Tensor:
-    """`gradient` outside the graph and in memory that nobody else sees: itself where that is so already, else a copy."""
+def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
+    """`gradient` outside the graph, in memory that nobody else sees and with the strides of `like`.
+
+    A fresh gradient gives up its array, unless a second tensor holds that (three references: the gradient's, ours, and
+    the one of the question itself).
+    """
     array = gradient._array
-    if not (array.base is None and sys.getrefcount(array) <= 3 and array.flags.forc and array.flags.writeable):
-        array = array.copy()
-    return Tensor._from_parts((array, gradient._kind, [0, None]))
+    alone = fresh and array.base is None and sys.getrefcount(array) <= 3
+    if not (alone and array.strides == like._array.strides):
+        if gradient.is_meta:
+            return Tensor._from_parts((array, gradient._kind, new_counter()))
+        copied = np.empty_like(like._array, dtype=array.dtype)
+        np.copyto(copied, array)
+        array = copied
+    return Tensor._from_parts((array, gradient._kind, new_counter()))
 
 
 def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tensor:
@@ -222,7 +248,7 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
     else:
         shape, kind = target._array.shape, target._kind
     if type(gradient) is not Tensor and not isinstance(gradient, Tensor):
-        raise TypeError(f"expected a Tensor as gradient from {_name(source)}, got {type(gradient).__name__}")
+        raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__}) as gradient from {_name(source)}")
     if gradient._array.shape != shape:
         if not expandable(shape, gradient._array.shape):
             raise RuntimeError(
@@ -259,14 +285,18 @@ def fit_to_edges(node: Node, results: Sequence[Any]) -> Sequence[Any]:
 # ----- hooks ------------------------------------------------------------------------------------------------------
 
 
-def run_hooks_on(tensor_or_node: Any, gradient: Tensor, hooks: Any) -> Tensor:
-    """Pass `gradient` through the hooks of one tensor."""
+def run_hooks_on(gradient: Any, hooks: Any) -> Any:
+    """Pass a tensor's gradient (None, if it received none) through its hooks."""
     for hook in list(hooks.values()):
         replaced = hook(gradient)
         if replaced is not None:
             if not isinstance(replaced, Tensor):
-                raise TypeError(f"hook '{_hook_name(hook)}' has returned a {type(replaced).__name__}: expected a Tensor or None")
-            _check_replacement(hook, gradient, replaced)
+                raise TypeError(
+                    f"expected Variable, but hook returned '{type(replaced).__name__}': '{_hook_name(hook)}' must return a "
+                    "Tensor, or None to leave the gradient as it is"
+                )
+            if gradient is not None:
+                _check_replacement(hook, gradient, replaced)
             gradient = replaced
     return gradient
 
@@ -293,9 +323,8 @@ def run_tensor_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | No
     hooks = node._hooks
     assert hooks is not None
     for number, registered in hooks.tensor.items():
-        gradient = grads[number]
-        if registered and gradient is not None:
-            grads[number] = run_hooks_on(node, gradient, registered)
+        if registered:
+            grads[number] = run_hooks_on(grads[number], registered)
     for number, reference in hooks.retain.items():
         tensor = reference()
         gradient = grads[number]
@@ -307,7 +336,7 @@ def run_tensor_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | No
 def _retain(tensor: Tensor, gradient: Tensor) -> None:
     with _accumulation:
         if tensor._grad is None:
-            tensor._grad = gradient if THREAD.modes.grad else owned(gradient, tensor)
+            tensor._grad = gradient if THREAD.modes.grad else owned(gradient, tensor, False)
         else:
             tensor._grad = tensor._grad + gradient  # type: ignore[operator]
 

@@ -39,6 +39,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
     modes = THREAD.modes
     if level is None:
         level = modes.forward_level
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number: there is no level to exit")
     if level != modes.forward_level or level < 0:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     modes.forward_level -= 1
@@ -63,7 +65,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if not (each.dtype.is_floating_point or each.dtype.is_complex):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {each.dtype}")
     if tensor.shape != tangent.shape:
-        raise RuntimeError(f"Expected tangent to have the shape of the primal: {list(tensor.shape)} against {list(tangent.shape)}")
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+        )
     if tangent_of(tensor) is not None:
         raise RuntimeError("Expected a tensor that has no tangent yet, but it is a dual tensor already")
     with _no_level():
@@ -106,6 +111,28 @@ def _set_tangent(tensor: Tensor, tangent: Tensor) -> None:
 
     tensor._get_extra().tangents = {THREAD.modes.forward_level: tangent}
     _LIVE[-1].append(weakref.ref(tensor))
+
+
+def adopt_tangent(target: Tensor, result: Tensor) -> None:
+    """After an in-place change: `target`, and the base that it is a view of, take the tangent of `result`."""
+    tangent = tangent_of(result)
+    if tangent is None:
+        return
+    if target._view is None:
+        _set_tangent(target, tangent)
+        return
+    base = target._view.base
+    whole = tangent_of(base)
+    with _no_level():
+        if whole is None:
+            whole = base.new_zeros(base.shape)
+        else:
+            whole = whole.clone()
+        shape, strides, offset = target.shape, target.stride(), target.storage_offset() - base.storage_offset()
+        window = whole.as_strided(shape, strides, offset)
+        window.copy_(tangent)
+    _set_tangent(base, whole)
+    _set_tangent(target, window)
 
 
 class _no_level:
@@ -154,8 +181,8 @@ def _tensors(args: Sequence[Any]) -> list[Tensor]:
 def _diagonal(op: Elementwise, args: Sequence[Any], output: Tensor, tangents: dict[int, Tensor]) -> Any:
     assert op.node_class is not None
     total: Any = None
-    for operand, entry in zip(args, op.node_class.formulas, strict=True):
-        tangent = tangents.get(id(operand))
+    for position, entry in zip(op.grad_inputs, op.node_class.formulas, strict=True):
+        tangent = tangents.get(id(args[position]))
         if tangent is None or entry is None:
             continue
         formula, names = entry
@@ -218,7 +245,11 @@ def propagate_custom(cls: Any, node: Any, args: Sequence[Any], outputs: list[Any
                 each.new_zeros(each.shape) if tangent is None and isinstance(each, Tensor) else tangent  # type: ignore[attr-defined]
                 for each, tangent in zip(args, given, strict=True)
             ]
-        results = cls.jvp(node, *given)
+        node._in_jvp = True
+        try:
+            results = cls.jvp(node, *given)
+        finally:
+            node._in_jvp = False
     for output, tangent in zip(outputs, results if isinstance(results, tuple) else (results,), strict=True):
         if isinstance(output, Tensor) and tangent is not None:
             _set_tangent(output, tangent)

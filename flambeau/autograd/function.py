@@ -61,6 +61,7 @@ class FunctionNode(Node, FunctionCtx):
         self.needs_input_grad: tuple[bool, ...] = ()
         self._saved: list[SavedTensor | None] | None = []
         self._is_tensor: tuple[bool, ...] = ()
+        self._in_jvp = False
         initialise(self, (), ())
 
     @property
@@ -68,7 +69,7 @@ class FunctionNode(Node, FunctionCtx):
         """The tensors given to `save_for_backward`."""
         if self._saved is None:
             raise RuntimeError(GRAPH_FREED)
-        if THREAD.modes.forward_level >= 0 and self.saved_for_forward is not None and not self._saved:
+        if self._in_jvp and self.saved_for_forward is not None:
             return self.saved_for_forward
         return tuple(None if each is None else each.unpack(self) for each in self._saved)
 
@@ -123,7 +124,7 @@ class FunctionNode(Node, FunctionCtx):
                 kept.append(each)
             elif each is not None:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different from None at position {position + 1}, but the "
+                    f"function {self.name()} returned a gradient different than None at position {position + 1}, but the "
                     "corresponding forward input was not a Variable"
                 )
         return kept
@@ -215,7 +216,7 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record the call."""
         if kwargs:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments: pass {sorted(kwargs)} by position")
+            args = _bound_arguments(cls, args, kwargs)
         node = cls._backward_cls()
         modes = THREAD.modes
         node._is_tensor = tuple([isinstance(each, Tensor) for each in args])
@@ -229,6 +230,17 @@ class Function(metaclass=FunctionMeta):
             else:
                 output = cls.forward(node, *args)
         return _wrap_outputs(cls, node, args, output, tuple(edges), recorded)
+
+
+def _bound_arguments(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Keyword arguments put into the places that `forward` gives them: gradients are returned by position."""
+    import inspect
+
+    signature = inspect.signature(cls.forward)
+    context = (None,) if cls.setup_context is Function.setup_context else ()
+    bound = signature.bind(*context, *args, **kwargs)
+    bound.apply_defaults()
+    return bound.args[len(context) :]
 
 
 def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: Any, edges: Any, recorded: bool) -> Any:

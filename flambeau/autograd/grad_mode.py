@@ -113,8 +113,10 @@ class set_grad_enabled(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
     """Switch recording on or off: as a function from now on, as a context for its block."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'mode' must be bool, not {type(mode).__name__}")
         modes = THREAD.modes
-        self.mode = bool(mode)
+        self.mode = mode
         self.prev = modes.grad
         modes.grad = self.mode
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
 from .._core.tensor import Tensor
 
 __all__ = [
-    "AccumulateGrad", "GradientEdge", "Node", "SavedTensor", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "AccumulateGrad", "GradientEdge", "Node", "SavedTensor", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
     "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
@@ -60,7 +61,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's own name)
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Any) -> tuple[Any, Any]:
-            return tensor.device, tensor.detach().cpu().clone()
+            return tensor.device, tensor.detach().cpu()
 
         def unpack(packed: tuple[Any, Any]) -> Any:
             device, tensor = packed
@@ -118,25 +119,50 @@ def register_multi_grad_hook(
     first of them (mode "any": with that one)."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    edges = [each._edge() for each in tensors]
+    for position, edge in enumerate(edges):
+        if edge is None:
+            raise RuntimeError(f"register_multi_grad_hook(): tensor {position} does not require gradients")
     lock = threading.Lock()
-    state: dict[str, Any] = {"grads": [None] * len(tensors), "seen": 0, "fired": False}
+    passes: weakref.WeakKeyDictionary[Any, list[Tensor | None]] = weakref.WeakKeyDictionary()
+    remaining: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def hook_for(position: int) -> Callable[[Tensor], Any]:
         def hook(gradient: Tensor) -> Any:
+            running = THREAD.modes.backward_pass
             with lock:
-                state["grads"][position] = gradient
-                state["seen"] += 1
-                fire_any = mode == "any" and not state["fired"]
-                state["fired"] = True
-                complete = state["seen"] == sum(each.requires_grad for each in tensors)
-                grads = state["grads"]
-                if complete:
-                    state.update(grads=[None] * len(tensors), seen=0, fired=False)
-            if fire_any:
-                fn(gradient)
-            elif mode == "all" and complete:
-                fn(grads)
+                first = running not in passes
+                if first:
+                    passes[running] = [None] * len(edges)
+                    remaining[running] = sum(running.will_reach(edge[0]) for edge in edges if edge is not None)
+                passes[running][position] = gradient
+                remaining[running] -= 1
+                complete = remaining[running] == 0
+            if mode == "any":
+                if first:
+                    fn(gradient)
+            elif complete:
+                fn(passes[running])
 
         return hook
 
-    return _MultiHandle([each.register_hook(hook_for(i)) for i, each in enumerate(tensors) if each.requires_grad])
+    return _MultiHandle([each.register_hook(hook_for(i)) for i, each in enumerate(tensors)])
+
+
+class _MutationContext:
+    """What `allow_mutation_on_saved_tensors` keeps: nothing that outlives the block."""
+
+    def clear(self) -> None:
+        """Forget the copies; they are held by the graph alone."""
+
+
+class allow_mutation_on_saved_tensors:  # noqa: N801  (PyTorch's own name)
+    """In this context what the graph saves is copied, so that later in-place changes do no harm."""
+
+    def __enter__(self) -> _MutationContext:
+        self._hooks = saved_tensors_hooks(lambda tensor: tensor.clone(), lambda tensor: tensor)
+        self._hooks.__enter__()
+        return _MutationContext()
+
+    def __exit__(self, *exception: object) -> None:
+        self._hooks.__exit__(*exception)

@@ -39,6 +39,8 @@ class Variable(metaclass=_VariableMeta):
         if not isinstance(source, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
         tensor = source.detach()  # type: ignore[attr-defined]
+        if volatile and requires_grad:
+            raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if volatile:
             warnings.warn(
                 "volatile was removed. Use `with torch.no_grad():` around the computation instead: this tensor, and "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from .._core.pickling import warn_of_hooks
@@ -34,13 +33,10 @@ class Parameter(Tensor):
         data: Any = self.data
         result = type(self)(data.clone(), self.requires_grad)
         memo[id(self)] = result
-        if self._grad is not None:
-            result._grad = copy.deepcopy(self._grad, memo)
-        vars(result).update(copy.deepcopy(vars(self), memo))
         return result
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+    def __repr__(self, **options: Any) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + super().__repr__(**options)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         warn_of_hooks(self)

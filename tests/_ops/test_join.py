@@ -141,7 +141,10 @@ ERRORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "cat_scalar": (lambda T, x: T.cat([x[0, 0], x]), "zero-dimensional tensor (at position 0) cannot be concatenated"),
     "cat_sizes": (
         lambda T, x: T.cat([x, x.t()]),
-        "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 2 for tensor number 1 in the list",
+        (
+            "Sizes of tensors must match except in dimension 0. Expected size 3 but got size 2 for tensor number 1 "
+            "in the list"
+        ),
     ),
     "cat_ranks": (lambda T, x: T.cat([x, x[0]]), "Tensors must have same number of dimensions: got 2 and 1"),
     "cat_number": (lambda T, x: T.cat([x, 1]), "expected Tensor as element 1 in argument 0, but got int"),
@@ -156,9 +159,15 @@ ERRORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "tril": (lambda T, x: x[0].tril(), "input tensor must have at least 2 dimensions"),
     "diag": (lambda T, x: x[None].diag(), "Supports 1D or 2D tensors. Got 3D"),
     "trace": (lambda T, x: x[0].trace(), "expected a matrix"),
-    "select_scatter": (lambda T, x: x.select_scatter(x, 0, 0), "expected src to have a size equal to the slice of self"),
+    "select_scatter": (
+        lambda T, x: x.select_scatter(x, 0, 0),
+        "expected src to have a size equal to the slice of self",
+    ),
     "block_diag": (lambda T, x: T.block_diag(x[None]), "Input tensors must have 2 or fewer dimensions"),
-    "broadcast_shapes": (lambda T, x: T.broadcast_shapes((2, 3), (3, 1)), "Attempting to broadcast a dimension of length"),
+    "broadcast_shapes": (
+        lambda T, x: T.broadcast_shapes((2, 3), (3, 1)),
+        "Attempting to broadcast a dimension of length",
+    ),
 }
 
 

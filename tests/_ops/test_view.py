@@ -227,7 +227,10 @@ ERRORS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "view_strides": (lambda T, x: x.t().view(6), "view size is not compatible with input tensor's size and stride"),
     "view_ambiguous": (lambda T, x: x[:0].view(-1, 0), "is ambiguous"),
     "view_dtype": (lambda T, x: x.view(T.float64), "self.size(-1) must be divisible by 2 to view Float as Double"),
-    "transpose": (lambda T, x: x.transpose(0, 2), "Dimension out of range (expected to be in range of [-2, 1], but got 2)"),
+    "transpose": (
+        lambda T, x: x.transpose(0, 2),
+        "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
+    ),
     "t": (lambda T, x: x[None].t(), "t() expects a tensor with <= 2 dimensions, but self is 3D"),
     "permute": (lambda T, x: x.permute(0, 0), "duplicate dims are not allowed"),
     "expand": (lambda T, x: x.expand(2, 4), "must match the existing size (3) at non-singleton dimension 1"),

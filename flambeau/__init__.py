@@ -18,6 +18,7 @@ from ._core.printing import set_printoptions
 from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
+from ._core.typed_storage import TypedStorage
 from ._ops.overrides import DisableTorchFunctionSubclass
 from ._ops.registry import FUNCTIONS, resolved
 from ._ops.settings import (
@@ -48,7 +49,7 @@ globals().update(NAMES)
 globals().update(LAYOUTS)
 globals().update(MEMORY_FORMATS)
 
-_SUBPACKAGES = frozenset({"cuda", "linalg", "nn", "random", "return_types", "special", "testing", "utils"})
+_SUBPACKAGES = frozenset({"cuda", "linalg", "nn", "random", "return_types", "special", "storage", "testing", "utils"})
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ _is_internal: dict[str, bool] = {}
 
 def calling_place() -> Place | None:
     """Where the innermost frame outside this package stands."""
-    frame = sys._getframe(2)  # the caller of this function is never the user
+    frame = sys._getframe(3)  # at least two callers of this function are the package's own
     while True:
         code = frame.f_code
         file = code.co_filename

@@ -203,6 +203,8 @@ class finfo:  # noqa: N801  (PyTorch's own name)
 
     def __init__(self, type: dtype | None = None) -> None:
         dtype_ = DEFAULTS.float if type is None else type
+        if not isinstance(dtype_, dtype):
+            raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
         if dtype_.category < FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype_}'")
         dtype_ = dtype_.to_real()
@@ -233,6 +235,8 @@ class iinfo:  # noqa: N801  (PyTorch's own name)
     """Limits of an integer type."""
 
     def __init__(self, type: dtype) -> None:
+        if not isinstance(type, dtype):
+            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
         if type.category != INTEGER:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         limits = np.iinfo(type.numpy)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+KEEP_GRAPH = (
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need them afterwards."
+)
 GRAPH_FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
+    f"freed). {KEEP_GRAPH}"
 )
 INFERENCE_SAVED = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "

@@ -365,6 +365,8 @@ def _wrapped_integer(value: Any, dtype: DType, position: int, shape: tuple[int, 
     holds = f"{dtype.name} holds {limits.min} to {limits.max}"
     overflow = f"value cannot be converted to type {dtype.name} without overflow: {value!r}"
     if isinstance(value, float):
+        if dtype == UINT64:
+            raise TypeError(f"an integer is required: got {value!r}{_at(position, shape)}")
         # The limit is compared before truncation, as in PyTorch: 127.9 does not fit int8.
         if not limits.min <= value <= limits.max:  # False for nan too
             raise RuntimeError(f"{overflow}{_at(position, shape)}; {holds}")

@@ -17,8 +17,8 @@ import numpy as np
 class Modes:
     """What ops of one thread have to heed.
 
-    `plain` is True while nothing but the grad mode matters: no inference mode, no listener, no forward-mode level, no
-    anomaly detection. The short paths test it and leave everything else to the long one.
+    `plain` is True while only the grad and inference modes matter: no listener, no forward-mode level, no anomaly
+    detection, no saved-tensor hooks. The short paths test it and leave everything else to the long one.
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class Modes:
 
     def refresh(self) -> None:
         """Derive `plain`; call it after changing any of the modes that it stands for."""
-        self.plain = not (self.inference or self.listener or self.anomaly or self.forward_level >= 0)
+        self.plain = not (self.listener or self.anomaly or self.saved_hooks or self.forward_level >= 0)
 
 
 ANOMALY = [False, True]

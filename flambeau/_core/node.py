@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 from .caller import Place, calling_place, describe_place
-from .errors import GRAPH_FREED, INFERENCE_SAVED
+from .errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 from .hooks import NodeHooks, RemovableHandle
 from .modes import THREAD
 
@@ -109,6 +109,18 @@ def _tensor_of_number(value: Any) -> Tensor:
     return tensor(value)
 
 
+class _Special:
+    """What few saved tensors have: a hook's packed form, the leaf that it stands for, tangents."""
+
+    __slots__ = ("forward", "leaf", "packed", "unpack")
+
+    def __init__(self) -> None:
+        self.unpack: Callable[[Any], Any] | None = None
+        self.packed: Any = None
+        self.leaf: Tensor | None = None
+        self.forward: Any = None
+
+
 class SavedTensor:
     """A tensor kept for a derivative, with the version that the derivative expects.
 
@@ -116,11 +128,10 @@ class SavedTensor:
     make it the result of a node that leads back here, and the cycle would never be freed.
     """
 
-    __slots__ = ("counter", "forward", "grad_fn", "hooks", "leaf", "output_nr", "packed", "tensor", "version")
+    __slots__ = ("counter", "grad_fn", "output_nr", "special", "tensor", "version")
 
     tensor: Any
-    packed: Any
-    hooks: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None
+    special: _Special | None
 
     def __init__(self, tensor: Tensor, owner: Node | None = None) -> None:
         counter = tensor._counter
@@ -128,20 +139,26 @@ class SavedTensor:
             raise RuntimeError(INFERENCE_SAVED)
         self.counter = counter
         self.version = counter[0]
-        self.hooks = None
         self.output_nr = tensor._output_nr
-        if owner is not None:  # an output of the node that saves it
+        self.special = None
+        if owner is not None and tensor._kind.differentiable:  # an output of the node that saves it
             self.tensor = (tensor._array, tensor._kind, counter)
             self.grad_fn = OWNER
         else:
             grad_fn = self.grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
             self.tensor = tensor if grad_fn is None else (tensor._array, tensor._kind, counter)
-        self.forward = None
         modes = THREAD.modes
-        if modes.forward_level >= 0:
-            self.forward = tensor._get_extra()  # an output gets its tangent only after it was saved
-        if modes.saved_hooks:
-            self._pack(*modes.saved_hooks[-1], owner)
+        if not modes.plain:
+            if modes.forward_level >= 0:
+                # An output gets its tangent only after it was saved.
+                self._specials().forward = tensor._get_extra()
+            if modes.saved_hooks:
+                self._pack(*modes.saved_hooks[-1], owner)
+
+    def _specials(self) -> _Special:
+        if self.special is None:
+            self.special = _Special()
+        return self.special
 
     def _pack(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], owner: Node | None) -> None:
         tensor = self._rebuild(owner) if self.grad_fn is not OWNER else _tensor_from_parts(self.tensor)
@@ -149,42 +166,36 @@ class SavedTensor:
         hooks, modes.saved_hooks = modes.saved_hooks, []  # what the hook itself computes is not packed
         grad, modes.grad = modes.grad, False
         before = self.counter[0]
+        special = self._specials()
         try:
-            self.packed = pack(tensor)
+            special.packed = pack(tensor)
         finally:
             modes.saved_hooks = hooks
             modes.grad = grad
         if self.counter[0] != before:
             raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
-                "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
-                "issue if you need to perform in-place operations on the input to a pack hook."
+                "A saved tensor pack hook is modifying its input in place. The tensor that a pack hook receives is in use "
+                "elsewhere: let the hook work on a .clone()."
             )
-        self.hooks = (pack, unpack)
+        special.unpack = unpack
         # A leaf that requires gradients stays the place where the gradient of what is unpacked goes.
-        self.leaf = self.tensor if self.grad_fn is None and self.tensor._requires_grad else None
+        special.leaf = self.tensor if self.grad_fn is None and self.tensor._requires_grad else None
         self.tensor = None
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         """Let `pack_hook` store the tensor, and `unpack_hook` bring it back when the derivative needs it."""
         if not (callable(pack_hook) and callable(unpack_hook)):
             raise TypeError("register_hooks(): pack_hook and unpack_hook must be callable")
-        if self.hooks is not None:
+        if self.special is not None and self.special.unpack is not None:
             raise RuntimeError("Calling register_hooks on a saved tensor with hooks already set is not allowed.")
         if self.tensor is None:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
-                "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-                "backward through the graph a second time or if you need to access saved variables after calling backward."
-            )
+            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + KEEP_GRAPH)
         self._pack(pack_hook, unpack_hook, None)
 
     def unpack(self, owner: Node) -> Tensor:
         """The tensor as it was saved; an error if it has changed since, or is gone."""
-        if self.hooks is not None:
-            return self._unpack_with_hook(owner)
         if self.tensor is None:
-            raise RuntimeError(GRAPH_FREED + _forward_line(owner))
+            return self._unpack_with_hook(owner)
         if self.counter[0] != self.version:
             self._complain_of_change(owner)
         return self.tensor if self.grad_fn is None else self._rebuild(owner)  # type: ignore[no-any-return]
@@ -192,10 +203,10 @@ class SavedTensor:
     def _unpack_with_hook(self, owner: Node) -> Tensor:
         from .tensor import Tensor
 
-        assert self.hooks is not None
-        if self.packed is FREED:
+        special = self.special
+        if special is None or special.unpack is None:
             raise RuntimeError(GRAPH_FREED + _forward_line(owner))
-        tensor = self.hooks[1](self.packed)
+        tensor = special.unpack(special.packed)
         if not isinstance(tensor, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}")
         result = _tensor_from_parts(tensor._parts())
@@ -204,9 +215,9 @@ class SavedTensor:
             result._requires_grad = True
             result._grad_fn = grad_fn
             result._output_nr = self.output_nr
-        elif self.leaf is not None:
+        elif special.leaf is not None:
             result._requires_grad = True
-            result._grad_fn = SameLeaf(self.leaf)
+            result._grad_fn = SameLeaf(special.leaf)
         return result
 
     def _made_by(self, owner: Node | None) -> Node | None:
@@ -224,15 +235,16 @@ class SavedTensor:
         tensor._requires_grad = True
         tensor._grad_fn = grad_fn if isinstance(grad_fn, Node) else self._made_by(owner)
         tensor._output_nr = self.output_nr
-        if self.forward is not None and self.forward.tangents:
-            tensor._get_extra().tangents = self.forward.tangents
+        special = self.special
+        if special is not None and special.forward is not None and special.forward.tangents:
+            tensor._get_extra().tangents = special.forward.tangents
         return tensor
 
     def _complain_of_change(self, owner: Node) -> None:
         tensor = self._rebuild(owner)
         made_by = tensor._grad_fn
         origin = f", which is output {self.output_nr} of {made_by.name()}," if made_by is not None else ""
-        changed = self.counter[1] if len(self.counter) > 1 else None
+        changed = self.counter[1]
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
             f"[{tensor._kind.legacy_name} {list(tensor._array.shape)}]{origin} is at version {self.counter[0]}; expected "
@@ -245,13 +257,14 @@ class SavedTensor:
     def release(self) -> None:
         """Forget the tensor."""
         self.tensor = None
-        if self.hooks is not None:
-            self.packed = FREED
+        self.special = None
 
 
 OWNER: Any = object()
 """Stands for the node that holds a saved output: naming the node itself would make a cycle."""
-FREED: Any = object()
+
+FREED_NUMBER: SavedTensor = object.__new__(SavedTensor)
+FREED_NUMBER.release()
 
 
 def _forward_line(owner: Node) -> str:
@@ -328,6 +341,8 @@ class OpNode(Node):
                 for item in value:
                     if type(item) is SavedTensor:
                         item.release()
+            elif (type(value) is float or type(value) is int) and name in self.op.tensor_names:
+                setattr(self, name, FREED_NUMBER)  # the number in x * 2 counts as a saved tensor
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_saved_") and (name := attribute[7:]) in self.saved_names:
@@ -358,10 +373,6 @@ def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...]) ->
     node.place = calling_place()
     node._hooks = None
     node._metadata = None
-    if not THREAD.modes.plain and THREAD.modes.anomaly:
-        import traceback
-
-        node._metadata = {"traceback_": traceback.format_stack()}
 
 
 class SameLeaf(Node):

@@ -27,6 +27,7 @@ from .storage import UntypedStorage, address_of, offset_of, storage_of
 if TYPE_CHECKING:
     from .node import Edge
 
+new_size = tuple.__new__
 Parts = tuple[Any, Kind, Any]
 Counter = list[Any]
 """A version and the place of the last in-place change, shared by all tensors that see the same memory."""
@@ -158,7 +159,7 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        return tuple.__new__(Size, self._array.shape)
+        return new_size(Size, self._array.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
@@ -261,7 +262,7 @@ class Tensor:
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
-        if self.grad_fn is not None:
+        if self._grad_fn is not None:
             raise RuntimeError(_CHANGES_FLAG)
         self._set_requires_grad(value, "only Tensors of floating point and complex dtype can require gradients")
 
@@ -280,7 +281,7 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
-        if not requires_grad and self.grad_fn is not None:
+        if not requires_grad and self._grad_fn is not None:
             raise RuntimeError(_CHANGES_FLAG)
         self._set_requires_grad(bool(requires_grad), "only Tensors of floating point dtype can require gradients")
         return self
@@ -315,9 +316,11 @@ class Tensor:
             if not self._requires_grad:
                 return None
             return self._grad_fn or self, self._output_nr
-        if not self.requires_grad:
-            return None
-        return self.grad_fn or self, self._output_nr
+        grad_fn = self.grad_fn if self.requires_grad else None
+        if grad_fn is not None:
+            return grad_fn, self._output_nr
+        # Where only the base requires gradients the view was made without recording: no gradient leads back from it.
+        return (self, 0) if self._requires_grad else None
 
     def _accumulator(self) -> AccumulateGrad:
         extra = self._get_extra()
@@ -361,7 +364,12 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own."""
-        return self._like_self(Tensor._from_parts((self._array, self._kind, None if self._counter is None else [0, None])))
+        plain = Tensor._from_parts((self._array, self._kind, None if self._counter is None else [0, None]))
+        if type(self) in PLAIN_TYPES:
+            return plain
+        from .._ops.overrides import has_override, retype
+
+        return retype(plain, type(self)) if has_override((self,)) else plain  # type: ignore[no-any-return]
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -373,10 +381,6 @@ class Tensor:
             )
         self._array = value._array
         self._kind = value._kind
-
-    def _like_self(self, tensor: Tensor) -> Tensor:
-        """`tensor` as an instance of this tensor's class, where that is a subclass that wants to be kept."""
-        return tensor
 
     @property
     def grad(self) -> Tensor | None:

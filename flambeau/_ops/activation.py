@@ -21,25 +21,29 @@ _FLOATS_ONLY = (BOOL, INTEGER, COMPLEX)
 
 
 def _in_place_or_new(op: Any, name: str, input: Tensor, inplace: bool, *args: Any) -> Tensor:
-    return run_inplace(op, name, input, args, {}) if inplace else op(input, *args)  # type: ignore[no-any-return]
+    return run_inplace(op, name, input, args, {}) if inplace else op(input, *args)
 
 
 # ----- rectifiers --------------------------------------------------------------------------------------------------
 
 
-@primitive(
-    "ThresholdBackwardBackward0",
-    self=lambda grad, output, threshold: _threshold_backward(grad, output, threshold),
-    output=no_gradient,
-)
+def _threshold_gradient(grad: Tensor, output: Tensor, threshold: Any) -> Any:
+    return _threshold_backward(grad, output, threshold)
+
+
+@primitive("ThresholdBackwardBackward0", self=_threshold_gradient, output=no_gradient)
 def _threshold_backward(self: Array, output: Array, threshold: Any) -> Array:
     return np.where(output <= threshold, self.dtype.type(0), self)  # at NaN the slope is 1
 
 
 relu = unary(
-    "relu", lambda x: np.maximum(x, 0, dtype=x.dtype), refuses=(BOOL, COMPLEX), rule=SAME,
-    derivative=lambda grad, result: _threshold_backward(grad, result, 0), doc="The larger of `input` and 0.",
-)  # fmt: skip
+    "relu",
+    lambda x: np.maximum(x, 0, dtype=x.dtype),
+    refuses=(BOOL, COMPLEX),
+    rule=SAME,
+    derivative=lambda grad, result: _threshold_backward(grad, result, 0),
+    doc="The larger of `input` and 0.",
+)
 relu.op.complaints = {  # type: ignore[attr-defined]
     BOOL: (RuntimeError, "Boolean inputs not supported for relu"),
     COMPLEX: (NotImplementedError, "clamp is not supported for complex types"),
@@ -52,10 +56,7 @@ def _relu(input: Tensor, inplace: bool = False) -> Tensor:
     return _in_place_or_new(relu, "relu", input, inplace)
 
 
-@primitive(
-    "ThresholdBackward0",
-    self=lambda grad, self, threshold: _threshold_backward(grad, self, threshold),
-)
+@primitive("ThresholdBackward0", self=lambda grad, self, threshold: _threshold_backward(grad, self, threshold))
 def _threshold(self: Array, threshold: Any, value: Any) -> Array:
     # NaN is passed on.
     return np.where(self <= self.dtype.type(threshold), self.dtype.type(value), self)
@@ -94,19 +95,18 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return _in_place_or_new(_hardtanh, "relu6", input, inplace, 0, 6)
 
 
-@primitive(
-    "LeakyReluBackwardBackward0",
-    self=lambda grad, input, negative_slope: _leaky_relu_backward(grad, input, negative_slope),
-    input=no_gradient,
-)
+def _leaky_relu_gradient(grad: Tensor, input: Tensor, negative_slope: float) -> Any:
+    return _leaky_relu_backward(grad, input, negative_slope)
+
+
+@primitive("LeakyReluBackwardBackward0", self=_leaky_relu_gradient, input=no_gradient)
 @in_single
 def _leaky_relu_backward(self: Array, input: Array, negative_slope: float) -> Array:
     return np.where(input > 0, self, self * negative_slope)
 
 
 @primitive(
-    "LeakyReluBackward0",
-    self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope),
+    "LeakyReluBackward0", self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope)
 )
 @in_single
 def _leaky_relu(self: Array, negative_slope: float) -> Array:
@@ -121,8 +121,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 @primitive(
-    "RreluWithNoiseBackward0",
-    self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope),
+    "RreluWithNoiseBackward0", self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope)
 )
 @in_single
 def _rrelu_mean(self: Array, lower: float, upper: float, negative_slope: float) -> Array:
@@ -137,9 +136,13 @@ def _rrelu_noise(self: Array, noise: Array) -> Array:
 
 @public("nn.functional.rrelu", "rrelu", function=False, method=False)
 def rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False,
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
     generator: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean."""
     refuse("rrelu_with_noise", input, *_FLOATS_ONLY)
     if not training:
@@ -201,8 +204,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def _elu_gradient(grad: Any, self: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    slope = (self * input_scale).exp() * (alpha * scale * input_scale)
-    return only_where(grad * scale, self > 0) + only_where(grad * slope, self <= 0)
+    at_zero = alpha * scale * input_scale
+    slope = (self * input_scale).exp() * at_zero
+    # At zero the slope is that of the curve, its own derivative zero, as in PyTorch.
+    return (
+        only_where(grad * scale, self > 0) + only_where(grad * slope, self < 0) + only_where(grad * at_zero, self == 0)
+    )
 
 
 @primitive("EluBackward0", self=_elu_gradient)
@@ -383,13 +390,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 @public("nn.functional.softsign", function=False, method=False)
 def softsign(input: Tensor) -> Tensor:
     """`input / (1 + |input|)`."""
-    return input / (input.abs() + 1)  # type: ignore[attr-defined,operator,no-any-return]
+    return input / (input.abs() + 1)  # type: ignore[no-any-return]
 
 
 @public("nn.functional.tanhshrink", function=False, method=False)
 def tanhshrink(input: Tensor) -> Tensor:
     """`input - tanh(input)`."""
-    return input - input.tanh()  # type: ignore[attr-defined,operator,no-any-return]
+    return input - input.tanh()  # type: ignore[no-any-return]
 
 
 _SIXTH = float(np.float32(1 / 6))  # the slope that PyTorch takes in every precision

@@ -11,8 +11,20 @@ from .._core.tensor import Tensor
 from .binary import add, conj
 from .dispatch import Array, primitive
 from .matmul import (
-    _is_column_major, _mm, _size, bmm, check_bmm, check_mm, element_name, expand_error, hermitian, matmul, mv, outer,
-    product, scalar_factor,
+    _is_column_major,
+    _mm,
+    _size,
+    bmm,
+    check_bmm,
+    check_mm,
+    element_name,
+    expand_error,
+    hermitian,
+    matmul,
+    mv,
+    outer,
+    product,
+    scalar_factor,
 )  # fmt: skip
 from .registry import public
 from .view import _t, reshaped
@@ -77,7 +89,8 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
             raise RuntimeError(f"{name} must be a matrix, got {each._array.ndim}-D tensor")
     if input._kind.dtype is not mat2._kind.dtype:
         raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {LEGACY_NAMES[input.dtype]} and {LEGACY_NAMES[mat2.dtype]}"
+            f"self and mat2 must have the same dtype, but got {LEGACY_NAMES[input.dtype]} and "
+            f"{LEGACY_NAMES[mat2.dtype]}"
         )
     if mat1._kind is not mat2._kind or mat1._array.shape[1] != mat2._array.shape[0]:
         check_mm(mat1, mat2)
@@ -117,7 +130,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({_size(mat)}), vec ({vec._array.shape[0]})")
     if not input._kind.dtype is mat._kind.dtype is vec._kind.dtype:
         names = [LEGACY_NAMES[each.dtype] for each in (input, mat, vec)]
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}")
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
+        )
     return _addmv(input, mat, vec, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
 
 
@@ -143,7 +158,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {each._array.ndim}-D")
     expand_error(input._array.shape, (vec1._array.size, vec2._array.size))
     common = result_type_of(input, vec1, vec2)
-    first, second, third = (each.to(common) for each in (input, vec1, vec2))  # type: ignore[attr-defined]
+    first, second, third = (each.to(common) for each in (input, vec1, vec2))
     return _addr(first, second, third, scalar_factor(beta, first), scalar_factor(alpha, first))  # type: ignore[no-any-return]
 
 
@@ -165,7 +180,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     """`beta * input + alpha * bmm(batch1, batch2)`."""
     if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
         names = [element_name(each) for each in (input, batch1, batch2)]
-        raise RuntimeError(f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}")
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}"
+        )
     check_bmm(batch1, batch2)
     expand_error(input._array.shape, (*batch1._array.shape[:2], batch2._array.shape[2]))
     return _baddbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
@@ -187,7 +204,9 @@ def _addbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) ->
 
 def _sum_of_products(batch1: Any, batch2: Any) -> Any:
     count, rows, inner = batch1.shape
-    return np.dot(batch1.transpose(1, 0, 2).reshape(rows, count * inner), batch2.reshape(count * inner, batch2.shape[2]))
+    return np.dot(
+        batch1.transpose(1, 0, 2).reshape(rows, count * inner), batch2.reshape(count * inner, batch2.shape[2])
+    )
 
 
 @public(inplace=True, out=True)
@@ -206,7 +225,8 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({first} and {second})")
     if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
         raise RuntimeError(
-            f"Expected input, batch1 and batch2 to have the same dtype, got {input.dtype}, {batch1.dtype}, {batch2.dtype}"
+            f"Expected input, batch1 and batch2 to have the same dtype, got {input.dtype}, {batch1.dtype}, "
+            f"{batch2.dtype}"
         )
     expand_error(input._array.shape, (batch1._array.shape[1], batch2._array.shape[2]))
     return _addbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
@@ -255,10 +275,10 @@ def _trilinear_product(i1: Any, i2: Any, i3: Any) -> Any:
     return np.matmul(partial, i3[:, :, None]).reshape(len(i1), outputs)
 
 
-def _einsum(equation: str, *operands: Any) -> Any:
+def _einsum(*args: Any) -> Any:
     from .einsum import einsum
 
-    return einsum(equation, *operands)
+    return einsum(*args)
 
 
 @public("nn.functional.bilinear", method=False)
@@ -269,7 +289,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(one)} and {len(two)}")
     for dim in range(len(one) - 1):
         if one[dim] != two[dim]:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {one[dim]} and {two[dim]}")
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {one[dim]} and {two[dim]}"
+            )
     for number, (given, wanted) in enumerate(((one[-1], sizes[1]), (two[-1], sizes[2])), 1):
         if given != wanted:
             raise RuntimeError(

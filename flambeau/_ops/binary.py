@@ -8,51 +8,59 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bfloat16, bool_, complex128, float16, float64
-from .._core.tensor import Tensor
+from .._core.tensor import PLAIN_TYPES, Tensor
 from .dispatch import Array, primitive
 from .elementwise import FLOATING, binary, change, shape_error
 from .inplace import run_inplace
+from .overrides import has_override, run_override
 from .precision import in_single, no_gradient, only_where
 from .promotion import Operand, is_number, result_type_of, scalar_category
-from .registry import public
+from .registry import export, export_method, public
 
 
 def conj(value: Any) -> Any:
     """The complex conjugate of a tensor or number; real ones as they are."""
     if isinstance(value, Tensor):
-        return value.conj() if value._kind.dtype.is_complex else value  # type: ignore[attr-defined]
+        return value.conj() if value._kind.dtype.is_complex else value
     return value.conjugate()
 
 
 # ----- sums and differences ----------------------------------------------------------------------------------------
 
-_add = binary(
-    "add", np.add, method=False, public=False, inplace=False,
-    self=lambda grad: grad,
-    other=lambda grad: grad,
-)  # fmt: skip
+_add = binary("add", np.add, method=False, public=False, inplace=False, self=lambda grad: grad, other=lambda grad: grad)
 
 _sub = binary(
-    "sub", np.subtract, method=False, public=False, inplace=False, refuses=(BOOL,),
+    "sub",
+    np.subtract,
+    method=False,
+    public=False,
+    inplace=False,
+    refuses=(BOOL,),
     self=lambda grad: grad,
     other=lambda grad: -grad,
-)  # fmt: skip
+)
 _sub.op.complaints = {  # type: ignore[attr-defined]
     BOOL: (
         RuntimeError,
-        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-        "instead.",
+        "Subtraction, the `-` operator, with two bool tensors is not supported. "  # noqa: ISC004
+        "Use the `^` or `logical_xor()` operator instead.",
     )
 }
 _ONE_BOOL = (
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
-    "or `logical_not()` operator instead."
+    "Subtraction, the `-` operator, with a bool tensor is not supported. "
+    "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
 )
 
 _rsub = binary(
-    "rsub", lambda a, b: np.subtract(b, a), node="RsubBackward1", method=False, public=False, inplace=False,
-    refuses=(BOOL,), self=lambda grad: -grad,
-)  # fmt: skip
+    "rsub",
+    lambda a, b: np.subtract(b, a),
+    node="RsubBackward1",
+    method=False,
+    public=False,
+    inplace=False,
+    refuses=(BOOL,),
+    self=lambda grad: -grad,
+)
 _rsub.op.complaints = {BOOL: (RuntimeError, _ONE_BOOL)}  # type: ignore[attr-defined]
 
 
@@ -109,7 +117,7 @@ def _as_tensors(input: Operand, other: Operand, common: Any) -> tuple[Tensor, Te
 
     place = input.device if isinstance(input, Tensor) else other.device
     return tuple(  # type: ignore[return-value]
-        each.to(common) if isinstance(each, Tensor) else tensor(each, dtype=common, device=place)  # type: ignore[attr-defined]
+        each.to(common) if isinstance(each, Tensor) else tensor(each, dtype=common, device=place)
         for each in (input, other)
     )
 
@@ -131,12 +139,17 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     return _sub(input, other) if type(alpha) is int and alpha == 1 else _scaled(_sub_scaled, input, other, alpha)
 
 
-@public()
 def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     """In-place form of `add`."""
+    if type(input) not in PLAIN_TYPES and has_override((input, other)):
+        return run_override(add_, (input, other), (input, other), {"alpha": alpha})  # type: ignore[no-any-return]
     if type(alpha) is int and alpha == 1:
         return change(_add.op, _add, input, other)  # type: ignore[attr-defined]
     return run_inplace(add, "add", input, (other,), {"alpha": alpha})
+
+
+export(add_, "add_")
+export_method(add_, "add_")
 
 
 @public("subtract_")
@@ -161,27 +174,45 @@ def rsub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
 # ----- products and quotients --------------------------------------------------------------------------------------
 
 mul = binary(
-    "mul", np.multiply, "multiply",
+    "mul",
+    np.multiply,
+    "multiply",
     doc="Product of two operands.",
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
-)  # fmt: skip
+)
 
 _true_divide = binary(
-    "div", np.true_divide, rule=FLOATING, method=False, public=False, inplace=False,
+    "div",
+    np.true_divide,
+    rule=FLOATING,
+    method=False,
+    public=False,
+    inplace=False,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
-)  # fmt: skip
+)
 
 # What PyTorch records where one of its own functions multiplies or divides by a number.
 mul_number = binary(
-    "mul", np.multiply, node="MulBackward1", method=False, public=False, inplace=False,
+    "mul",
+    np.multiply,
+    node="MulBackward1",
+    method=False,
+    public=False,
+    inplace=False,
     self=lambda grad, other: grad * conj(other),
-)  # fmt: skip
+)
 div_number = binary(
-    "div", np.true_divide, node="DivBackward1", rule=FLOATING, method=False, public=False, inplace=False,
+    "div",
+    np.true_divide,
+    node="DivBackward1",
+    rule=FLOATING,
+    method=False,
+    public=False,
+    inplace=False,
     self=lambda grad, other: grad / conj(other),
-)  # fmt: skip
+)
 
 
 def _check_divisor(divisor: Array) -> None:
@@ -215,16 +246,16 @@ def _unrecorded(name: str) -> dict[str, Any]:
     return {"node": "NotImplemented", "self": _no_derivative(name), "other": _no_derivative(name)}
 
 
-_ROUNDED = {"node": "DivBackward2", "self": no_gradient, "other": no_gradient}
+_ROUNDED: dict[str, Any] = {"node": "DivBackward2", "self": no_gradient, "other": no_gradient}
 floor_divide = binary(
-    "floor_divide", _divided_down, refuses=(BOOL, COMPLEX), doc="Quotient rounded down.", **_unrecorded("floor_divide"),
-)  # fmt: skip
+    "floor_divide", _divided_down, refuses=(BOOL, COMPLEX), doc="Quotient rounded down.", **_unrecorded("floor_divide")
+)
 _div_floor = binary(
-    "div_floor", _divided_down, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED,
-)  # fmt: skip
+    "div_floor", _divided_down, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
+)
 _div_trunc = binary(
-    "div_trunc", _divided_to_zero, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED,
-)  # fmt: skip
+    "div_trunc", _divided_to_zero, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
+)
 
 
 @primitive("DivBackward2", self=no_gradient, other=no_gradient)
@@ -273,21 +304,25 @@ def _fmod(a: Array, b: Array) -> Array:
 
 
 _PRIVATE: dict[str, Any] = {"refuses": (BOOL, COMPLEX), "method": False, "public": False, "inplace": False}
-_remainder_by_number = binary(
-    "remainder", _modulo, node="RemainderBackward0", **_PRIVATE, self=lambda grad: grad * 1,
-)  # fmt: skip
+_remainder_by_number = binary("remainder", _modulo, node="RemainderBackward0", **_PRIVATE, self=lambda grad: grad * 1)
 _remainder_of_number = binary("remainder", _modulo, **_PRIVATE, **_unrecorded("remainder"))
 _remainder = binary(
-    "remainder", _modulo, node="RemainderBackward1", **_PRIVATE,
+    "remainder",
+    _modulo,
+    node="RemainderBackward1",
+    **_PRIVATE,
     self=lambda grad: grad * 1,
     other=lambda grad, self, other: -grad * self.div(other, rounding_mode="floor"),
-)  # fmt: skip
+)
 _fmod_by_number = binary("fmod", _fmod, node="FmodBackward0", **_PRIVATE, self=lambda grad: grad * 1)
 _fmod_by_tensor = binary(
-    "fmod", _fmod, node="FmodBackward1", **_PRIVATE,
+    "fmod",
+    _fmod,
+    node="FmodBackward1",
+    **_PRIVATE,
     self=lambda grad: grad * 1,
     other=lambda grad, self, other: -grad * self.div(other, rounding_mode="trunc"),
-)  # fmt: skip
+)
 
 
 for _fmod_form in (_fmod_by_number, _fmod_by_tensor):
@@ -317,14 +352,16 @@ def _power(base: Array, exponent: Array) -> Array:
         return np.power(base, exponent)
     # Negative powers of integers are 0, except those of 1 and -1.
     negative = exponent < 0
-    result = np.power(base, np.where(negative, -(exponent % 2), exponent) * np.where(negative, -1, 1).astype(base.dtype))
+    result = np.power(
+        base, np.where(negative, -(exponent % 2), exponent) * np.where(negative, -1, 1).astype(base.dtype)
+    )
     return np.where(negative & (np.abs(base) != 1), base.dtype.type(0), result)
 
 
 def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return no_gradient(grad)
-    return grad * conj(exponent * self.pow(exponent - 1))  # type: ignore[attr-defined,operator,no-any-return]
+    return grad * conj(exponent * self.pow(exponent - 1))  # type: ignore[no-any-return]
 
 
 def _pow_self_gradients(grad: Tensor, self: Any, exponent: Any) -> Tensor:
@@ -333,12 +370,12 @@ def _pow_self_gradients(grad: Tensor, self: Any, exponent: Any) -> Tensor:
 
 def _pow_exponent_gradient(grad: Tensor, self: Any, exponent: Any, result: Any) -> Tensor:
     if isinstance(self, Tensor):
-        logarithm = self.log()  # type: ignore[attr-defined]
+        logarithm = self.log()
         vanishes = (self == 0) & (exponent >= 0 if not exponent.dtype.is_complex else exponent.real >= 0)
     else:
         logarithm = _log_of_number(self, result.dtype.is_complex)
         if self != 0:
-            return grad * conj(result * logarithm)  # type: ignore[operator,no-any-return]
+            return grad * conj(result * logarithm)  # type: ignore[no-any-return]
         vanishes = exponent >= 0 if not exponent.dtype.is_complex else exponent.real >= 0
     return only_where(grad * conj(result * logarithm), ~vanishes)
 
@@ -371,14 +408,28 @@ def _pow_number(self: Array, exponent: Any) -> Array:
 
 
 _pow_tensor = binary(
-    "pow", _power, node="PowBackward1", operands=("self", "exponent"), refuses=(BOOL,), method=False, public=False, inplace=False,
+    "pow",
+    _power,
+    node="PowBackward1",
+    operands=("self", "exponent"),
+    refuses=(BOOL,),
+    method=False,
+    public=False,
+    inplace=False,
     self=_pow_self_gradients,
     exponent=_pow_exponent_gradient,
-)  # fmt: skip
+)
 _pow_of_number = binary(
-    "pow", _power, node="PowBackward2", operands=("self", "exponent"), refuses=(BOOL,), method=False, public=False, inplace=False,
+    "pow",
+    _power,
+    node="PowBackward2",
+    operands=("self", "exponent"),
+    refuses=(BOOL,),
+    method=False,
+    public=False,
+    inplace=False,
     exponent=_pow_exponent_gradient,
-)  # fmt: skip
+)
 
 
 @public(inplace=True, out=True)
@@ -386,8 +437,12 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     """`input ** exponent`."""
     if isinstance(exponent, Tensor):
         return (_pow_tensor if isinstance(input, Tensor) else _pow_of_number)(input, exponent)
+    if type(exponent) in (int, float) and isinstance(input, Tensor) and input._kind.differentiable:
+        return _pow_number(input, exponent)  # type: ignore[no-any-return]
     if not is_number(exponent):
-        raise TypeError(f"pow(): argument 'exponent' (position 2) must be Tensor or Number, not {type(exponent).__name__}")
+        raise TypeError(
+            f"pow(): argument 'exponent' (position 2) must be Tensor or Number, not {type(exponent).__name__}"
+        )
     common = result_type_of(input, exponent)
     if common.category <= INTEGER and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -397,7 +452,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
 @public("special.square", inplace=True, out=True)
 def square(input: Tensor) -> Tensor:
     """`input * input`."""
-    return pow(input, 2)  # type: ignore[no-any-return]
+    return pow(input, 2)
 
 
 @public(inplace=True, out=True)
@@ -406,7 +461,7 @@ def float_power(input: Operand, exponent: Operand) -> Tensor:
     common = result_type_of(input, exponent)
     wide = complex128 if common.is_complex else float64
     base = input.to(wide) if isinstance(input, Tensor) else input
-    return pow(base, exponent.to(wide) if isinstance(exponent, Tensor) else exponent)  # type: ignore[no-any-return]
+    return pow(base, exponent.to(wide) if isinstance(exponent, Tensor) else exponent)
 
 
 # ----- extremes ----------------------------------------------------------------------------------------------------
@@ -414,30 +469,46 @@ def float_power(input: Operand, exponent: Operand) -> Tensor:
 
 def _shared(grad: Any, chosen: Any, ties: Any) -> Tensor:
     """The gradient where an operand was chosen; half of it where both were equal."""
-    return only_where(grad, chosen) + only_where(grad / 2, ties)  # type: ignore[operator,no-any-return]
+    return only_where(grad, chosen) + only_where(grad / 2, ties)
 
 
 maximum = binary(
-    "maximum", np.maximum, refuses=(COMPLEX,), inplace=False, doc="The larger of two elements; NaN if either is.",
+    "maximum",
+    np.maximum,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="The larger of two elements; NaN if either is.",
     self=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
     other=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
-)  # fmt: skip
+)
 minimum = binary(
-    "minimum", np.minimum, refuses=(COMPLEX,), inplace=False, doc="The smaller of two elements; NaN if either is.",
+    "minimum",
+    np.minimum,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="The smaller of two elements; NaN if either is.",
     self=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
     other=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
-)  # fmt: skip
+)
 for _extreme in (maximum, minimum):
     _extreme.op.complaints = {  # type: ignore[attr-defined]
         COMPLEX: (RuntimeError, f"{_extreme.__name__} not implemented for complex tensors.")
     }
 fmax = binary(
-    "fmax", np.fmax, refuses=(COMPLEX,), inplace=False, doc="The larger of two elements, or the one that is not NaN.",
+    "fmax",
+    np.fmax,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="The larger of two elements, or the one that is not NaN.",
     self=lambda grad, self, other: only_where(grad, (self >= other) | other.isnan()),
     other=lambda grad, self, other: only_where(grad, ~((self >= other) | other.isnan())),
-)  # fmt: skip
+)
 fmin = binary(
-    "fmin", np.fmin, refuses=(COMPLEX,), inplace=False, doc="The smaller of two elements, or the one that is not NaN.",
+    "fmin",
+    np.fmin,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="The smaller of two elements, or the one that is not NaN.",
     self=lambda grad, self, other: only_where(grad, (self <= other) | other.isnan()),
     other=lambda grad, self, other: only_where(grad, ~((self <= other) | other.isnan())),
-)  # fmt: skip
+)

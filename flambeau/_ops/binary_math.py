@@ -26,37 +26,53 @@ def _atan2_gradient(grad: Any, along: Any, self: Any, other: Any) -> Any:
 
 
 atan2 = binary(
-    "atan2", np.arctan2, "arctan2", rule=FLOATING, refuses=(COMPLEX,), doc="The angle of the point (other, input).",
+    "atan2",
+    np.arctan2,
+    "arctan2",
+    rule=FLOATING,
+    refuses=(COMPLEX,),
+    doc="The angle of the point (other, input).",
     self=lambda grad, self, other: _atan2_gradient(grad, other, self, other),
     other=lambda grad, self, other: _atan2_gradient(grad, -self, self, other),
-)  # fmt: skip
+)
 hypot = binary(
-    "hypot", np.hypot, refuses=_FLOATS_ONLY, doc="The length of the vector (input, other).",
+    "hypot",
+    np.hypot,
+    refuses=_FLOATS_ONLY,
+    doc="The length of the vector (input, other).",
     self=lambda grad, self, result: grad * (self / result),
     other=lambda grad, other, result: grad * (other / result),
-)  # fmt: skip
+)
 
 
 def _logaddexp(a: Array, b: Array) -> Array:
     if np.asarray(a).dtype.kind != "c":
         return np.logaddexp(a, b)
-    high = np.where(a.real >= b.real, a, b)
-    low = np.where(a.real >= b.real, b, a)
+    high: Any = np.where(a.real >= b.real, a, b)
+    low: Any = np.where(a.real >= b.real, b, a)
     same_infinity = np.isinf(high.real) & (high.real == low.real)
     added = np.where(high.real == -np.inf, a, np.log(np.exp(a) + np.exp(b)))
     return np.where(same_infinity, added, high + np.log1p(np.exp(low - high)))
 
 
 logaddexp = binary(
-    "logaddexp", _logaddexp, refuses=(BOOL, INTEGER), inplace=False, doc="log(exp(input) + exp(other)).",
+    "logaddexp",
+    _logaddexp,
+    refuses=(BOOL, INTEGER),
+    inplace=False,
+    doc="log(exp(input) + exp(other)).",
     self=lambda grad, self, other: grad / conj(1 + (other - self).exp()),
     other=lambda grad, self, other: grad / conj(1 + (self - other).exp()),
-)  # fmt: skip
+)
 logaddexp2 = binary(
-    "logaddexp2", np.logaddexp2, refuses=_FLOATS_ONLY, inplace=False, doc="log2(2 ** input + 2 ** other).",
+    "logaddexp2",
+    np.logaddexp2,
+    refuses=_FLOATS_ONLY,
+    inplace=False,
+    doc="log2(2 ** input + 2 ** other).",
     self=lambda grad, self, other: grad / (1 + (other - self).exp2()),
     other=lambda grad, self, other: grad / (1 + (self - other).exp2()),
-)  # fmt: skip
+)
 
 
 def _times_log(logarithm: Any) -> Any:
@@ -111,12 +127,24 @@ def _copysign_gradient(grad: Any, self: Any, result: Any) -> Tensor:
 
 
 _copysign = binary(
-    "copysign", np.copysign, node="CopysignBackward0", rule=FLOATING, refuses=(COMPLEX,), **_PRIVATE,
-    self=_copysign_gradient, other=no_gradient,
-)  # fmt: skip
+    "copysign",
+    np.copysign,
+    node="CopysignBackward0",
+    rule=FLOATING,
+    refuses=(COMPLEX,),
+    **_PRIVATE,
+    self=_copysign_gradient,
+    other=no_gradient,
+)
 _copysign_of_number = binary(
-    "copysign", np.copysign, node="CopysignBackward1", rule=FLOATING, refuses=(COMPLEX,), **_PRIVATE, self=_copysign_gradient,
-)  # fmt: skip
+    "copysign",
+    np.copysign,
+    node="CopysignBackward1",
+    rule=FLOATING,
+    refuses=(COMPLEX,),
+    **_PRIVATE,
+    self=_copysign_gradient,
+)
 for _form in (_copysign, _copysign_of_number, atan2, hypot, logaddexp, logaddexp2):
     _form.op.first_is_tensor = True  # type: ignore[attr-defined]
 
@@ -128,10 +156,13 @@ def copysign(input: Tensor, other: Operand) -> Tensor:
 
 
 nextafter = binary(
-    "nextafter", np.nextafter, refuses=_FLOATS_ONLY, doc="The next floating-point number from `input` towards `other`.",
+    "nextafter",
+    np.nextafter,
+    refuses=_FLOATS_ONLY,
+    doc="The next floating-point number from `input` towards `other`.",
     self=lambda grad, self, other: only_where(grad, self != other),
     other=no_gradient,
-)  # fmt: skip
+)
 
 
 def _ldexp(a: Array, b: Array) -> Array:
@@ -139,10 +170,14 @@ def _ldexp(a: Array, b: Array) -> Array:
 
 
 _ldexp_floating = binary(
-    "ldexp", _ldexp, rule=FLOATING, node="LdexpBackward0", **_PRIVATE,
+    "ldexp",
+    _ldexp,
+    rule=FLOATING,
+    node="LdexpBackward0",
+    **_PRIVATE,
     self=lambda grad, other: grad * conj(other.exp2()),
     other=lambda grad, self, other: grad * conj(self * other.exp2() * math.log(2)),
-)  # fmt: skip
+)
 
 
 @public(inplace=True, out=True)
@@ -152,9 +187,12 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 _heaviside = binary(
-    "heaviside", lambda x, values: np.where(x == 0, values, (x > 0).astype(x.dtype)), refuses=(COMPLEX,), **_PRIVATE,
+    "heaviside",
+    lambda x, values: np.where(x == 0, values, (x > 0).astype(x.dtype)),
+    refuses=(COMPLEX,),
+    **_PRIVATE,
     **_unrecorded("heaviside"),
-)  # fmt: skip
+)
 
 
 @public(inplace=True, out=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
@@ -15,7 +17,9 @@ ne = binary("ne", np.not_equal, "not_equal", rule=TO_BOOL, doc="Elementwise `inp
 lt = binary("lt", np.less, "less", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input < other`.")
 le = binary("le", np.less_equal, "less_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input <= other`.")
 gt = binary("gt", np.greater, "greater", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input > other`.")
-ge = binary("ge", np.greater_equal, "greater_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input >= other`.")
+ge = binary(
+    "ge", np.greater_equal, "greater_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input >= other`."
+)
 
 for _op in (eq, ne, lt, le, gt, ge):
     _op.op.first_is_tensor = True  # type: ignore[attr-defined]
@@ -40,17 +44,17 @@ def _isclose(self: Array, other: Array, rtol: float, atol: float, equal_nan: boo
     return close | (np.isfinite(difference) & (difference <= atol + np.abs(rtol * b)))
 
 
-def _check_pair(name: str, input: Tensor, other: Tensor) -> None:
+def _check_pair(name: str, input: Any, other: Any) -> None:
     for position, each in enumerate((input, other), 1):
         if not isinstance(each, Tensor):
             word = "input" if position == 1 else "other"
-            raise TypeError(f"{name}(): argument '{word}' (position {position}) must be Tensor, not {type(each).__name__}")
+            raise TypeError(
+                f"{name}(): argument '{word}' (position {position}) must be Tensor, not {type(each).__name__}"
+            )
 
 
 @public()
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether `|input - other| <= atol + rtol * |other|`."""
     _check_pair("isclose", input, other)
     if input.dtype is not other.dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def multi_dot(tensors: Any) -> Tensor:
                 f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {element_name(matrices[0])} and "
                 f"tensor {number} {element_name(each)}"
             )
-    for number, (left, right) in enumerate(zip(matrices, matrices[1:], strict=False)):
+    for number, (left, right) in enumerate(pairwise(matrices)):
         if left._array.shape[1] != right._array.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {number} and {number + 1} with shapes {list(left._array.shape)} and "
@@ -126,9 +127,7 @@ def _best_splits(matrices: list[Any]) -> dict[tuple[int, int], int]:
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
-            options = {
-                k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
-            }
+            options = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
             # Equal costs: of three matrices the first two are multiplied first, as in PyTorch.
             best = min(options, key=lambda k: (options[k], -k if count == 3 else k))
             cost[i, j], split[i, j] = options[best], best
@@ -139,9 +138,7 @@ def _multiplied(matrices: list[Any], split: dict[tuple[int, int], int], first: i
     if first == last:
         return matrices[first]
     middle = split[first, last]
-    return checked_mm(
-        _multiplied(matrices, split, first, middle), _multiplied(matrices, split, middle + 1, last)
-    )
+    return checked_mm(_multiplied(matrices, split, first, middle), _multiplied(matrices, split, middle + 1, last))
 
 
 @public(method=False)
@@ -176,7 +173,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     base: Any = input
     if n == 0:
         identity = fresh(np.eye(shape[-1], dtype=input._array.dtype), input)
-        return _contiguous_clone(base).copy_(identity.expand(shape))  # type: ignore[attr-defined,no-any-return]
+        return _contiguous_clone(base).copy_(identity.expand(shape))  # type: ignore[no-any-return]
     if n < 0:
         base, n = base.inverse(), -n
     if n == 1:
@@ -215,8 +212,8 @@ def _dense(tensor: Any) -> Any:
 
 @primitive(
     "LinalgCrossBackward0",
-    self=lambda grad, other, dim: _cross(conj(other), grad, dim),
-    other=lambda grad, self, dim: _cross(grad, conj(self), dim),
+    self=lambda grad, other, dim: conj(other).cross(grad, dim),
+    other=lambda grad, self, dim: grad.cross(conj(self), dim),
 )
 def _cross(self: Array, other: Array, dim: int) -> Array:
     left, right = np.broadcast_arrays(self, other)
@@ -237,7 +234,8 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along `dim`; other dimensions broadcast."""
     if input._array.ndim != other._array.ndim:
         raise RuntimeError(
-            f"linalg.cross: inputs must have the same number of dimensions. Got {input._array.ndim} and {other._array.ndim}"
+            f"linalg.cross: inputs must have the same number of dimensions. Got {input._array.ndim} and "
+            f"{other._array.ndim}"
         )
     place = wrap_dim(dim, input._array.ndim)
     sizes = [each._array.shape[place] if each._array.ndim else 1 for each in (input, other)]

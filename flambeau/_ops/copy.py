@@ -13,7 +13,7 @@ from .._core.device import META, contiguous_format
 from .._core.modes import THREAD
 from .._core.storage import address_of, owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
-from .dispatch import Array, Primitive, after, primitive
+from .dispatch import Array, Primitive, after, fresh, primitive
 from .inplace import check_no_overlap, check_writable, rebase_history
 from .layout import element_strides, empty_array, has_format, is_dense, strides_like
 from .meta import empty_meta
@@ -198,10 +198,9 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if not isinstance(src, Tensor):
         if not is_number(src):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-        from .create import tensor
-
-        src = tensor(src, device=input.device)
-    check_writable(input)
+        src = fresh(np.asarray(src), input)
+    check_writable(input, src.requires_grad)
+    src._edge()  # a view that cannot be connected to its changed base must fail before anything is written
     target, source = input._array, src._array
     if target.shape != source.shape:
         check_broadcast(target.shape, source.shape)
@@ -263,7 +262,8 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`, a number or a 0-d tensor."""
     if isinstance(value, Tensor):
         _check_fill_tensor(value)
-        check_writable(input)
+        check_writable(input, value.requires_grad)
+        value._edge()  # as in copy_
         if input._kind.device is not META:
             input._array.fill(fitting(value.item(), input._kind.dtype))
         changed(input, _fill_tensor, value)

@@ -15,6 +15,7 @@ work on tensors, with Flambeau's own ops, so that derivatives have derivatives.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 from .._core.device import META
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
-from .._core.node import OpNode, SavedTensor, initialise, new_node
+from .._core.node import Node, OpNode, SavedTensor, initialise, new_node
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .meta import meta_array, stand_in
 
@@ -80,6 +81,7 @@ class Primitive:
             if joint is not None or self.parameters[position] in formulas
         )
         self._recorded_as = node, formulas, joint
+        self._all_savers: Any = None
         self._savers: dict[tuple[bool, ...], tuple[tuple[str, Callable[..., Any] | None], ...]] = {}
         PRIMITIVES[self.name] = self
         self.__doc__ = kernel.__doc__
@@ -116,7 +118,8 @@ class Primitive:
                 first = tensor
             elif tensor._kind.device is not first._kind.device:
                 _check_devices(self.name, first, tensor)
-            needs_grad = needs_grad or tensor.requires_grad
+            if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
+                needs_grad = True
         if self.list_position is not None:
             tensors = args[self.list_position]
             for tensor in tensors:
@@ -133,7 +136,7 @@ class Primitive:
         computed = self._run(arrays, place)
         many = type(computed) in (tuple, list)
         outputs = [self._wrap(array, first, modes, many) for array in (computed if many else (computed,))]
-        if needs_grad and modes.grad and not (modes.inference and not self.is_view):
+        if needs_grad and modes.grad and not modes.inference:
             self.record(args, outputs)
         if not modes.plain:
             after(self, args, outputs, modes)
@@ -235,7 +238,7 @@ class SinglePrimitive(Primitive):
         if type(array) is not np.ndarray:
             if type(array) is tuple or type(array) is list:
                 outputs = [self._wrap(each, tensor, modes, True) for each in array]
-                if modes.grad and tensor.requires_grad:
+                if modes.grad and not modes.inference and tensor.requires_grad:
                     self.record((tensor, *rest), outputs)
                 return tuple(outputs)
             array = np.asarray(array)
@@ -255,12 +258,23 @@ class SinglePrimitive(Primitive):
             counter = output._counter = tensor._counter
             output._view = None
             if counter is not None:
-                creation = NO_GRAD if not modes.grad else DEFAULT if view is None else view.creation
-                output._view = View(tensor if view is None else view.base, counter[0], creation)
+                if modes.inference:
+                    creation = INFERENCE
+                else:
+                    creation = NO_GRAD if not modes.grad else DEFAULT if view is None else view.creation
+                origin = output._view = new(View)
+                origin.base = tensor if view is None else view.base
+                origin.version = counter[0]
+                origin.creation = creation
         else:
-            output._counter = [0, None]
+            output._counter = None if modes.inference else [0, None]
             output._view = None
-        if (tensor._requires_grad or (view is not None and tensor.requires_grad)) and modes.grad and kind.differentiable:
+        if (
+            (tensor._requires_grad or (view is not None and tensor.requires_grad))
+            and modes.grad
+            and kind.differentiable
+            and not modes.inference
+        ):
             self.record((tensor, *rest), [output])
         return output
 
@@ -270,14 +284,24 @@ class SinglePrimitive(Primitive):
             return
         node = new_node(node_type)
         edges = (args[0]._edge(),) if self.grad_positions else ()
-        initialise(node, edges, tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
-        for number, tensor in enumerate(outputs):
-            if tensor._kind.differentiable:
-                tensor._requires_grad = True
-                tensor._grad_fn = node
-                tensor._output_nr = number
-        for name, saver in self.savers((True,) * len(edges)):
-            setattr(node, name, None if saver is None else saver(args, outputs, node))
+        if len(outputs) == 1:
+            output = outputs[0]
+            initialise(node, edges, ((output._array.shape, output._kind),))
+            output._requires_grad = True
+            output._grad_fn = node
+        else:
+            initialise(node, edges, tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
+            for number, tensor in enumerate(outputs):
+                if tensor._kind.differentiable:
+                    tensor._requires_grad = True
+                    tensor._grad_fn = node
+                    tensor._output_nr = number
+        for name, saver in self._all_savers or self._find_savers(len(edges)):
+            setattr(node, name, saver(args, outputs, node))
+
+    def _find_savers(self, edges: int) -> Any:
+        self._all_savers = self.savers((True,) * edges)
+        return self._all_savers
 
 
 def save(value: Any) -> Any:
@@ -368,12 +392,20 @@ def primitive(
 
 def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> None:
     """What the less common modes want to know of a finished op."""
+    if modes.anomaly:
+        note_traceback(outputs[0]._grad_fn)
     if modes.forward_level >= 0:
         from ..autograd.forward_ad import propagate
 
         propagate(op, args, outputs, modes.forward_level)
     if modes.listener is not None:
         modes.listener(op, tuple(args), outputs)
+
+
+def note_traceback(node: Node | None) -> None:
+    """Keep on a node the stack of the call that recorded it."""
+    if node is not None:
+        node.metadata.setdefault("traceback_", traceback.format_stack())
 
 
 def _check_devices(name: str, first: Tensor, second: Tensor) -> None:

@@ -1,7 +1,7 @@
 """Sums of products by Einstein's convention: `einsum("bij,bjk->bik", a, b)`.
 
-Every operand is brought to one order of dimensions: those of the output, then those that are summed away; dimensions that
-an operand lacks have size 1. Two operands at a time are then multiplied and summed as a batch of matrix products.
+Every operand is brought to one order of dimensions: those of the output, then those that are summed away; dimensions
+that an operand lacks have size 1. Two operands at a time are then multiplied and summed as a batch of matrix products.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from .._core.tensor import Tensor
 from .binary import mul
 from .matmul import bmm
+from .promotion import Operand
 from .registry import public
 from .view import _permute, diagonal, reshaped, unsqueeze
 
@@ -30,7 +31,7 @@ class Equation(NamedTuple):
 
 
 @public(method=False)
-def einsum(*args: Tensor) -> Tensor:
+def einsum(*args: Operand) -> Tensor:
     """Sum of products of the operands' elements, as the equation says.
 
     >>> flambeau.einsum("ij,jk->ik", flambeau.ones(2, 3), flambeau.ones(3, 2))
@@ -39,7 +40,8 @@ def einsum(*args: Tensor) -> Tensor:
     """
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and "
+            "its subscripts list"
         )
     operands: list[Any]
     if isinstance(args[0], Tensor):
@@ -115,7 +117,8 @@ def _read(character: str, position: int, text: str, labels: list[str], where: st
         return position + 3
     if character not in _LETTERS:
         raise RuntimeError(
-            f"einsum(): invalid subscript given at index {position + offset} in the equation string, subscripts must be in "
+            f"einsum(): invalid subscript given at index {position + offset} in the equation string, "
+            "subscripts must be in "
             "[a-zA-Z]"
         )
     labels.append(character)
@@ -148,7 +151,8 @@ def _ellipsis_width(equation: Equation, operands: list[Any]) -> int:
         if _ELLIPSIS in labels:
             if named > ndim:
                 raise RuntimeError(
-                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of dimensions "
+                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                    "dimensions "
                     f"({ndim}) for operand {number}"
                 )
             width = max(width, ndim - named)
@@ -228,11 +232,13 @@ def _arranged(
 def _size_message(name: Any, dim: int, size: int, known: int, number: int) -> str:
     if isinstance(name, int):
         return (
-            f"einsum(): dimension {dim} covered by ellipsis in operand {number} has size {size} which does not broadcast with "
+            f"einsum(): dimension {dim} covered by ellipsis in operand {number} has size {size} which does not "
+            "broadcast with "
             f"previously seen ellipsis with size {known} for the respective dimension"
         )
     return (
-        f"einsum(): subscript {name} has size {size} for operand {number} which does not broadcast with previously seen size "
+        f"einsum(): subscript {name} has size {size} for operand {number} which does not broadcast with "
+        "previously seen size "
         f"{known}"
     )
 
@@ -264,7 +270,7 @@ def _multiplied(operands: list[Any], kept: int) -> Tensor:
         if alone[1]:
             operand = operand.sum(alone[1], keepdim=True)
         result = _product_sum(result, operand, together, len(operands) == 2) if together else mul(result, operand)
-    return reshaped(result, result._array.shape[:kept]) if ndim > kept else result  # type: ignore[no-any-return]
+    return reshaped(result, result._array.shape[:kept]) if ndim > kept else result
 
 
 def _product_sum(left: Any, right: Any, summed: list[int], only_two: bool) -> Any:
@@ -277,7 +283,10 @@ def _product_sum(left: Any, right: Any, summed: list[int], only_two: bool) -> An
     wide = [dim for dim in columns if two[dim] != 1]
     if only_two and rows and wide and wide[-1] < rows[0]:  # the other way round, the result need not be transposed
         return _product_sum(right, left, summed, False)
-    sizes = [int(np.prod([shape[dim] for dim in dims])) for shape, dims in ((one, batch), (one, rows), (one, summed), (two, columns))]
+    sizes = [
+        int(np.prod([shape[dim] for dim in dims]))
+        for shape, dims in ((one, batch), (one, rows), (one, summed), (two, columns))
+    ]
     left = reshaped(_permute(left, (*batch, *rows, *summed, *columns)), (sizes[0], sizes[1], sizes[2]))
     right = reshaped(_permute(right, (*batch, *summed, *columns, *rows)), (sizes[0], sizes[2], sizes[3]))
     places = [*batch, *rows, *summed, *columns]

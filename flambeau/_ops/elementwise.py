@@ -22,7 +22,8 @@ from .._core.modes import THREAD
 from .._core.node import OpNode, SavedTensor, initialise, new_node
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class
-from .inplace import check_no_overlap, check_partial_overlap, check_writable, rebase_history, run_inplace
+from .inplace import check_castable, check_no_overlap, check_partial_overlap, check_writable, rebase_history, run_inplace
+from .layout import arranged
 from .meta import empty_meta
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
@@ -34,6 +35,9 @@ Entry = tuple[Body, Kind]
 SAME, FLOATING, TO_BOOL, TO_REAL = "same", "floating", "to_bool", "to_real"
 """Promotion rules: the operands' common dtype; integers become the default float; the result is bool; the result of
 complex operands is real."""
+
+_KEEP_DTYPE = (SAME, TO_REAL)
+"""The rules of the functions of one tensor that also map integers to integers: their `out=` must have the same dtype."""
 
 _HALF = (float16, bfloat16)
 
@@ -99,6 +103,13 @@ class Elementwise:
             raise NotImplementedError(f'"{self.name}_cpu" not implemented for {LEGACY_NAMES[common]!r}')
         return DEFAULTS.float if self.rule == FLOATING and common.category < FLOAT else common
 
+    def check_target(self, target: dtype, operands: tuple[Any, ...]) -> None:
+        """Refuse operands whose common dtype `target` cannot hold: PyTorch says so before it looks for a kernel."""
+        if self.refuses and self.rule in (SAME, FLOATING):
+            common = result_type_of(*operands)
+            if common.category in self.refuses and common.category not in self.complaints:
+                check_castable(common, target, self.name)
+
     def result_dtype(self, computed: dtype) -> dtype:
         """The dtype of the result."""
         if self.rule == TO_BOOL:
@@ -150,7 +161,12 @@ class Elementwise:
             return None
         first = self.grad_inputs[0]
         left = operands[first]
-        edge = left._edge() if isinstance(left, Tensor) else None
+        edge = None
+        if isinstance(left, Tensor):
+            if left._view is not None:
+                edge = left._edge()
+            elif left._requires_grad:
+                edge = left._grad_fn or left, left._output_nr
         if len(self.grad_inputs) == 1:
             edges: tuple[Any, ...] = (edge,)
             plan = self.plans[1 << first]
@@ -250,7 +266,7 @@ def unary(
                 output: Tensor = new(Tensor)
                 output._array = array
                 output._kind = kind
-                output._counter = [0, None]
+                output._counter = None if modes.inference else [0, None]
                 output._requires_grad = False
                 output._grad_fn = None
                 output._output_nr = 0
@@ -261,6 +277,7 @@ def unary(
                     (input._requires_grad or (input._view is not None and input.requires_grad))
                     and modes.grad
                     and kind.differentiable
+                    and not modes.inference
                 ):
                     op.record((input,), output)
                 return output
@@ -272,7 +289,11 @@ def unary(
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         result = run_unary(op, input)
-        return result if out is None else write_out(result, out)  # type: ignore[no-any-return]
+        if out is None:
+            return result
+        if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
+            _check_same_dtype(result._kind.dtype, out._kind.dtype)
+        return write_out(result, out, (input,))  # type: ignore[no-any-return]
 
     _describe(function, name, doc)
     function.op = op  # type: ignore[attr-defined]
@@ -333,18 +354,20 @@ def binary(
                     raise shape_error(name, input, other) from None
                 if type(array) is not np.ndarray:
                     array = np.asarray(array)
+                elif array.ndim > 1 and array.strides != input._array.strides and other_array is not other:
+                    array = arranged(array, input._array, other_array)
                 kind = entry[1]
                 output: Tensor = new(Tensor)
                 output._array = array
                 output._kind = kind
-                output._counter = [0, None]
+                output._counter = None if modes.inference else [0, None]
                 output._requires_grad = False
                 output._grad_fn = None
                 output._output_nr = 0
                 output._grad = None
                 output._view = None
                 output._extra = None
-                if needs_grad and modes.grad and kind.differentiable:
+                if needs_grad and modes.grad and kind.differentiable and not modes.inference:
                     op.record((input, other), output)
                 return output
         return slow(input, other, out)
@@ -353,8 +376,11 @@ def binary(
         if not (type(input) in PLAIN_TYPES and type(other) in PLAIN_TYPES) and has_override((input, other)):
             kwargs = {} if out is None else {"out": out}
             return run_override(function, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
-        result = run_binary(op, input, other)
-        return result if out is None else write_out(result, out)  # type: ignore[no-any-return]
+        if out is None:
+            return run_binary(op, input, other)
+        if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
+            op.check_target(out._kind.dtype, (input, other))
+        return write_out(run_binary(op, input, other), out, (input, other))  # type: ignore[no-any-return]
 
     _describe(function, name, doc)
     function.op = op  # type: ignore[attr-defined]
@@ -408,6 +434,8 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
             array = body(_converted(left, common, numbers), _converted(right, common, numbers))
         except ValueError:
             raise shape_error(op.name, left, right) from None
+        if type(array) is np.ndarray and array.ndim > 1:
+            array = arranged(array, *[each._array for each in (left, right) if isinstance(each, Tensor)])
     return _finish(op, (left, right), array, result_kind)
 
 
@@ -464,23 +492,24 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     if array.base is not None:  # memory of its own never overlaps itself
         check_no_overlap(target)
     entry = op.table.get(target._kind)
-    direct = (
-        entry is not None
-        and entry[1] is target._kind
-        and type(entry[0]) is np.ufunc
-        and modes.plain
-        and (other is None or (isinstance(other, Tensor) and other._kind is target._kind))
-    )
-    operands = (target, *others)
-    if not direct:
+    if (
+        entry is None
+        or entry[1] is not target._kind
+        or type(entry[0]) is not np.ufunc
+        or not modes.plain
+        or (other is not None and not (type(other) in PLAIN_TYPES and other._kind is target._kind))
+    ):
+        if op.refuses and (isinstance(other, Tensor) or is_number(other)):
+            op.check_target(target._kind.dtype, (target, other))
+        if isinstance(other, Tensor) and other is not target:
+            check_partial_overlap(target, other)
         return run_inplace(function, op.name, target, others, {})
-    assert entry is not None
     if other is not None and other is not target and (array.base is not None or other._array.base is not None):
         check_partial_overlap(target, other)
     node = None
     if modes.grad and (target.requires_grad or (other is not None and other.requires_grad)):
         before = Tensor._from_parts((array, target._kind, [0, None]))
-        if op.saves_first(operands):
+        if op.saves_first((target, *others)):
             before._array = array.copy()
         _keep_history(before, target)
         node = op.begin_node((before, *others), target)
@@ -516,6 +545,13 @@ def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exce
         f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(shape)}: "
         f"{op.name}_ cannot change the shape of the tensor that it writes to"
     )
+
+
+def _check_same_dtype(result: dtype, out: dtype) -> None:
+    if out is not result:
+        raise RuntimeError(
+            f"Found dtype {LEGACY_NAMES[out]} but expected {LEGACY_NAMES[result]}: out= must have the dtype of the result"
+        )
 
 
 def _describe(function: Callable[..., Tensor], name: str, doc: str) -> None:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import (
-    bfloat16, bool_, complex64, complex128, dtype, float16, float32, float64, int8, int16, int32, int64, uint8,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
 )  # fmt: skip
 from .._core.tensor import Tensor
 from .registry import write_out

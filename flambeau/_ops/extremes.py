@@ -15,7 +15,6 @@ from .registry import public, write_out
 from .return_types import named, return_type
 from .view import wrap_dim
 
-
 MAX = return_type("max", ("values", "indices"))
 MIN = return_type("min", ("values", "indices"))
 AMINMAX = return_type("aminmax", ("min", "max"))
@@ -35,7 +34,7 @@ def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[in
     result = restore_dims(result, self.ndim, dim, keepdim)
     grad = restore_dims(grad, self.ndim, dim, keepdim)
     attained = (self == result).logical_or(self.isnan())  # where there is a NaN, it is the extreme
-    return attained * (grad / attained.sum(dim, keepdim=True))
+    return attained * (grad / attained.sum(dim, keepdim=True))  # type: ignore[no-any-return]
 
 
 def check_nonempty(name: str, input: Tensor, dim: int | None = None) -> None:
@@ -44,7 +43,7 @@ def check_nonempty(name: str, input: Tensor, dim: int | None = None) -> None:
     if array.size:
         return
     if dim is None:
-        raise RuntimeError(
+        raise (IndexError if name in ("argmax", "argmin") else RuntimeError)(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             f"the 'dim' argument. The input has shape {list(array.shape)}."
         )
@@ -101,7 +100,7 @@ def _whole_extreme(name: str, op: Any, input: Tensor, out: Tensor | None) -> Ten
         raise no_kernel(f"{name}_all", input)
     check_nonempty(name, input)
     result: Tensor = op(input)
-    return result if out is None else write_out(result.to(out.dtype), out)  # type: ignore[no-any-return]
+    return result if out is None else write_out(result.to(out.dtype), out)
 
 
 def _extreme(name: str, op: Any, kind: Any, input: Tensor, dim: int, keepdim: bool, out: Any) -> Any:
@@ -124,6 +123,8 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     if type(dim) is int:
         return _extreme("max", _max_dim, MAX, input, dim, keepdim, out)
     if dim is None and other is None:
+        if out is None and input._array.size and input._kind.dtype.category != COMPLEX:
+            return _max_all(input)
         return _whole_extreme("max", _max_all, input, out)
     second = dim if other is None else other
     if isinstance(second, Tensor):
@@ -137,6 +138,8 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     if type(dim) is int:
         return _extreme("min", _min_dim, MIN, input, dim, keepdim, out)
     if dim is None and other is None:
+        if out is None and input._array.size and input._kind.dtype.category != COMPLEX:
+            return _min_all(input)
         return _whole_extreme("min", _min_all, input, out)
     second = dim if other is None else other
     if isinstance(second, Tensor):
@@ -156,11 +159,11 @@ def _pairwise(result: Tensor, out: Any) -> Any:
 
 
 def _aminmax_gradients(
-    grads: Any, needs: Any, self: Tensor, result0: Tensor, indices: Tensor, dim: tuple[int, ...], keepdim: bool
+    grads: Any, needs: Any, self: Tensor, min: Tensor, max: Tensor, dim: tuple[int, ...], keepdim: bool
 ) -> list[Any]:
     parts = [
         evenly_distributed(grad, self, result, dim, keepdim)
-        for grad, result in zip(grads, (result0, indices), strict=True)
+        for grad, result in zip(grads, (min, max), strict=True)
         if grad is not None
     ]
     return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None]
@@ -181,7 +184,7 @@ def _aminmax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Any:
     return reduced(np.minimum, self, dim, keepdim), reduced(np.maximum, self, dim, keepdim)
 
 
-def _bounds(name: str, kernel: str, op: Any, input: Tensor, dim: Dims, keepdim: bool, out: Tensor | None) -> Tensor:
+def _bounds(name: str, kernel: str, op: Any, input: Tensor, dim: Dims, keepdim: bool, out: Any) -> Tensor:
     if input._kind.dtype.category == COMPLEX:
         raise no_kernel(kernel, input)
     dims = reduced_dims(dim, input._array.ndim)
@@ -254,7 +257,7 @@ def _laid_out(found: Any, array: Any, dim: int | None, keepdim: bool) -> Any:
 
 def _position(name: str, op: Any, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
     category = input._kind.dtype.category
-    if category == COMPLEX or category == BOOL:
+    if category in (COMPLEX, BOOL):
         raise RuntimeError(f"{name}(): does not support {'complex' if category == COMPLEX else 'bool'} input")
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)

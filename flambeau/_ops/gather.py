@@ -17,7 +17,8 @@ from .writing import publish_change, writing
 def positions_along(index: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, ...]:
     """The NumPy index that takes `index` as positions along `dim` and each other dimension as it runs."""
     key: list[Any] = [
-        np.arange(size).reshape([-1 if i == each else 1 for i in range(index.ndim)]) for each, size in enumerate(index.shape)
+        np.arange(size).reshape([-1 if i == each else 1 for i in range(index.ndim)])
+        for each, size in enumerate(index.shape)
     ]
     key[dim] = index
     return tuple(key)
@@ -28,7 +29,8 @@ def check_positions(index: Any, size: int, dim: int) -> None:
     if index.size and (index.min() < 0 or index.max() >= size):
         wrong = index[(index < 0) | (index >= size)]
         raise RuntimeError(
-            f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {size}: positions are 0 to {size - 1}"
+            f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {size}: positions are "
+            f"0 to {size - 1}"
         )
 
 
@@ -39,7 +41,9 @@ def check_index_tensor(name: str, input: Tensor, index: Tensor) -> None:
     if index._array.size == 0:
         return
     if index._kind.dtype not in (int64, int32):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}: convert it with .long()")
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}: convert it with .long()"
+        )
     if max(index._array.ndim, 1) != max(input._array.ndim, 1):
         what = "input" if name == "gather" else "self"
         raise RuntimeError(
@@ -95,7 +99,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         )
     source: Any = input
     if dim is None:
-        return gather(source.reshape(-1), 0, indices.reshape(-1))  # type: ignore[attr-defined,no-any-return]
+        return gather(source.reshape(-1), 0, indices.reshape(-1))
     shape, given = input._array.shape, indices._array.shape
     if len(shape) != len(given):
         raise RuntimeError(
@@ -104,12 +108,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         )
     dim = wrap_dim(dim, len(shape))
     others = np.broadcast_shapes(
-        tuple(1 if i == dim else n for i, n in enumerate(shape)), tuple(1 if i == dim else n for i, n in enumerate(given))
+        tuple(1 if i == dim else n for i, n in enumerate(shape)),
+        tuple(1 if i == dim else n for i, n in enumerate(given)),
     )
     wanted = [shape[dim] if i == dim else n for i, n in enumerate(others)]
     positions = np.remainder(indices._array, max(shape[dim], 1))
     positions = np.broadcast_to(positions, tuple(given[dim] if i == dim else n for i, n in enumerate(others)))
-    return gather(source.expand(wanted), dim, fresh(positions, indices))  # type: ignore[no-any-return]
+    return gather(source.expand(wanted), dim, fresh(positions, indices))
 
 
 # ----- index_select -------------------------------------------------------------------------------------------------
@@ -126,7 +131,8 @@ def _index_select(self: Array, dim: int, index: Array) -> Array:
     if positions.size and (positions.min() < 0 or positions.max() >= size):
         wrong = positions[(positions < 0) | (positions >= size)]
         raise IndexError(
-            f"index out of range in self: index {int(wrong[0])} for dimension {dim} with size {size} of shape {list(self.shape)}"
+            f"index out of range in self: index {int(wrong[0])} for dimension {dim} with size {size} of shape "
+            f"{list(self.shape)}"
         )
     return self.copy() if self.ndim == 0 else np.ascontiguousarray(self.take(positions, axis=dim))
 
@@ -137,14 +143,14 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if not isinstance(index, Tensor):
         raise TypeError(f"index_select(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
     if index._array.ndim > 1:
-        raise IndexError(f"index_select(): Index is supposed to be a vector, but its shape is {list(index._array.shape)}")
+        raise IndexError(
+            f"index_select(): Index is supposed to be a vector, but its shape is {list(index._array.shape)}"
+        )
     if index._kind.dtype not in (int64, int32):
         raise RuntimeError(f"index_select(): Expected dtype int32 or int64 for index, but got {index.dtype}")
     dim = wrap_dim(dim, input._array.ndim)
     if input._array.ndim == 0 and index._array.size != 1:
-        raise RuntimeError(
-            f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)"
-        )
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)")
     return _index_select(input, dim, index)  # type: ignore[no-any-return]
 
 
@@ -154,9 +160,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 def _flat_positions(index: Any, numel: int) -> Any:
     if index.size and (index.min() < -numel or index.max() >= numel):
         wrong = index[(index < -numel) | (index >= numel)]
-        raise IndexError(
-            f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {numel} elements."
-        )
+        raise IndexError(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {numel} elements.")
     return index
 
 

@@ -10,14 +10,20 @@ import numpy as np
 from .._core.device import CPU, META
 from .._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from .._core.indexing import (
-    IndexPlan, _expand_masks, advanced_get, advanced_put, assign_to_view, basic_index, plan_index,
+    IndexPlan,
+    _expand_masks,
+    advanced_get,
+    advanced_put,
+    assign_to_view,
+    basic_index,
+    plan_index,
 )  # fmt: skip
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import SavedTensor
-from .._core.tensor import DEFAULT, NO_GRAD, PLAIN_TYPES, Tensor, View, new
+from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new
 from .dispatch import Array, fresh, primitive
-from .inplace import check_no_overlap, check_writable
+from .inplace import check_apart, check_no_overlap, check_writable
 from .overrides import has_override, run_override
 from .registry import export_method, public
 from .scalar import fitting
@@ -58,7 +64,10 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                 output._extra = None
                 output._view = None
                 if counter is not None:
-                    creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
+                    if modes.inference:
+                        creation = INFERENCE
+                    else:
+                        creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
                     output._view = View(self if origin is None else origin.base, counter[0], creation)
                 return output
             if key is None and type(index) in PLAIN_TYPES:
@@ -88,8 +97,8 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, type(index) is slice)
     if plan.advanced is not None:
-        return _pick(part, plan.advanced, _indices_of(index, plan))
-    return _alias(part) if part is tensor else part  # type: ignore[no-any-return]
+        return _pick(part, _indices_of(index, plan))
+    return _alias(part) if part is tensor else part
 
 
 def _basic_getitem(tensor: Tensor, index: Any) -> Tensor:
@@ -124,7 +133,7 @@ def _basic_getitem(tensor: Tensor, index: Any) -> Tensor:
                 part = _slice(part, dim, start, max(start, stop), step)
             dim += 1
             source += 1
-    return _alias(part) if part is tensor else part  # type: ignore[no-any-return]
+    return _alias(part) if part is tensor else part
 
 
 def _basic_part(tensor: Tensor, basic: tuple[Any, ...], keep_full_slice: bool) -> Tensor:
@@ -154,7 +163,10 @@ def _indices_of(index: Any, plan: IndexPlan) -> list[Tensor | None]:
 
 def _as_tensors(advanced: tuple[Any, ...], given: Sequence[Tensor]) -> list[Tensor | None]:
     by_array = {id(each._array): each for each in given}
-    return [None if each is None else by_array[id(each)] if id(each) in by_array else _index_tensor(each) for each in advanced]
+    return [
+        None if each is None else by_array[id(each)] if id(each) in by_array else _index_tensor(each)
+        for each in advanced
+    ]
 
 
 def _index_tensor(array: Any) -> Tensor:
@@ -165,13 +177,14 @@ def _saved(indices: Indices) -> list[SavedTensor | None]:
     return [None if each is None else SavedTensor(each) for each in indices]
 
 
-def _arrays(indices: Indices) -> tuple[Any, ...]:
-    return tuple([None if each is None else each._array for each in indices])
+def _arrays(indices: Indices) -> list[Any]:
+    # A list, as every collection of arrays that a kernel takes: on the meta device they are replaced by readable ones.
+    return [None if each is None else each._array for each in indices]
 
 
-def _pick(tensor: Tensor, advanced: tuple[Any, ...], indices: Indices) -> Tensor:
+def _pick(tensor: Tensor, indices: Indices) -> Tensor:
     saved = _saved(indices) if THREAD.modes.grad and tensor.requires_grad else None
-    return _index(tensor, advanced, saved)  # type: ignore[no-any-return]
+    return _index(tensor, _arrays(indices), saved)  # type: ignore[no-any-return]
 
 
 def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], indices: Indices) -> Tensor:
@@ -180,12 +193,12 @@ def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], indices: Indi
 
 
 @primitive("IndexBackward0", self=_index_gradient)
-def _index(self: Array, advanced: tuple[Any, ...], indices: Any) -> Array:
+def _index(self: Array, advanced: Any, indices: Any) -> Array:
     return advanced_get(self, advanced)
 
 
-@primitive("IndexPutImplBackward0", grad=lambda grad, indices: _pick(grad, _arrays(indices), indices))
-def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: tuple[Any, ...], indices: Any) -> Array:
+@primitive("IndexPutImplBackward0", grad=lambda grad, indices: _pick(grad, indices))
+def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: Any, indices: Any) -> Array:
     result = np.zeros(sizes, grad.dtype)
     advanced_put(result, advanced, grad, accumulate=True)
     return result
@@ -206,7 +219,12 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             needs_grad = False
             source = value
             direct = type(value) is float and kind.differentiable
-        if direct and modes.plain and kind.device is not META and not (modes.grad and (needs_grad or self.requires_grad)):
+        if (
+            direct
+            and modes.plain
+            and kind.device is not META
+            and not (modes.grad and (needs_grad or self.requires_grad))
+        ):
             key = basic_index(index, self._array.ndim)
             if key is not None:
                 _write_basic(self, key, index, source)
@@ -220,7 +238,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
-    """Do `tensor[index] = source` for one index tensor if NumPy's rules are PyTorch's there; say whether it was done."""
+    """Do `tensor[index] = source` for one index tensor if NumPy's rules are PyTorch's there; say whether it "
+    "was done."""
     array = tensor._array
     if type(source) is np.ndarray and source.dtype is not array.dtype:
         return False
@@ -228,9 +247,11 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
     if not (mask or (index.dtype is _INT64 and index.ndim and index.size and array.size)):
         return False
     check_writable(tensor)
+    if type(source) is np.ndarray and not (mask and source.size == 1):
+        check_apart(array, source)
     try:
         array[index] = source
-    except (IndexError, ValueError):  # the general way says what is wrong, or drops leading dimensions of size 1
+    except (IndexError, TypeError, ValueError):  # the general way says what is wrong, or drops leading dimensions of size 1
         return False
     tensor._changed()
     return True
@@ -267,10 +288,12 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
     if plan.advanced is None:
         _fill_or_copy(part, value)
         return
-    if value._array.size == 1 and value._kind is not tensor._kind and _is_one_mask(index):
+    if value._array.size == 1 and _is_one_mask(index):
         value = value.to(tensor._kind.dtype)
+    else:
+        check_apart(part._array, value._array)
     _check_same_dtype(part, plan.advanced, value)
-    _put(part, plan.advanced, _indices_of(index, plan), value, False)
+    _put(part, _indices_of(index, plan), value)
 
 
 def _as_element(value: Any, target: dtype) -> Any:
@@ -319,9 +342,11 @@ def _check_same_dtype(tensor: Tensor, advanced: tuple[Any, ...], values: Tensor)
         )
 
 
-def _put(target: Tensor, advanced: tuple[Any, ...], indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
+def _put(target: Tensor, indices: Indices, values: Tensor) -> Tensor:
     recorded = THREAD.modes.grad and (target.requires_grad or values.requires_grad)
-    return change(_index_put, "index_put", target, advanced, _saved(indices) if recorded else None, values, accumulate)
+    return change(
+        _index_put, "index_put", target, _arrays(indices), _saved(indices) if recorded else None, values, False
+    )
 
 
 def _index_put_self(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
@@ -334,9 +359,9 @@ def _index_put_self(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
 @writing(
     "IndexPutBackward0",
     self=_index_put_self,
-    values=lambda grad, indices: _pick(grad, _arrays(indices), indices),
+    values=lambda grad, indices: _pick(grad, indices),
 )
-def _index_put(self: Array, advanced: tuple[Any, ...], indices: Any, values: Array, accumulate: bool) -> None:
+def _index_put(self: Array, advanced: Any, indices: Any, values: Array, accumulate: bool) -> None:
     advanced_put(self, advanced, values, accumulate)
 
 
@@ -354,11 +379,11 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
     advanced = _advanced_of(indices, input._array.shape)
     one_mask = len(indices) == 1 and indices[0]._kind.dtype in (bool_, uint8)
     if values._array.size == 1 and values._kind is not input._kind and one_mask and not accumulate:
-        values = values.to(input._kind.dtype)  # type: ignore[attr-defined]
+        values = values.to(input._kind.dtype)
     _check_same_dtype(input, advanced, values)
     tensors = _as_tensors(advanced, indices)
     recorded = THREAD.modes.grad and (input.requires_grad or values.requires_grad)
-    return advanced, _saved(tensors) if recorded else None, values, bool(accumulate)
+    return _arrays(tensors), _saved(tensors) if recorded else None, values, bool(accumulate)
 
 
 def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:

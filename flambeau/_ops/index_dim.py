@@ -68,14 +68,16 @@ def _index_add_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor,
         raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {LEGACY_NAMES[index.dtype]}")
     if source._kind.dtype is not input._kind.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({LEGACY_NAMES[input.dtype]}) and source ({LEGACY_NAMES[source.dtype]}) must have the same "
+            f"index_add_(): self ({LEGACY_NAMES[input.dtype]}) and source ({LEGACY_NAMES[source.dtype]}) must "
+            "have the same "
             "scalar type"
         )
     shape, given = input._array.shape, source._array.shape
     count = given[dim] if given and dim < len(given) else 1
     if count != index._array.size:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({count}), for dim: "
+            f"index_add_(): Number of indices ({index._array.size}) should be equal to source.size(dim): "
+            f"({count}), for dim: "
             f"{dim}"
         )
     if shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
@@ -241,13 +243,17 @@ def _ways(dim: int, index: Tensor, reduce: str, include_self: bool) -> dict[str,
 def _index_reduce_self(
     grad: Any, self: Any, dim: int, index: Tensor, source: Any, reduce: str, include_self: bool, result: Any
 ) -> Any:
-    return gradient_of_target(grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+    return gradient_of_target(
+        grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self)
+    )
 
 
 def _index_reduce_source(
     grad: Any, self: Any, dim: int, index: Tensor, source: Any, reduce: str, include_self: bool, result: Any
 ) -> Any:
-    return gradient_of_source(grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+    return gradient_of_source(
+        grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self)
+    )
 
 
 @writing("IndexReduceBackward0", self=_index_reduce_self, source=_index_reduce_source)
@@ -260,7 +266,8 @@ def _index_reduce(self: Array, dim: int, index: Array, source: Array, reduce: st
     if positions.size and values.size:
         # One index array for each dimension, so that counts and sums have the same key.
         key = [
-            np.arange(n).reshape([-1 if i == each else 1 for i in range(values.ndim)]) for each, n in enumerate(values.shape)
+            np.arange(n).reshape([-1 if i == each else 1 for i in range(values.ndim)])
+            for each, n in enumerate(values.shape)
         ]
         key[dim] = positions.reshape([-1 if i == dim else 1 for i in range(values.ndim)])
         reduce_at(target, tuple(key), values, reduce, include_self)
@@ -273,12 +280,15 @@ def _index_reduce_arguments(
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
-        raise IndexError(f"index_reduce(): Index is supposed to be a vector, but its shape is {list(index._array.shape)}")
+        raise IndexError(
+            f"index_reduce(): Index is supposed to be a vector, but its shape is {list(index._array.shape)}"
+        )
     if index._kind.dtype not in (int64, int32):
         raise RuntimeError(f"index_reduce(): Expected dtype int32/int64 for index, but got {index.dtype}")
     if source._kind.dtype is not input._kind.dtype:
         raise RuntimeError(
-            f"index_reduce(): self and source must have the same scalar type, but they are {input.dtype} and {source.dtype}"
+            f"index_reduce(): self and source must have the same scalar type, but they are {input.dtype} and "
+            f"{source.dtype}"
         )
     given = source._array.shape
     count = given[dim] if given else 1

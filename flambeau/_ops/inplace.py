@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import LEGACY_NAMES, can_cast
-from .._core.errors import INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
+from .._core.dtype import LEGACY_NAMES, can_cast, dtype
+from .._core.errors import GRAPH_FREED, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .._core.modes import THREAD
 from .._core.node import OWNER, Node, SavedTensor, initialise, new_node
 from .._core.storage import owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
+from .layout import element_strides, is_dense
 
 
 def run_inplace(op: Callable[..., Any], name: str, target: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -53,12 +54,7 @@ def _needs_grad(value: Any) -> bool:
 
 def adopt(target: Tensor, result: Tensor, name: str) -> None:
     """Give `target` the content and the history of `result`."""
-    if result._kind.dtype is not target._kind.dtype and not can_cast(result._kind.dtype, target._kind.dtype):
-        raise RuntimeError(
-            f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type "
-            f"{LEGACY_NAMES[target.dtype]}: {name}_ would have to store {result.dtype} in a {target.dtype} tensor. "
-            f"Use the out-of-place {name}, or convert one of the operands"
-        )
+    check_castable(result._kind.dtype, target._kind.dtype, name)
     if result._array.shape != target._array.shape:
         raise RuntimeError(
             f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}: "
@@ -73,7 +69,31 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
 
         adopt_tangent(target, result)
     if result._grad_fn is not None:
+        _share_saved_result(target, result)
         rebase_history(target, result._grad_fn, result._output_nr)
+
+
+def _share_saved_result(target: Tensor, result: Tensor) -> None:
+    """Where the derivative reads the result, that is now the content of `target`: later changes of it must be noticed."""
+    node = result._grad_fn
+    counter = target._counter
+    if counter is None or result._kind is not target._kind:
+        return
+    for name in getattr(node, "saved_names", ()):
+        saved = getattr(node, name)
+        if type(saved) is SavedTensor and saved.grad_fn is OWNER and saved.counter is result._counter:
+            saved.tensor = saved.tensor and target._parts()  # unless a hook packed it
+            saved.counter = counter
+            saved.version = counter[0]
+
+
+def check_castable(result: dtype, target: dtype, name: str) -> None:
+    """Refuse to store results of one dtype in a tensor of a lesser one."""
+    if not can_cast(result, target):
+        raise RuntimeError(
+            f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type {LEGACY_NAMES[target]}: {name} "
+            f"would have to store {result} in a {target} tensor. Let it make a new tensor, or convert one of the operands"
+        )
 
 
 def check_no_overlap(target: Tensor) -> None:
@@ -89,11 +109,17 @@ def check_no_overlap(target: Tensor) -> None:
 
 def check_partial_overlap(target: Tensor, other: Tensor) -> None:
     """Refuse to write to memory that another operand sees shifted: the result would depend on the order of the loop."""
-    written, read = target._array, other._array
+    check_apart(target._array, other._array, but_same=True)
+
+
+def check_apart(written: Any, read: Any, but_same: bool = False) -> None:
+    """Refuse to read memory that is being written; `but_same`: unless both are the same elements in the same order."""
     if owner_of(written) is not owner_of(read):
         return
     same = written.shape == read.shape and written.strides == read.strides and written.ctypes.data == read.ctypes.data
-    if not same and np.shares_memory(written, read, max_work=1000):
+    # With gaps in one of them the extents tell nothing: PyTorch lets such tensors pass.
+    dense = all(is_dense(each.shape, element_strides(each)) for each in (written, read))
+    if not (same and but_same) and dense and np.may_share_memory(written, read):
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
             "location. Please clone() the tensor before performing the operation."
@@ -120,9 +146,7 @@ def check_writable(target: Tensor, brings_grad: bool = False) -> None:
         return
     if view.creation in (NO_GRAD, MULTI_OUTPUT, INFERENCE, CUSTOM_FUNCTION):
         raise RuntimeError(_forbidden_view(target, view))
-    if view.base.requires_grad and view.base.grad_fn is None:
-        raise RuntimeError(LEAF_VIEW_INPLACE + _leaf_advice(target))
-    if target._requires_grad and target.grad_fn is None:
+    if target.requires_grad and (view.base.grad_fn is None or target.grad_fn is None):
         raise RuntimeError(LEAF_VIEW_INPLACE + _leaf_advice(target))
 
 
@@ -164,8 +188,7 @@ def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     """After an in-place change: `target` is now what `node` made. A view passes this on to its base."""
     view = target._view
     if view is None:
-        if target._extra is not None and target._extra.retains_grad:
-            _move_retained(target, node, output_nr)
+        _move_retained(target, node, output_nr)
         target._requires_grad = True
         target._grad_fn = node
         target._output_nr = output_nr
@@ -178,6 +201,7 @@ def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     slices.window = _geometry(target)
     slices.inner = node
     _let_results_follow(slices, node)
+    _move_retained(base, slices, 0)
     base._requires_grad = True
     base._grad_fn = slices
     base._output_nr = 0
@@ -207,7 +231,7 @@ class DeferredOwner:
         from .view import _as_strided
 
         slices = self.slices()
-        if slices is None or slices.inner.outputs[0][1] is not slices.outputs[0][1]:
+        if slices is None or slices.inner is None or slices.inner.outputs[0][1] is not slices.outputs[0][1]:
             return None
         assert _as_strided.node_class is not None
         node = new_node(_as_strided.node_class)
@@ -219,6 +243,8 @@ class DeferredOwner:
 
 def _move_retained(target: Tensor, node: Node, output_nr: int) -> None:
     """`retain_grad` is about the tensor as it is now: its new node keeps the gradient, the old one no longer."""
+    if target._extra is None or not target._extra.retains_grad:
+        return
     old = target._grad_fn
     if old is not None and old._hooks is not None:
         old._hooks.retain.pop(target._output_nr, None)
@@ -238,7 +264,7 @@ class CopySlices(Node):
     __slots__ = ("geometry", "inner", "window")
     geometry: Geometry
     window: Geometry
-    inner: Node
+    inner: Node | None
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -247,6 +273,8 @@ class CopySlices(Node):
         grad = grads[0]
         if grad is None:
             return [None] * len(self.edges)
+        if self.inner is None:
+            raise RuntimeError(GRAPH_FREED)
         from .complex_view import window_of
 
         shape, strides, offset = self.geometry
@@ -264,7 +292,9 @@ class CopySlices(Node):
         return [result if self.edges[0] is not None else None, *inner[1:]]
 
     def release(self) -> None:
-        self.inner.release()
+        if self.inner is not None:
+            self.inner.release()
+        self.inner = None
 
 
 def regenerate_view_history(tensor: Tensor, view: View) -> None:
@@ -284,8 +314,19 @@ def regenerate_view_history(tensor: Tensor, view: View) -> None:
         again = window_of(source, tensor._kind, _geometry(tensor))
     finally:
         modes.grad = grad
+    assert again._grad_fn is not None
+    if source._grad_fn is None:
+        _lead_back(again._grad_fn, source, base)
+    _move_retained(tensor, again._grad_fn, 0)
     tensor._requires_grad = True
     tensor._grad_fn = again._grad_fn
     tensor._output_nr = 0
     assert tensor._counter is not None
     view.version = tensor._counter[0]
+
+
+def _lead_back(node: Any, source: Tensor, leaf: Tensor) -> None:
+    """Let the gradient that `node` sends to `source`, a stand-in for `leaf`, go to `leaf` itself."""
+    while node.edges[0][0] is not source:
+        node = node.edges[0][0]
+    node.edges = (leaf._edge(),)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,21 +58,67 @@ def is_dense(shape: Shape, strides: Shape) -> bool:
 
 def preserved_strides(shape: Shape, strides: Shape) -> Shape:
     """The strides of a copy: the same if they are dense, else dense ones with the dimensions in the same order."""
-    if is_dense(shape, strides):
-        return strides
+    return strides if is_dense(shape, strides) else _strides_by_order(shape, [strides])
+
+
+def _strides_by_order(shape: Shape, operands: Sequence[Shape]) -> Shape:
+    """Dense strides with the dimensions in the order of the operands': where these disagree the first one decides."""
     order = list(range(len(shape)))[::-1]  # from the innermost outwards
     for start in range(1, len(order)):
         place = start
         for before in range(start - 1, -1, -1):
-            first, second = order[before], order[place]
-            if strides[first] == 0 or strides[second] == 0:
-                continue  # an expanded dimension may stand anywhere
-            if (strides[first], shape[first]) > (strides[second], shape[second]):
-                order[before], order[place] = second, first
+            decision = _compared(shape, operands, order[before], order[place])
+            if decision > 0:
+                order[before], order[place] = order[place], order[before]
                 place = before
-            elif strides[first] < strides[second]:
+            elif decision < 0:
                 break
     return ordered_strides(shape, tuple(reversed(order)))
+
+
+def _compared(shape: Shape, operands: Sequence[Shape], inner: int, outer: int) -> int:
+    """Whether two dimensions should change places (1), must not (-1), or may stand either way (0)."""
+    for strides in operands:
+        if strides[inner] == 0 or strides[outer] == 0:
+            continue  # an expanded dimension may stand anywhere
+        if (strides[inner], shape[inner]) > (strides[outer], shape[outer]):
+            return 1
+        if strides[inner] < strides[outer]:
+            return -1
+    return 0
+
+
+def arranged(result: Any, *operands: Any) -> Any:
+    """The result of an elementwise function of arrays, in the memory order that PyTorch gives it.
+
+    NumPy prefers the row-major order where operands disagree; PyTorch follows the first that has an opinion.
+    """
+    shape = result.shape
+    if result.size == 0 or all([each.flags.c_contiguous for each in operands]):
+        return result
+    first = operands[0]
+    if first.shape == shape:  # the usual cases, quickly: a transposed matrix, a part of a row-major tensor
+        if first.flags.f_contiguous:
+            return np.asfortranarray(result)
+        if result.flags.c_contiguous and _is_row_major(first.strides):
+            return result
+    strides = _strides_by_order(shape, [_broadcast_strides(each, shape) for each in operands])
+    present = element_strides(result)
+    if all([size == 1 or wanted == step for size, wanted, step in zip(shape, strides, present, strict=True)]):
+        return result
+    copy = empty_array(shape, strides, result.dtype)
+    copy[...] = result
+    return copy
+
+
+def _is_row_major(strides: Shape) -> bool:
+    return 0 not in strides and all([outer > inner for outer, inner in itertools.pairwise(strides)])
+
+
+def _broadcast_strides(array: Any, shape: Shape) -> Shape:
+    missing = len(shape) - array.ndim
+    own = zip(array.shape, element_strides(array), shape[missing:], strict=True)
+    return (0,) * missing + tuple([0 if size == 1 != full else step for size, step, full in own])
 
 
 def element_strides(array: Any) -> Shape:

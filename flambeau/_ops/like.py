@@ -38,7 +38,8 @@ def _kind_like(input: Tensor, dtype: Any, device: Any, caller: str) -> Kind:
     )
 
 
-def _memory_like(input: Tensor, kind: Kind, memory_format: Any, value: Any) -> Any:
+def memory_like(input: Tensor, kind: Kind, memory_format: Any, value: Any) -> Any:
+    """Memory for a tensor of `kind` with the shape and, unless a format is asked for, the layout of `input`."""
     array = input._array
     if memory_format is None and kind.is_cpu and is_plain(array):
         return allocated(array.shape, kind, value)
@@ -64,7 +65,7 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
             }  # fmt: skip
             return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
         kind = _kind_like(input, dtype, device, name)
-        return made(_memory_like(input, kind, memory_format, value), kind, requires_grad)
+        return made(memory_like(input, kind, memory_format, value), kind, requires_grad)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -85,7 +86,7 @@ def full_like(
     """One value everywhere, with the shape, dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "full_like")
     number = fitting(fill_number(fill_value, "full_like"), kind.dtype)
-    return made(_memory_like(input, kind, memory_format, number), kind, requires_grad)
+    return made(memory_like(input, kind, memory_format, number), kind, requires_grad)
 
 
 @public(function=False)

@@ -56,8 +56,8 @@ def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
     """Both sides in a common dtype and shape; a warning where they broadcast."""
     if input._array.shape != target._array.shape:
         warnings.warn(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
-            "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             UserWarning,
             stacklevel=5,
         )
@@ -65,7 +65,7 @@ def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
         from .promotion import result_type_of
 
         common = result_type_of(input, target)
-        return input.to(common), target.to(common)  # type: ignore[attr-defined]
+        return input.to(common), target.to(common)
     return input, target
 
 
@@ -93,23 +93,31 @@ def _mse_loss(self: Array, target: Array, reduction: int) -> Array:
 
 @public("nn.functional.mse_loss", function=False, method=False)
 def mse_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """Squared differences."""
     number = reduction_number(reduction, size_average, reduce)
     input, target = _matched("mse_loss", input, target)
     if weight is not None:
         weighted = _mse_loss(input, target, NONE) * weight
-        return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)  # type: ignore[attr-defined,no-any-return]
+        return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)
     return _mse_loss(input, target, number)  # type: ignore[no-any-return]
 
 
 @public("nn.functional.l1_loss", function=False, method=False)
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """Absolute differences."""
     number = reduction_number(reduction, size_average, reduce)
     input, target = _matched("l1_loss", input, target)
@@ -117,7 +125,7 @@ def l1_loss(
     if weight is not None:
         losses = losses * weight
         if number == MEAN:
-            return losses.sum() / weight.expand_as(losses).sum()  # type: ignore[attr-defined,no-any-return]
+            return losses.sum() / weight.expand_as(losses).sum()  # type: ignore[no-any-return]
     return _reduce(losses, number)
 
 
@@ -139,16 +147,20 @@ def _smooth_l1_loss(self: Array, target: Array, reduction: int, beta: float) -> 
 
 @public("nn.functional.smooth_l1_loss", function=False, method=False)
 def smooth_l1_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", beta: float = 1.0,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside."""
     number = reduction_number(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     input, target = _matched("smooth_l1_loss", input, target)
     if beta == 0:
-        return _reduce((input - target).abs(), number)  # type: ignore[operator]
+        return _reduce((input - target).abs(), number)
     return _smooth_l1_loss(input, target, number, beta)  # type: ignore[no-any-return]
 
 
@@ -179,7 +191,7 @@ def huber_loss(
     if weight is None:
         return _huber_loss(input, target, number, delta)  # type: ignore[no-any-return]
     weighted = _huber_loss(input, target, NONE, delta) * weight
-    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)  # type: ignore[attr-defined,no-any-return]
+    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)
 
 
 # ----- yes or no ---------------------------------------------------------------------------------------------------
@@ -209,22 +221,26 @@ def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, redu
 
 @public("nn.functional.binary_cross_entropy", function=False, method=False)
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-(target log(input) + (1 - target) log(1 - input))."""
     number = reduction_number(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         raise ValueError(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. "
-            "Please ensure they have the same size."
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+            "deprecated. Please ensure they have the same size."
         )
     if input.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
     if not input.is_meta and input._array.size and not np.all((input._array >= 0) & (input._array <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if weight is not None:
-        weight = weight.expand(input._array.shape)  # type: ignore[attr-defined]
+        weight = weight.expand(input._array.shape)
     return _binary_cross_entropy(input, target, weight, number)  # type: ignore[no-any-return]
 
 
@@ -258,14 +274,19 @@ def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: A
 
 @public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """`binary_cross_entropy` of `sigmoid(input)`, computed in one go."""
     number = reduction_number(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    return _with_logits(input, target.to(input.dtype), weight, pos_weight, number)  # type: ignore[attr-defined,no-any-return]
+    return _with_logits(input, target.to(input.dtype), weight, pos_weight, number)  # type: ignore[no-any-return]
 
 
 # ----- one of many -------------------------------------------------------------------------------------------------
@@ -297,9 +318,7 @@ def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int
 
 @primitive(
     "NllLossBackwardBackward0",
-    self=lambda grad, target, weight, reduction, ignore_index: (
-        _nll_any(grad, target, weight, reduction, ignore_index)
-    ),
+    self=lambda grad, target, weight, reduction, ignore_index: _nll_any(grad, target, weight, reduction, ignore_index),
 )
 @in_single
 def _nll_backward(
@@ -335,7 +354,15 @@ def _nll_loss2d(self: Array, target: Array, weight: Array | None, reduction: int
 
 
 def _nll_any(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    return (_nll_loss if input.dim() <= 2 else _nll_loss2d)(input, target, weight, reduction, ignore_index)
+    if input.dim() <= 2:
+        return _nll_loss(input, target, weight, reduction, ignore_index)
+    if input.dim() == 4:
+        return _nll_loss2d(input, target, weight, reduction, ignore_index)
+    batch, classes = input.shape[:2]
+    rest = input.numel() // max(batch * classes, 1)
+    flat = input.reshape(batch, classes, 1, rest), target.reshape(batch, 1, rest)
+    losses = _nll_loss2d(*flat, weight, reduction, ignore_index)
+    return losses.view(target.shape) if reduction == NONE else losses
 
 
 def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
@@ -345,7 +372,9 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
     classes = input.shape[0] if input.dim() == 1 else input.shape[1]
     if input.dim() == 1:
         if target.dim() > 1:
-            raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}")
+            raise RuntimeError(
+                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}"
+            )
     elif input.shape[0] != target.shape[0] if target.dim() else True:
         raise ValueError(
             f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
@@ -353,20 +382,22 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
         )
     elif tuple(target.shape) != (input.shape[0], *input.shape[2:]):
         if input.dim() == 2:
-            raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}")
+            raise RuntimeError(
+                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}"
+            )
         raise RuntimeError(
-            f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}: it is the shape of input "
-            f"{list(input.shape)} without its class dimension"
+            f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}: it is the shape "
+            f"of input {list(input.shape)} without its class dimension"
         )
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(weight.shape)}"
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
         )
     if target.dtype not in (int64, uint8):
         raise RuntimeError(
-            f'"{name}_out_frame" not implemented for {LEGACY_NAMES[target.dtype]!r}: expected scalar type Long but found '
-            f"{LEGACY_NAMES[target.dtype]}. Class indices are int64; convert them with .long()"
+            f'"{name}_out_frame" not implemented for {LEGACY_NAMES[target.dtype]!r}: expected scalar type Long but '
+            f"found {LEGACY_NAMES[target.dtype]}. Class indices are int64; convert them with .long()"
         )
     if not target.is_meta and target._array.size:
         wrong = (target._array != ignore_index) & ((target._array < 0) | (target._array >= classes))
@@ -376,9 +407,14 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
 
 @public("nn.functional.nll_loss", function=False, method=False)
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative of the log-probabilities that `input` gives to the target classes."""
     number = reduction_number(reduction, size_average, reduce)
     _check_classes(input, target, weight, ignore_index)
@@ -387,9 +423,15 @@ def nll_loss(
 
 @public("nn.functional.cross_entropy", function=False, method=False)
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """`nll_loss` of `log_softmax(input)`; targets may also be probabilities of all classes."""
     number = reduction_number(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
@@ -414,13 +456,13 @@ def _soft_cross_entropy(
     classes = input.shape[class_dim]
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / classes
-    losses = log_softmax(input, class_dim) * target  # type: ignore[operator]
+    losses = log_softmax(input, class_dim) * target
     if weight is not None:
         losses = losses * _spread(weight, input, class_dim)
     if reduction == NONE:
         return -losses.sum(class_dim)  # type: ignore[no-any-return]
     total = -losses.sum()
-    return div_number(total, input.numel() // classes) if reduction == MEAN else total  # type: ignore[no-any-return]
+    return div_number(total, input.numel() // classes) if reduction == MEAN else total
 
 
 def _smoothed(
@@ -438,22 +480,26 @@ def _smoothed(
     elif reduction == SUM:
         even = even.sum()
     classes = logs.shape[class_dim]
-    return mul_number(exact, 1 - label_smoothing) + mul_number(even, label_smoothing / classes)  # type: ignore[operator,no-any-return]
+    return mul_number(exact, 1 - label_smoothing) + mul_number(even, label_smoothing / classes)
 
 
 @public("nn.functional.kl_div", function=False, method=False)
 def kl_div(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", log_target: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
     if size_average is not None or reduce is not None:
         number, batch_mean = reduction_number(reduction, size_average, reduce), False
     else:
         if reduction == "mean":
             warnings.warn(
-                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
-                "only by the batch size, and aligns with the KL div math definition.",
+                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' "
+                "divides only by the batch size, and aligns with the KL div math definition.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -464,7 +510,7 @@ def kl_div(
     goal: Any = target
     losses = goal.exp() * (goal - input) if log_target else goal.xlogy(goal) - goal * input
     result = _reduce(losses, number)
-    return result / input.size()[0] if batch_mean and input.dim() else result  # type: ignore[operator,no-any-return]
+    return result / input.size()[0] if batch_mean and input.dim() else result
 
 
 # ----- beside losses -----------------------------------------------------------------------------------------------

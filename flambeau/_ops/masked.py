@@ -42,7 +42,8 @@ def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tens
         return value
     if not is_number(value):
         raise TypeError(
-            f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a Tensor or a "
+            f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a "
+            "Tensor or a "
             f"number, not {type(value).__name__}"
         )
     return fresh(np.asarray(value), source)
@@ -57,7 +58,8 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
     """
     if not isinstance(condition, Tensor):
         raise TypeError(
-            f"where() received an invalid combination of arguments: 'condition' must be Tensor, not {type(condition).__name__}"
+            "where() received an invalid combination of arguments: 'condition' must be Tensor, not "
+            f"{type(condition).__name__}"
         )
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
@@ -67,12 +69,15 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         )
     kind = condition._kind.dtype
     if kind is uint8:
-        condition = condition.to(bool_)  # type: ignore[attr-defined]
+        condition = condition.to(bool_)
     elif kind is not bool_:
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {LEGACY_NAMES[kind]}"
         )
-    common = result_type_of(input, other)
+    if isinstance(input, Tensor) and isinstance(other, Tensor) and input._kind is other._kind:
+        common = input._kind.dtype
+    else:
+        common = result_type_of(input, other)
     first, second = _where_operand(input, condition, "input", 2), _where_operand(other, condition, "other", 3)
     try:
         return _where(condition, first, second, common)
@@ -82,9 +87,8 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
 
 def _where_shape_error(condition: Tensor, first: Tensor, second: Tensor) -> Exception:
     for left, right in ((first, second), (condition, first), (condition, second)):
-        try:
-            np.broadcast_shapes(left._array.shape, right._array.shape)
-        except ValueError:
+        pairs = zip(reversed(left._array.shape), reversed(right._array.shape), strict=False)
+        if any(a != b and 1 not in (a, b) for a, b in pairs):
             return shape_error("where", left, right)
     return RuntimeError("where(): the shapes do not broadcast")
 
@@ -117,7 +121,8 @@ def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> tuple[Any, ...
         raise TypeError(f"masked_fill(): argument 'mask' (position 2) must be Tensor, not {type(mask).__name__}")
     if mask._kind.dtype is not bool_:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {_MASK_NAMES.get(mask.dtype.name, mask.dtype.name)}"
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{_MASK_NAMES.get(mask.dtype.name, mask.dtype.name)}"
         )
     if isinstance(value, Tensor):
         if value._array.ndim:
@@ -146,7 +151,8 @@ def _check_mask_fits(input: Tensor, mask: Tensor) -> None:
     shape = _same_shape(input, mask)._array.shape
     if shape != input._array.shape:
         raise RuntimeError(
-            f"output with shape {list(input._array.shape)} doesn't match the broadcast shape {list(shape)}: the mask is larger "
+            f"output with shape {list(input._array.shape)} doesn't match the broadcast shape {list(shape)}: "
+            "the mask is larger "
             "than the tensor that is written to"
         )
 
@@ -304,7 +310,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     operands = [
         each if isinstance(each, Tensor) else fresh(np.asarray(each), source) for each in (elements, test_elements)
     ]
-    first, second = (each.to(common) for each in operands)  # type: ignore[attr-defined]
+    first, second = (each.to(common) for each in operands)
     return _isin(first, second, bool(invert))  # type: ignore[no-any-return]
 
 
@@ -312,7 +318,9 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Positions in a flat tensor as positions along each dimension of `shape`."""
     if not isinstance(indices, Tensor):
-        raise TypeError(f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}")
+        raise TypeError(
+            f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}"
+        )
     if indices._kind.dtype.category != INTEGER:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)

@@ -96,14 +96,14 @@ class MatrixProduct(Primitive):
         output: Tensor = new(Tensor)
         output._array = array
         kind = output._kind = left._kind
-        output._counter = [0, None]
+        output._counter = None if modes.inference else [0, None]
         output._requires_grad = False
         output._grad_fn = None
         output._output_nr = 0
         output._grad = None
         output._view = None
         output._extra = None
-        if modes.grad and (left.requires_grad or right.requires_grad) and kind.differentiable:
+        if modes.grad and (left.requires_grad or right.requires_grad) and kind.differentiable and not modes.inference:
             self.record((left, right), [output])
         return output
 
@@ -148,7 +148,8 @@ def check_mm(left: Tensor, right: Tensor) -> None:
     """Refuse what `mm` refuses."""
     if left._array.shape[1] != right._array.shape[0]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_size(left)} and {_size(right)}): the columns of the first must be "
+            f"mat1 and mat2 shapes cannot be multiplied ({_size(left)} and {_size(right)}): the columns of the "
+            "first must be "
             "as many as the rows of the second"
         )
     if left._kind.dtype is not right._kind.dtype:
@@ -179,8 +180,8 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @_matrix_product(
     "BmmBackward0",
-    self=lambda grad, mat2: bmm(grad, hermitian(mat2)),
-    mat2=lambda grad, self: bmm(hermitian(self), grad),
+    self=lambda grad, mat2: grad.bmm(hermitian(mat2)),
+    mat2=lambda grad, self: hermitian(self).bmm(grad),
 )
 def _bmm(self: Array, mat2: Array) -> Array:
     return product(self, mat2, np.matmul, "bmm")
@@ -198,9 +199,7 @@ def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
             f"[{second[0]}, {second[1]}]."
         )
     if batch1._kind.dtype is not batch2._kind.dtype:
-        raise RuntimeError(
-            f"expected scalar type {LEGACY_NAMES[batch1.dtype]} but found {LEGACY_NAMES[batch2.dtype]}"
-        )
+        raise RuntimeError(f"expected scalar type {LEGACY_NAMES[batch1.dtype]} but found {LEGACY_NAMES[batch2.dtype]}")
 
 
 @public(out=True)
@@ -213,7 +212,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 @_matrix_product(
     "MvBackward0",
     self=lambda grad, vec: grad.unsqueeze(1) * conj(vec),
-    vec=lambda grad, self: mv(conj(self.t()), grad),
+    vec=lambda grad, self: conj(self.t()).mv(grad),
 )
 def _mv(self: Array, vec: Array) -> Array:
     return product(self, vec, np.dot, "addmv_impl_cpu")
@@ -302,10 +301,13 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
     tensor([3, 7])
     """
-    for position, each in enumerate((input, other), 1):
+    given: tuple[Any, ...] = (input, other)
+    for position, each in enumerate(given, 1):
         if not isinstance(each, Tensor):
             name = "input" if position == 1 else "other"
-            raise TypeError(f"matmul(): argument '{name}' (position {position}) must be Tensor, not {type(each).__name__}")
+            raise TypeError(
+                f"matmul(): argument '{name}' (position {position}) must be Tensor, not {type(each).__name__}"
+            )
     left, right = input._array.ndim, other._array.ndim
     if left == 2 and right == 2:
         return checked_mm(input, other)

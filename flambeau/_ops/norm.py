@@ -18,18 +18,18 @@ from .registry import public
 from .view import wrap_dim
 
 
-def _norm_gradient(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+def _norm_gradient(
+    grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: tuple[int, ...], keepdim: bool
+) -> Tensor:
     """At zero, and where several elements share the maximum, the sub-gradient of least norm, as in PyTorch."""
     grad = restore_dims(grad, self.ndim, dim, keepdim)
     result = restore_dims(result, self.ndim, dim, keepdim)
     if ord == 0:
         return self * 0
-    if self._array.size == 0:
-        return self * grad
     if ord == 1:
         return self.sgn() * grad  # type: ignore[no-any-return]
     if ord == 2:
-        return self * (grad / result).masked_fill(result == 0, 0)
+        return grad * (self / result).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
     if math.isinf(ord):
         size = self.abs()
         at_extreme = (size == result).logical_or(result.isnan().logical_and(size.isnan()))
@@ -42,7 +42,7 @@ def _norm_gradient(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: 
         scaled = self.sgn() * self.abs() ** (ord - 1)
         return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
     scaled = self * self.abs() ** (ord - 2)
-    return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
+    return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
 
 
 def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -63,7 +63,7 @@ def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -
         return reduced(np.add, (size != 0).astype(size.dtype), dim, keepdim)
     if ord == math.inf:
         if size.size == 0:  # of nothing the largest is 0, for sizes cannot be negative
-            return np.add.reduce(size, axis=dim, keepdims=keepdim)
+            return reduced(np.add, size, dim, keepdim)
         return reduced(np.maximum, size, dim, keepdim)
     if ord == -math.inf:
         return reduced(np.minimum, size, dim, keepdim)
@@ -93,7 +93,8 @@ def vector_norm(
         empty = x._array.size == 0 and (dim is None or math.prod(x.shape[each] for each in dims) == 0)
         if empty:
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity"
+                f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not "
+                f"have an identity: shape {list(x._array.shape)}, dims {list(dims)}"
             )
     return store_exactly(_vector_norm(x, float(ord), dims, keepdim), out)  # type: ignore[no-any-return]
 
@@ -135,9 +136,13 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The `p`-norm of `input - other`."""
     common = promote_types(input._kind.dtype, other._kind.dtype)
     if common.category == BOOL:
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported: dist of bool tensors")
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported: dist of bool tensors"
+        )
     if common.category < FLOAT:
-        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {LEGACY_NAMES[common]} instead.")
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {LEGACY_NAMES[common]} instead."
+        )
     try:
         np.broadcast_shapes(input._array.shape, other._array.shape)
     except ValueError:
@@ -202,7 +207,9 @@ def _singular_values(A: Tensor, dims: tuple[int, int]) -> Tensor:
 
 
 @public("linalg.matrix_norm", function=False, method=False, out=True)
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
     """The norm of matrices: "fro", "nuc", or 1, 2, inf and their negatives."""
     dims = _check_matrix("linalg.matrix_norm", A, dim)
     if dtype is not None:
@@ -221,8 +228,12 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, compared = dims if abs(ord) == 1 else (dims[1], dims[0])
     sums = vector_norm(A, 1, summed, True)
-    result = sums.amax(compared, keepdim=True) if ord > 0 else sums.amin(compared, keepdim=True)
-    return result if keepdim else result.squeeze(dims)  # type: ignore[no-any-return]
+    if ord > 0 and A._array.size == 0:  # the norm of an empty matrix is 0
+        sums = sums.new_zeros([1 if each == compared else size for each, size in enumerate(sums._array.shape)])
+    if not keepdim:
+        sums = sums.squeeze(summed)
+        compared -= compared > summed
+    return sums.amax(compared, keepdim) if ord > 0 else sums.amin(compared, keepdim)  # type: ignore[no-any-return]
 
 
 @public("linalg.norm", function=False, method=False, out=True, name="linalg_norm")
@@ -232,9 +243,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and ndim not in (1, 2):
-        raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D."
-        )
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if isinstance(ord, str) or (dim is None and ndim == 2) or (isinstance(dim, (tuple, list)) and len(dim) == 2):
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)

@@ -58,8 +58,10 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False) -
 
 
 def _checked_sub(input: Any, other: Any) -> Tensor:
-    if type(other) is bool or input._kind.dtype.category == BOOL or (
-        isinstance(other, Tensor) and other._kind.dtype.category == BOOL
+    if (
+        type(other) is bool
+        or input._kind.dtype.category == BOOL
+        or (isinstance(other, Tensor) and other._kind.dtype.category == BOOL)
     ):
         _no_bools(input, other)
     return _sub(input, other)
@@ -81,17 +83,40 @@ def _reversed_division(input: Any, other: Any) -> Tensor:
 
 
 for _name, _function in {
-    "add": _add, "radd": _add, "sub": _checked_sub, "rsub": _reversed_sub, "mul": mul, "rmul": mul, "truediv": _true_divide,
-    "rtruediv": _reversed_division, "floordiv": floor_divide, "mod": remainder, "pow": pow, "and": bitwise_and,
-    "rand": bitwise_and, "or": bitwise_or, "ror": bitwise_or, "xor": bitwise_xor, "rxor": bitwise_xor,
-    "lshift": bitwise_left_shift, "rshift": bitwise_right_shift,
-    "eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge,
-}.items():  # fmt: skip
+    "add": _add,
+    "radd": _add,
+    "sub": _checked_sub,
+    "rsub": _reversed_sub,
+    "mul": mul,
+    "rmul": mul,
+    "truediv": _true_divide,
+    "rtruediv": _reversed_division,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "pow": pow,
+    "and": bitwise_and,
+    "rand": bitwise_and,
+    "or": bitwise_or,
+    "ror": bitwise_or,
+    "xor": bitwise_xor,
+    "rxor": bitwise_xor,
+    "lshift": bitwise_left_shift,
+    "rshift": bitwise_right_shift,
+    "eq": eq,
+    "ne": ne,
+    "lt": lt,
+    "le": le,
+    "gt": gt,
+    "ge": ge,
+}.items():
     operator(_function, f"__{_name}__")
 for _name, _function in {
-    "rfloordiv": floor_divide, "rmod": remainder, "rpow": pow, "rlshift": bitwise_left_shift,
+    "rfloordiv": floor_divide,
+    "rmod": remainder,
+    "rpow": pow,
+    "rlshift": bitwise_left_shift,
     "rrshift": bitwise_right_shift,
-}.items():  # fmt: skip
+}.items():
     operator(_function, f"__{_name}__", backwards=True)
 
 
@@ -100,17 +125,27 @@ def _inplace(function: Callable[..., Any], name: str) -> Operator:
 
 
 for _name, _function in {
-    "iadd": add_, "isub": _isub, "imul": METHODS["mul_"], "itruediv": _inplace(_true_divide, "div"),
-    "ifloordiv": METHODS["floor_divide_"], "imod": _inplace(remainder, "remainder"), "ipow": _inplace(pow, "pow"),
-    "iand": METHODS["bitwise_and_"], "ior": METHODS["bitwise_or_"], "ixor": METHODS["bitwise_xor_"],
-    "ilshift": METHODS["bitwise_left_shift_"], "irshift": METHODS["bitwise_right_shift_"],
-}.items():  # fmt: skip
+    "iadd": add_,
+    "isub": _isub,
+    "imul": METHODS["mul_"],
+    "itruediv": _inplace(_true_divide, "div"),
+    "ifloordiv": METHODS["floor_divide_"],
+    "imod": _inplace(remainder, "remainder"),
+    "ipow": _inplace(pow, "pow"),
+    "iand": METHODS["bitwise_and_"],
+    "ior": METHODS["bitwise_or_"],
+    "ixor": METHODS["bitwise_xor_"],
+    "ilshift": METHODS["bitwise_left_shift_"],
+    "irshift": METHODS["bitwise_right_shift_"],
+}.items():
     operator(_function, f"__{_name}__")
 
 
 def _invert(input: Tensor) -> Tensor:
     if input._kind.differentiable:
-        raise TypeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {input.dtype}")
+        raise TypeError(
+            f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {input.dtype}"
+        )
     return bitwise_not(input)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .._core.dtype import LEGACY_NAMES, can_cast
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
+from .inplace import check_no_overlap, check_partial_overlap
 
 
-def store(result: Tensor, out: Tensor) -> Tensor:
-    """Copy `result` into `out`, which takes on its shape."""
+def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
+    """Copy `result`, computed from `operands`, into `out`, which takes on its shape."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if THREAD.modes.grad and (result.requires_grad or out.requires_grad):
@@ -35,6 +38,11 @@ def store(result: Tensor, out: Tensor) -> Tensor:
                 stacklevel=4,
             )
         out.resize_(result._array.shape)  # type: ignore[attr-defined]
+    check_no_overlap(out)
+    for operand in operands:
+        for each in operand if isinstance(operand, (tuple, list)) else (operand,):
+            if isinstance(each, Tensor):
+                check_partial_overlap(out, each)
     if not out.is_meta:
         np.copyto(out._array, result._array, casting="unsafe")
     out._changed()

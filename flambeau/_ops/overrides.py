@@ -9,11 +9,28 @@ from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
 
 
+_NEVER = frozenset({bool, int, float, complex, str, type(None)})
+"""Types of arguments that override nothing."""
+
+
 def has_override(values: Iterable[Any]) -> bool:
     """Whether one of `values` (or of the lists among them) has a `__torch_function__` of its own that is to be heeded."""
-    if THREAD.modes.overrides_disabled:
-        return False
-    return any(True for _ in _overriding(values))
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN_TYPES or kind in _NEVER:
+            continue
+        if (kind is list or kind is tuple) and all_plain(value):
+            continue
+        return not THREAD.modes.overrides_disabled and any(True for _ in _overriding(values))
+    return False
+
+
+def all_plain(values: Iterable[Any]) -> bool:
+    """Whether `values` are nothing but tensors of the plain classes."""
+    for value in values:
+        if type(value) not in PLAIN_TYPES:
+            return False
+    return True
 
 
 def _overriding(values: Iterable[Any]) -> Iterable[Any]:

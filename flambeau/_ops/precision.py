@@ -21,8 +21,7 @@ def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
-        half = args[0].dtype
-        if half not in _HALVES:
+        if args[0].itemsize != 2 or (half := args[0].dtype) not in _HALVES:
             return kernel(*args)
         result = kernel(
             *[each.astype(_SINGLE) if isinstance(each, np.ndarray) and each.dtype in _HALVES else each for each in args]
@@ -40,8 +39,8 @@ def _rounded(result: Any, half: np.dtype[Any]) -> Any:
 
 def as_floating(input: Tensor) -> Tensor:
     """`input`, converted to the default dtype if it holds integers."""
-    if isinstance(input, Tensor) and input._kind.dtype.category < FLOAT:
-        return input.to(DEFAULTS.float)  # type: ignore[attr-defined,no-any-return]
+    if input._kind.dtype.category < FLOAT:
+        return input.to(DEFAULTS.float)  # type: ignore[no-any-return]
     return input
 
 

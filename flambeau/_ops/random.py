@@ -22,6 +22,7 @@ from .._core.tensor import Tensor
 from .create import chosen_kind, made
 from .dispatch import Array, Primitive, primitive
 from .inplace import before_change, check_no_overlap, check_writable, rebase_history
+from .like import memory_like
 from .meta import empty_meta
 from .out import store
 from .registry import export, public
@@ -138,13 +139,13 @@ for _factory in (rand, randn, randint, randperm):
 
 
 def _like(
-    input: Tensor, dtype: Any, device: Any, fill: Make, generator: Generator | None, requires_grad: bool
-) -> Tensor:
+    input: Tensor, dtype: Any, device: Any, fill: Make, generator: Generator | None, requires_grad: bool,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     kind = chosen_kind(dtype or input.dtype, device or input.device)
-    if kind.device is META:
-        return made(empty_meta(input._array.shape, kind.dtype.numpy), kind, requires_grad)
-    array = np.empty_like(input._array, dtype=kind.dtype.numpy)  # in the same order of memory
-    fill(array, _source(generator))
+    array = memory_like(input, kind, memory_format, None)
+    if kind.device is not META:
+        fill(array, _source(generator))
     return made(array, kind, requires_grad)
 
 
@@ -154,7 +155,7 @@ def rand_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`rand` with the shape, dtype and device of `input`."""
-    return _like(input, dtype, device, sampling.fill_uniform, generator, requires_grad)
+    return _like(input, dtype, device, sampling.fill_uniform, generator, requires_grad, memory_format)
 
 
 @public(method=False)
@@ -163,7 +164,7 @@ def randn_like(
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`randn` with the shape, dtype and device of `input`."""
-    return _like(input, dtype, device, sampling.fill_normal, generator, requires_grad)
+    return _like(input, dtype, device, sampling.fill_normal, generator, requires_grad, memory_format)
 
 
 @public(method=False)
@@ -174,8 +175,9 @@ def randint_like(
     """`randint(low, high)` with the shape, dtype and device of `input`."""
     first, last = _bounds("randint_like", list(bounds), low, high)
     return _like(
-        input, dtype, device, lambda into, source: _between(into, source, first, last), generator, requires_grad
-    )
+        input, dtype, device, lambda into, source: _between(into, source, first, last), generator, requires_grad,
+        memory_format,
+    )  # fmt: skip
 
 
 # Sampling with parameters that are tensors ----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
+from .._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
 from .._core.dtype import dtype as DType
 from .._core.tensor import Tensor
 from .binary import conj
@@ -66,9 +66,9 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
 
     Integers need a `dtype`: NumPy would compute narrow ones in the machine's own.
     """
-    result = ufunc.reduce(array, dim, dtype)
-    if result.ndim > 1 and not array.flags.c_contiguous:
-        result = np.array(result, order="C")
+    if array.flags.c_contiguous:
+        return ufunc.reduce(array, dim, dtype, None, keepdim)
+    result = np.array(ufunc.reduce(array, dim, dtype), order="C")
     return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
 
 
@@ -144,7 +144,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
-    return expand_reduced(grad, self._array.shape, dim, keepdim) * self.isnan().logical_not()
+    return expand_reduced(grad, self._array.shape, dim, keepdim) * self.isnan().logical_not()  # type: ignore[no-any-return]
 
 
 @primitive("NansumBackward0", self=_nansum_gradient)
@@ -171,14 +171,16 @@ def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DTyp
     return np.asarray(_total(wide, dim, keepdim) / count).astype(dtype.numpy, copy=False)
 
 
-@primitive("MeanBackward0", self=lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel)
+@primitive(
+    "MeanBackward0", self=lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel
+)
 def _mean_all(self: Array, dtype: Any) -> Array:
     return _mean_of(self, None, False, dtype)
 
 
 def _mean_gradient(grad: Tensor, self_sym_sizes: Any, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     count = math.prod(self_sym_sizes[each] for each in dim)
-    return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count
+    return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count  # type: ignore[no-any-return]
 
 
 @primitive("MeanBackward1", self=_mean_gradient)
@@ -254,7 +256,7 @@ def _prod_dim_gradient(grad: Tensor, self: Tensor, dim: int, keepdim: bool) -> T
     if self.ndim == 0:
         return grad
     spread = restore_dims(grad, self.ndim, (dim,), keepdim)
-    return spread * conj(_product_of_others(self, dim))
+    return spread * conj(_product_of_others(self, dim))  # type: ignore[no-any-return]
 
 
 @primitive("ProdBackward1", self=_prod_dim_gradient)
@@ -282,15 +284,15 @@ def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool)
     count = math.prod([array.shape[each] for each in dim])
     mean = _total(wide, dim, True) / count
     apart = wide - mean
-    squares = apart * apart if apart.dtype.kind == "f" else (apart * apart.conjugate()).real
+    squares = np.square(apart) if apart.dtype.kind == "f" else (apart * apart.conjugate()).real
     free = count - correction
-    return _total(squares, dim, keepdim) / (free if free > 0 else 0), mean
+    return _total(squares, dim, keepdim) / (max(0, free)), mean
 
 
 def _var_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
     free = math.prod(self.shape[each] for each in dim) - correction
     scale = 2.0 / free if free else math.nan
-    return restore_dims(grad, self.ndim, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))
+    return restore_dims(grad, self.ndim, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))  # type: ignore[no-any-return]
 
 
 def _std_gradient(
@@ -323,12 +325,17 @@ def _with_mean(spread: Any, grad: Any, self: Tensor, dim: tuple[int, ...], keepd
 
 @primitive("VarBackward0", self=_var_gradient)
 def _var(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return np.asarray(_moments(self, dim, correction, keepdim)[0]).astype(self.real.dtype, copy=False)
+    return _rounded(_moments(self, dim, correction, keepdim)[0], self)
 
 
 @primitive("StdBackward0", self=_std_gradient)
 def _std(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return np.asarray(np.sqrt(_moments(self, dim, correction, keepdim)[0])).astype(self.real.dtype, copy=False)
+    return _rounded(np.sqrt(_moments(self, dim, correction, keepdim)[0]), self)
+
+
+def _rounded(value: Any, source: Any) -> Any:
+    """`value` in the precision of `source`, from which it was computed in float32 if that is half precision."""
+    return value.astype(source.dtype) if source.dtype.itemsize == 2 else value
 
 
 def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, root: bool) -> tuple[Any, Any]:
@@ -336,8 +343,8 @@ def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, ro
     if root:
         spread = np.sqrt(spread)
     return (
-        np.asarray(spread).astype(array.real.dtype, copy=False),
-        mean.astype(array.dtype, copy=False).reshape(np.shape(spread)),
+        _rounded(spread, array),
+        _rounded(mean, array).reshape(np.shape(spread)),
     )
 
 
@@ -364,8 +371,9 @@ def _spread(
     free = (1 if unbiased is None or unbiased else 0) if correction is None else correction
     if math.prod([input._array.shape[each] for each in dims]) - free <= 0:
         warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
-            f"numel divided by output numel): shape {list(input._array.shape)}, dims {list(dims)}, correction {free}.",
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            f"(input numel divided by output numel): shape {list(input._array.shape)}, dims {list(dims)}, "
+            f"correction {free}.",
             UserWarning,
             stacklevel=4,
         )
@@ -373,13 +381,17 @@ def _spread(
 
 
 @public(out=True)
-def var(input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def var(
+    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """Variance; `correction` is subtracted from the number of elements (1 unless told)."""
     return _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
 
 
 @public(out=True)
-def std(input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def std(
+    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """Standard deviation; `correction` as in `var`."""
     return _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
 
@@ -400,25 +412,6 @@ def std_mean(
     return _spread(_std_mean, "std_mean", "std_mean", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
 
 
-@primitive("TraceBackward0", self=lambda grad, self_sym_sizes: _on_diagonal(grad, self_sym_sizes))
-def _trace(self: Array, dtype: Any) -> Array:
-    return _sum_of(np.diagonal(self), None, False, dtype)
-
-
-def _on_diagonal(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return grad.new_zeros(shape).diagonal_scatter(grad.expand((min(shape),)))  # type: ignore[no-any-return]
-
-
-@public()
-def trace(input: Tensor) -> Tensor:
-    """Sum of the diagonal of a matrix."""
-    if input._array.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
-    if input._kind.dtype.category == BOOL:
-        raise no_kernel("trace", input)
-    return _trace(input, sum_dtype(input, None))  # type: ignore[no-any-return]
-
-
 # ----- truth and counts -------------------------------------------------------------------------------------------
 
 
@@ -433,8 +426,9 @@ def _any(self: Array, dim: tuple[int, ...] | None, keepdim: bool) -> Array:
 
 
 def _truth(op: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
-    result: Tensor = op(input, reduced_dims(dim, input._array.ndim), keepdim)
-    return result.to(uint8) if input._kind.dtype is uint8 else result  # type: ignore[no-any-return]
+    none = isinstance(dim, (tuple, list)) and not dim  # unlike elsewhere, () means no dimension here
+    result: Tensor = op(input, () if none else reduced_dims(dim, input._array.ndim), keepdim)
+    return result.to(uint8) if input._kind.dtype is uint8 else result
 
 
 @public(out=True)

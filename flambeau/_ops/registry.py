@@ -206,7 +206,7 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
         keywords=", ".join(keywords),
         aliases=f"if numpy_names: return renamed(body, numpy_names, {', '.join(forwarded)})" if takes_aliases else "",
         compute=f"result = {call}" if out else f"return {call}",
-        out="return result if out is None else write_out(result, out)" if out else "",
+        out=f"return result if out is None else write_out(result, out, ({', '.join(tensors) or 'None'},))" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {name}>"
@@ -242,13 +242,13 @@ def renamed(body: Function, names: dict[str, Any], *args: Any, **kwargs: Any) ->
     return body(*bound.args, **bound.kwargs)
 
 
-def write_out(result: Any, out: Any) -> Any:
-    """Store a result in the tensor(s) given as `out=`."""
+def write_out(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+    """Store a result, computed from `operands`, in the tensor(s) given as `out=`."""
     from .out import store
 
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"out= must be a tuple of {len(result)} tensors")
-        stored = tuple(store(each, into) for each, into in zip(result, out, strict=True))
+        stored = tuple(store(each, into, operands) for each, into in zip(result, out, strict=True))
         return type(result)(*stored) if hasattr(result, "_fields") else stored
-    return store(result, out)
+    return store(result, out, operands)

@@ -14,7 +14,7 @@ def return_type(name: str, fields: tuple[str, ...]) -> Any:
     """The tuple class of results called `name`; one class for each name."""
     found = RETURN_TYPES.get(name)
     if found is None:
-        base: Any = namedtuple(name, fields)  # noqa: PYI024  (its fields are data)
+        base: Any = namedtuple(name, fields)  # type: ignore[misc]  # the name is known only here
         body = {
             "__slots__": (),
             "__repr__": _representation,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import BOOL, COMPLEX, FLOAT
+from .._core.dtype import BOOL, COMPLEX, FLOAT, finfo
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
@@ -17,7 +17,6 @@ from .reduce import in_single, no_kernel, sum_dtype
 from .registry import public
 from .return_types import named, return_type
 from .view import wrap_dim
-
 
 CUMMAX = return_type("cummax", ("values", "indices"))
 CUMMIN = return_type("cummin", ("values", "indices"))
@@ -35,9 +34,16 @@ def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
     return result if array.flags.c_contiguous else np.array(result, order="C")
 
 
+def _running_dtype(kernel: str, input: Tensor, dtype: Any) -> Any:
+    result = sum_dtype(input, dtype)
+    if result.category == BOOL:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+    return result
+
+
 def reverse_cumsum(tensor: Tensor, dim: int) -> Tensor:
     """At each place the sum of the elements from there to the end."""
-    return tensor.flip(dim).cumsum(dim).flip(dim) if tensor.ndim else tensor  # type: ignore[no-any-return]
+    return tensor.flip(dim).cumsum(dim).flip(dim) if tensor.ndim else tensor
 
 
 @primitive("CumsumBackward0", self=lambda grad, dim: reverse_cumsum(grad, dim))
@@ -52,14 +58,14 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     >>> flambeau.tensor([1, 2, 3]).cumsum(0)
     tensor([1, 3, 6])
     """
-    return _cumsum(input, wrap_dim(dim, input._array.ndim), sum_dtype(input, dtype))  # type: ignore[no-any-return]
+    return _cumsum(input, wrap_dim(dim, input._array.ndim), _running_dtype("cumsum_out_cpu", input, dtype))  # type: ignore[no-any-return]
 
 
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if self.numel() <= 1:
         return grad
     if not bool((self == 0).any()):
-        return reverse_cumsum(grad * conj(result), dim) / conj(self)
+        return reverse_cumsum(grad * conj(result), dim) / conj(self)  # type: ignore[no-any-return]
     # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
     # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.
     size = self.shape[dim]
@@ -88,7 +94,7 @@ def _cumprod(self: Array, dim: int, dtype: Any) -> Array:
 @public(inplace=True, out=True)
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running product along `dim`."""
-    result = sum_dtype(input, dtype)
+    result = _running_dtype("cumprod_out_cpu", input, dtype)
     if result is not input._kind.dtype and result.category >= FLOAT:
         input = input.to(result)
     return _cumprod(input, wrap_dim(dim, input._array.ndim), result)  # type: ignore[no-any-return]
@@ -145,18 +151,21 @@ def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     return store_exactly(named(CUMMIN, _cummin(input, _ordered("cummin_cpu", input, dim))), out)
 
 
+def _reverse_logcumsumexp(tensor: Tensor, dim: int) -> Tensor:
+    return tensor.flip(dim).logcumsumexp(dim).flip(dim)  # type: ignore[no-any-return]
+
+
 def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """In logarithms, where nothing overflows: positive and negative gradients each on their own."""
     if grad.ndim == 0:
         return grad
-    if grad.dtype.is_complex:
-        return reverse_cumsum(grad * conj((-result).exp()), dim) * conj(self.exp())  # type: ignore[no-any-return]
-    positive = grad.clamp(min=0).log()
-    negative = (-grad).clamp(min=0).log()
-
-    def part(log_grad: Any) -> Any:
-        return ((log_grad - result).flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
-
-    return part(positive) - part(negative)  # type: ignore[no-any-return]
+    if grad._kind.dtype.is_complex:
+        return (_reverse_logcumsumexp(grad.log() - conj(result), dim) + conj(self)).exp()  # type: ignore[no-any-return]
+    size = grad.masked_fill(grad == 0, 1).abs().log()
+    lowest = finfo(grad.dtype).min
+    positive = _reverse_logcumsumexp(size.masked_fill(grad <= 0, lowest) - result, dim) + self
+    negative = _reverse_logcumsumexp(size.masked_fill(grad >= 0, lowest) - result, dim) + self
+    return positive.exp() - negative.exp()  # type: ignore[no-any-return]
 
 
 @primitive("LogcumsumexpBackward0", self=_logcumsumexp_gradient)
@@ -174,9 +183,11 @@ def _complex_logcumsumexp(array: Any, dim: int) -> Any:
     lines = np.moveaxis(result, dim, 0)
     for place in range(1, len(lines)):
         before, here = lines[place - 1], lines[place]
-        larger = np.where(before.real > here.real, before, here)  # exp cannot overflow once it is taken away
-        shift = np.where(np.isfinite(larger.real), larger.real, 0)
-        lines[place] = np.log(np.exp(before - shift) + np.exp(here - shift)) + shift
+        swap = before.real > here.real
+        larger, smaller = np.where(swap, before, here), np.where(swap, here, before)
+        added = larger + np.log1p(np.exp(smaller - larger))  # exp of what is not positive cannot overflow
+        added = np.where(np.isinf(larger.real), larger, added)
+        lines[place] = np.where(np.isnan(before) | np.isnan(here), complex(np.nan, np.nan), added)
     return result
 
 
@@ -189,7 +200,9 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
 
 
 @public(out=True)
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """Differences of neighbours along `dim`, `n` times over."""
     ndim = input._array.ndim
     if ndim == 0:
@@ -223,8 +236,8 @@ def _check_end(input: Tensor, end: Tensor, dim: int) -> None:
     for position, (size, other) in enumerate(zip(shape, given, strict=True)):
         if position != dim and size != other:
             raise RuntimeError(
-                f"diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
-                f"dimension; input.size({position}) = {size}, but got tensor.size({position}) = {other}"
+                "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                f"differencing dimension; input.size({position}) = {size}, but got tensor.size({position}) = {other}"
             )
 
 
@@ -274,9 +287,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
     if size == 0:
         return y.new_zeros([each for position, each in enumerate(y._array.shape) if position != dim])  # type: ignore[no-any-return]
     if x is not None:
-        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).sum(dim) / 2.0
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).sum(dim) / 2.0  # type: ignore[no-any-return]
     ends = (y.select(dim, 0) + y.select(dim, size - 1)) * 0.5
-    return (y.sum(dim) - ends) * dx
+    return (y.sum(dim) - ends) * dx  # type: ignore[no-any-return]
 
 
 @public(method=False)
@@ -284,5 +297,5 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim
     """The running integral of `y` along `dim` by the trapezoidal rule."""
     dim = _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
     if x is not None:
-        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).cumsum(dim) / 2.0
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).cumsum(dim) / 2.0  # type: ignore[no-any-return]
     return (_neighbour_sums(y, dim) * (dx / 2.0)).cumsum(dim)  # type: ignore[no-any-return]

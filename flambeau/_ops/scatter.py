@@ -34,7 +34,8 @@ def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> 
         )
     if not fits or any(size > has for size, has in zip(given, values, strict=True)):
         raise RuntimeError(
-            f"Expected index {list(given)} to be no larger than self {list(shape)} apart from dimension {dim} and to be no "
+            f"Expected index {list(given)} to be no larger than self {list(shape)} apart from dimension {dim} "
+            "and to be no "
             f"larger size than src {list(values)}"
         )
 
@@ -85,7 +86,8 @@ def _scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
 
 def _no_derivative(grad: Tensor) -> NoReturn:
     raise RuntimeError(
-        "derivative for aten::scatter with reduce= is not implemented: use scatter_add or scatter_reduce, which have one"
+        "derivative for aten::scatter with reduce= is not implemented: use scatter_add or scatter_reduce, "
+        "which have one"
     )
 
 
@@ -107,19 +109,27 @@ def _scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
         reduce_at(*_placed(self, dim, index, src), "sum")
 
 
-def _scatter_call(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, reduce: str | None = None) -> Any:
+def _scatter_call(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, reduce: str | None = None
+) -> Any:
     """Which primitive a call of `scatter` means, and its arguments."""
     if reduce is not None and reduce not in ("add", "multiply"):
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}.")
     number = src if src is not None else value
     if number is None:
-        raise TypeError("scatter() received an invalid combination of arguments: it needs src, a Tensor, or value, a number")
+        raise TypeError(
+            "scatter() received an invalid combination of arguments: it needs src, a Tensor, or value, a number"
+        )
     if isinstance(number, Tensor):
         dim = _checked("scatter", input, dim, index, number)
-        return (_scatter_src, dim, index, number) if reduce is None else (_scatter_src_reduce, dim, index, number, reduce)
+        return (
+            (_scatter_src, dim, index, number) if reduce is None else (_scatter_src_reduce, dim, index, number, reduce)
+        )
     dim = _checked("scatter", input, dim, index, None)
     number = fitting(number, input._kind.dtype)
-    return (_scatter_value, dim, index, number) if reduce is None else (_scatter_value_reduce, dim, index, number, reduce)
+    return (
+        (_scatter_value, dim, index, number) if reduce is None else (_scatter_value_reduce, dim, index, number, reduce)
+    )
 
 
 @public(out=True)

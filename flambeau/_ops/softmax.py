@@ -16,9 +16,13 @@ from .registry import public
 from .view import wrap_dim
 
 
+def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Any:
+    return _softmax_backward(grad, output, dim)
+
+
 @primitive(
     "SoftmaxBackwardDataBackward0",
-    self=lambda grad, output, dim: _softmax_backward(grad, output, dim),
+    self=_softmax_gradient,
     output=lambda grad, self, output, dim: (
         grad * (self - (self * output).sum(dim, keepdim=True)) - self * (grad * output).sum(dim, keepdim=True)
     ),
@@ -72,7 +76,7 @@ def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if dtype is not None and dtype is not input.dtype:
-        input = input.to(dtype)  # type: ignore[attr-defined]
+        input = input.to(dtype)
     if input._kind.dtype.category != FLOAT:
         raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     return input
@@ -105,7 +109,7 @@ def _functional(name: str, op: Any, negated: bool = False) -> Any:
     def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
             dim = _implicit_dim(name, input, _stacklevel)
-        return op(-input if negated else input, dim, dtype)  # type: ignore[operator,no-any-return]
+        return op(-input if negated else input, dim, dtype)  # type: ignore[no-any-return]
 
     function.__doc__ = f"`{'softmax of the negative' if negated else name}` along `dim`."
     public(f"nn.functional.{name}", function=False, method=False, name=name)(function)
@@ -127,10 +131,12 @@ def _logsumexp_gradient(grad: Any, self: Any, result: Any, dim: tuple[int, ...],
 @in_single
 def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     if not self.size:
-        return np.log(np.add.reduce(np.exp(self), axis=dim, keepdims=keepdim))
+        total = np.log(np.add.reduce(np.exp(self), axis=dim, keepdims=True))
+        return total if keepdim else np.squeeze(total, dim)
     highest = np.maximum.reduce(self.real, axis=dim, keepdims=True) if self.ndim else self.real
     highest = np.where(np.isinf(highest), 0, highest).astype(highest.dtype)
-    total = np.log(np.add.reduce(np.exp(self - highest), axis=dim, keepdims=True)) + highest
+    powers = np.exp(np.subtract(self, highest, order="C"))
+    total = np.asarray(np.log(np.add.reduce(powers, axis=dim, keepdims=True)) + highest, order="C")
     return total if keepdim or not self.ndim else np.squeeze(total, dim)
 
 

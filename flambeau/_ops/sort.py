@@ -16,7 +16,6 @@ from .registry import public
 from .return_types import named, return_type
 from .view import wrap_dim
 
-
 SORT = return_type("sort", ("values", "indices"))
 TOPK = return_type("topk", ("values", "indices"))
 KTHVALUE = return_type("kthvalue", ("values", "indices"))
@@ -30,6 +29,11 @@ def ordered_positions(array: Any, dim: int, descending: bool) -> Any:
     array = _sortable(array)
     if not descending:
         return array.argsort(dim, "stable")
+    if array.dtype.kind in "iub":
+        return np.invert(array).argsort(dim, "stable")  # ~x falls as x rises, without overflow
+    negative = np.negative(array)
+    if array.size and not np.isnan(np.maximum.reduce(negative, None)):
+        return negative.argsort(dim, "stable")
     backwards = (slice(None),) * dim + (slice(None, None, -1),)
     return array.shape[dim] - 1 - array[backwards].argsort(dim, "stable")[backwards]
 
@@ -82,9 +86,7 @@ def _stable_sort(self: Array, dim: int, descending: bool) -> Any:
 
 
 @public()
-def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None
-) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
     """The elements in order along `dim`, and where they were; equal ones in their order, asked for or not.
 
     >>> flambeau.tensor([3, 1, 2]).sort()
@@ -131,12 +133,10 @@ def _leading_positions(array: Any, k: int, dim: int, largest: bool) -> Any:
 
 
 @public()
-def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None
-) -> Any:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
     """The `k` largest (or smallest) elements along `dim`, in order, and where they are."""
     category = input._kind.dtype.category
-    if category == COMPLEX or category == BOOL:
+    if category in (COMPLEX, BOOL):
         word = "complex" if category == COMPLEX else "bool"
         raise RuntimeError(f"topk does not support {word} dtypes on CPU: got {input.dtype}")
     dim = wrap_dim(dim, input._array.ndim)
@@ -208,7 +208,7 @@ def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
 
 def _whole_median_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     attained = (self == result).logical_or(self.isnan().logical_and(result.isnan()))
-    return attained * (grad / attained.sum())
+    return attained * (grad / attained.sum())  # type: ignore[no-any-return]
 
 
 def _whole_median(array: Any, ignore_nan: bool) -> Any:
@@ -228,7 +228,9 @@ def _nanmedian_all(self: Array) -> Array:
     return _whole_median(self, True)
 
 
-def _median(name: str, whole: Any, along: Any, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any) -> Any:
+def _median(
+    name: str, whole: Any, along: Any, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any
+) -> Any:
     if input._kind.dtype.category in (BOOL, COMPLEX):
         raise no_kernel("median_cpu" if dim is None else "median_out", input)
     if dim is None:
@@ -279,9 +281,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
 @primitive(None)
 def _unique(self: Array, dim: int | None) -> Any:
     if dim is None:
-        values, inverse, counts = np.unique(
-            _sortable(self), return_inverse=True, return_counts=True, equal_nan=False
-        )
+        values, inverse, counts = np.unique(_sortable(self), return_inverse=True, return_counts=True, equal_nan=False)
         shape = self.shape
     else:
         values, inverse, counts = np.unique(
@@ -319,13 +319,19 @@ def _distinct_dim(input: Tensor, dim: int | None) -> int | None:
     shape = input._array.shape
     dim = wrap_dim(dim, len(shape))
     if input._array.size == 0 and shape[dim] != 0:
-        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: {shape}")
+        raise RuntimeError(
+            f"There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: {shape}"
+        )
     return dim if shape else None
 
 
 @public()
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """The distinct elements (or, with `dim`, the distinct slices), in order."""
     wrapped = _distinct_dim(input, dim)
@@ -346,7 +352,7 @@ def unique_consecutive(
 
 @primitive(None)
 def _searchsorted(sorted_sequence: Array, values: Array, right: bool, dtype: Any) -> Array:
-    side = "right" if right else "left"
+    side: Any = "right" if right else "left"
     if sorted_sequence.ndim == 1:
         return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(dtype.numpy)
     result = np.empty(values.shape, dtype.numpy)
@@ -372,7 +378,7 @@ def searchsorted(
     tensor([1, 2])
     """
     values = input if isinstance(input, Tensor) else sorted_sequence.new_tensor(input)
-    _check_search(sorted_sequence, values, isinstance(input, Tensor), right, side)
+    _check_search(sorted_sequence, values, right, side)
     if sorter is not None:
         _check_sorter(sorted_sequence, sorter)
         sorted_sequence = sorted_sequence.gather(-1, sorter)
@@ -380,7 +386,7 @@ def searchsorted(
     return store_exactly(result, out)  # type: ignore[no-any-return]
 
 
-def _check_search(boundaries: Tensor, values: Tensor, given: bool, right: bool, side: str | None) -> None:
+def _check_search(boundaries: Tensor, values: Tensor, right: bool, side: str | None) -> None:
     if side not in (None, "left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
@@ -388,17 +394,14 @@ def _check_search(boundaries: Tensor, values: Tensor, given: bool, right: bool, 
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     if boundaries.ndim == 0:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
-    if given and boundaries.dtype is not values.dtype:
         raise RuntimeError(
-            "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary "
-            f"tensor dtype {boundaries.dtype} and input value tensor dtype {values.dtype}"
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
         )
     if boundaries.ndim > 1 and boundaries.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            f"tensor and input value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and input "
-            f"value tensor {list(values.shape)}"
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and "
+            f"input value tensor {list(values.shape)}"
         )
     if boundaries._kind.dtype.category in (BOOL, COMPLEX):
         raise no_kernel("searchsorted_out_cpu", boundaries)

@@ -20,25 +20,46 @@ _REAL: dict[str, Any] = {"rule": FLOATING, "refuses": (COMPLEX,)}
 _TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
 erf = unary(
-    "erf", kernels.erf, "special.erf", **_REAL, doc="The error function.",
+    "erf",
+    kernels.erf,
+    "special.erf",
+    **_REAL,
+    doc="The error function.",
     derivative=lambda grad, self: grad * (_TWO_OVER_SQRT_PI * (-self * self).exp()),
-)  # fmt: skip
+)
 erfc = unary(
-    "erfc", kernels.erfc, "special.erfc", **_REAL, doc="1 - erf(input).",
+    "erfc",
+    kernels.erfc,
+    "special.erfc",
+    **_REAL,
+    doc="1 - erf(input).",
     derivative=lambda grad, self: grad * (-_TWO_OVER_SQRT_PI * (-self * self).exp()),
-)  # fmt: skip
+)
 erfinv = unary(
-    "erfinv", kernels.erfinv, "special.erfinv", **_REAL, doc="The inverse of `erf`.",
+    "erfinv",
+    kernels.erfinv,
+    "special.erfinv",
+    **_REAL,
+    doc="The inverse of `erf`.",
     derivative=lambda grad, result: grad * ((result * result).exp() / _TWO_OVER_SQRT_PI),
-)  # fmt: skip
+)
 lgamma = unary(
-    "lgamma", kernels.lgamma, "special.gammaln", **_REAL, doc="The logarithm of the absolute value of the gamma function.",
+    "lgamma",
+    kernels.lgamma,
+    "special.gammaln",
+    **_REAL,
+    doc="The logarithm of the absolute value of the gamma function.",
     derivative=lambda grad, self: grad * self.digamma(),
-)  # fmt: skip
+)
 digamma = unary(
-    "digamma", kernels.digamma, "special.digamma", "special.psi", **_REAL, doc="The derivative of `lgamma`.",
+    "digamma",
+    kernels.digamma,
+    "special.digamma",
+    "special.psi",
+    **_REAL,
+    doc="The derivative of `lgamma`.",
     derivative=lambda grad, self: grad * self.polygamma(1),
-)  # fmt: skip
+)
 
 
 @primitive("PolygammaBackward0", self=lambda grad, self, n: grad * self.polygamma(n + 1))
@@ -60,7 +81,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"polygamma(n, x) does not support negative n: it is {n}.")
     result = digamma(input) if n == 0 else _polygamma(as_floating(input), n)
     if out is None:
-        return result  # type: ignore[no-any-return]
+        return result
     from .out import store
 
     return store(result, out)
@@ -69,8 +90,13 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
 export(polygamma, "polygamma", "special.polygamma")
 
 _METHODLESS: dict[str, Any] = {"method": False, "inplace": False}
-i0 = unary("i0", kernels.i0, "special.i0", **_REAL, doc="Modified Bessel function of order 0.",
-           derivative=lambda grad, self: grad * i1(self))  # fmt: skip
+
+
+def _i0_gradient(grad: Any, self: Any) -> Any:
+    return grad * i1(self)
+
+
+i0 = unary("i0", kernels.i0, "special.i0", **_REAL, doc="Modified Bessel function of order 0.", derivative=_i0_gradient)
 
 
 def _i1_slope(self: Any) -> Any:
@@ -85,58 +111,120 @@ def _i1e_slope(self: Any, result: Any) -> Any:
     return i0e(self) - only_where(result * (self.sgn() + 1 / (self + (self == 0))), self != 0) - 0.5 * (self == 0)
 
 
-i1 = unary("special_i1", kernels.i1, "special.i1", **_REAL, **_METHODLESS, node="SpecialI1Backward0",
-           doc="Modified Bessel function of order 1.", derivative=lambda grad, self: grad * _i1_slope(self))  # fmt: skip
-i0e = unary("special_i0e", kernels.i0e, "special.i0e", **_REAL, **_METHODLESS, node="SpecialI0EBackward0",
-            doc="exp(-|x|) I0(x).", derivative=lambda grad, self, result: grad * _i0e_slope(self, result))  # fmt: skip
-i1e = unary("special_i1e", kernels.i1e, "special.i1e", **_REAL, **_METHODLESS, node="SpecialI1EBackward0",
-            doc="exp(-|x|) I1(x).", derivative=lambda grad, self, result: grad * _i1e_slope(self, result))  # fmt: skip
+i1 = unary(
+    "special_i1",
+    kernels.i1,
+    "special.i1",
+    **_REAL,
+    **_METHODLESS,
+    node="SpecialI1Backward0",
+    doc="Modified Bessel function of order 1.",
+    derivative=lambda grad, self: grad * _i1_slope(self),
+)
+i0e = unary(
+    "special_i0e",
+    kernels.i0e,
+    "special.i0e",
+    **_REAL,
+    **_METHODLESS,
+    node="SpecialI0EBackward0",
+    doc="exp(-|x|) I0(x).",
+    derivative=lambda grad, self, result: grad * _i0e_slope(self, result),
+)
+i1e = unary(
+    "special_i1e",
+    kernels.i1e,
+    "special.i1e",
+    **_REAL,
+    **_METHODLESS,
+    node="SpecialI1EBackward0",
+    doc="exp(-|x|) I1(x).",
+    derivative=lambda grad, self, result: grad * _i1e_slope(self, result),
+)
 erfcx = unary(
-    "special_erfcx", kernels.erfcx, "special.erfcx", **_REAL, **_METHODLESS, node="SpecialErfcxBackward0",
-    doc="exp(x ** 2) erfc(x).", derivative=lambda grad, self, result: grad * (2 * self * result - _TWO_OVER_SQRT_PI),
-)  # fmt: skip
+    "special_erfcx",
+    kernels.erfcx,
+    "special.erfcx",
+    **_REAL,
+    **_METHODLESS,
+    node="SpecialErfcxBackward0",
+    doc="exp(x ** 2) erfc(x).",
+    derivative=lambda grad, self, result: grad * (2 * self * result - _TWO_OVER_SQRT_PI),
+)
 
 
 def _entr(x: Array) -> Array:
-    return np.where(x > 0, -x * np.log(x), np.where(x == 0, x.dtype.type(0), np.where(np.isnan(x), x, x.dtype.type(-np.inf))))
+    return np.where(
+        x > 0, -x * np.log(x), np.where(x == 0, x.dtype.type(0), np.where(np.isnan(x), x, x.dtype.type(-np.inf)))
+    )
 
 
-entr = unary("special_entr", _entr, "special.entr", **_REAL, **_METHODLESS, node="SpecialEntrBackward0",
-             doc="-x log(x).", derivative=lambda grad, self: grad * -(1 + self.log()))  # fmt: skip
+entr = unary(
+    "special_entr",
+    _entr,
+    "special.entr",
+    **_REAL,
+    **_METHODLESS,
+    node="SpecialEntrBackward0",
+    doc="-x log(x).",
+    derivative=lambda grad, self: grad * -(1 + self.log()),
+)
 ndtri = unary(
-    "special_ndtri", lambda x: math.sqrt(2) * kernels.erfinv(2 * x - 1), "special.ndtri", **_REAL, **_METHODLESS,
-    node="SpecialNdtriBackward0", doc="The inverse of `ndtr`.",
+    "special_ndtri",
+    lambda x: math.sqrt(2) * kernels.erfinv(2 * x - 1),
+    "special.ndtri",
+    **_REAL,
+    **_METHODLESS,
+    node="SpecialNdtriBackward0",
+    doc="The inverse of `ndtr`.",
     derivative=lambda grad, result: grad * (math.sqrt(2 * math.pi) * (result * result / 2).exp()),
-)  # fmt: skip
+)
 
 
 def _log_ndtr(x: Array) -> Array:
     t = x * math.sqrt(0.5)
-    return np.where(x < -1, np.log(kernels.erfcx(-t) / 2) - t * t, np.log1p(-kernels.erfc(t) / 2)).astype(x.dtype, copy=False)
+    return np.where(x < -1, np.log(kernels.erfcx(-t) / 2) - t * t, np.log1p(-kernels.erfc(t) / 2)).astype(
+        x.dtype, copy=False
+    )
 
 
 log_ndtr = unary(
-    "special_log_ndtr", _log_ndtr, "special.log_ndtr", **_REAL, **_METHODLESS, node="SpecialLogNdtrBackward0",
+    "special_log_ndtr",
+    _log_ndtr,
+    "special.log_ndtr",
+    **_REAL,
+    **_METHODLESS,
+    node="SpecialLogNdtrBackward0",
     doc="The logarithm of `ndtr`.",
     derivative=lambda grad, self, result: grad * (-(result + self * self / 2)).exp() / math.sqrt(2 * math.pi),
-)  # fmt: skip
+)
 
 
 @public("special.ndtr", function=False, method=False, out=True)
 def ndtr(input: Tensor) -> Tensor:
     """The area under the normal density up to `input`."""
-    return mul_number(erfc(as_floating(input) * -math.sqrt(0.5)), 0.5)  # type: ignore[operator]
+    return mul_number(erfc(as_floating(input) * -math.sqrt(0.5)), 0.5)
 
 
 def _no_order_derivative(grad: Tensor) -> Tensor:
     raise NotImplementedError("the derivative for 'zeta' is not implemented.")
 
 
+def _zeta_gradient(grad: Any, self: Any, other: Any) -> Any:
+    return grad * -self * zeta(self + 1, other)
+
+
 _zeta = binary(
-    "special_zeta", kernels.zeta, **_REAL, node="SpecialZetaBackward0", method=False, public=False, inplace=False,
+    "special_zeta",
+    kernels.zeta,
+    **_REAL,
+    node="SpecialZetaBackward0",
+    method=False,
+    public=False,
+    inplace=False,
     self=_no_order_derivative,
-    other=lambda grad, self, other: grad * -self * zeta(self + 1, other),
-)  # fmt: skip
+    other=_zeta_gradient,
+)
 
 
 @public("special.zeta", function=False, method=False, out=True)

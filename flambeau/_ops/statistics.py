@@ -36,6 +36,8 @@ def _levels(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
+    if not isinstance(q, Tensor) and not 0 <= q <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
     levels: Tensor = q if isinstance(q, Tensor) else input.new_tensor(q)
     if levels.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor: it has shape {list(levels.shape)}")
@@ -54,6 +56,8 @@ def _quantile(
     place = None if dim is None else wrap_dim(dim, ndim)
     if place is None or ndim == 0:
         lines = input.reshape(-1)
+    elif keepdim:
+        lines = input.unsqueeze(-1).transpose(place, -1)
     else:
         lines = input.movedim(place, -1)
     ordered = sort(lines, -1)[0]
@@ -65,8 +69,8 @@ def _quantile(
         ranks = (levels.reshape(-1) * (size - 1)).expand((*ordered.shape[:-1], levels.numel()))
         ranks = ranks.masked_fill(missing > 0, float(size - 1))
     found = _between(ordered, ranks, interpolation).movedim(-1, 0)
-    if keepdim:
-        found = found.reshape((-1, *[1] * ndim)) if place is None or ndim == 0 else found.unsqueeze(place + 1)
+    if keepdim and (place is None or ndim == 0):
+        found = found.reshape((-1, *[1] * ndim))
     return found if levels.ndim else found.squeeze(0)  # type: ignore[no-any-return]
 
 
@@ -152,15 +156,17 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return _bincount(input, weights, minlength)  # type: ignore[no-any-return]
 
 
-def _range(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
-    """The bounds of a histogram; equal ones mean those of the data."""
+def _data_range(input: Tensor) -> tuple[float, float]:
+    return (float(input.amin()), float(input.amax())) if input._array.size else (0.0, 1.0)
+
+
+def _checked_range(name: str, low: float, high: float, margin: float) -> tuple[float, float]:
+    """The bounds of a histogram, moved apart where they are equal."""
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min: got [{low}, {high}]")
-    if low == high and input._array.size:
-        low, high = float(input.amin()), float(input.amax())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
-    return (low - 1, high + 1) if low == high else (low, high)
+    return (low - margin, high + margin) if low == high else (low, high)
 
 
 @primitive(None)
@@ -180,7 +186,8 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: An
         raise no_kernel("histogram_cpu", input)
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, got {bins}")
-    low, high = _range("torch.histc", input, float(min), float(max))
+    given = (float(min), float(max))
+    low, high = _checked_range("torch.histc", *(given if min != max else _data_range(input)), 1)
     return store_exactly(_histc(input, bins, low, high), out)  # type: ignore[no-any-return]
 
 
@@ -214,12 +221,13 @@ def histogram(
     else:
         if bins <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, got {bins}")
-        low, high = _range("torch.histogram", input, *(map(float, range) if range is not None else (0.0, 0.0)))
+        start, end = _data_range(input) if range is None else range
+        low, high = _checked_range("torch.histogram", float(start), float(end), 0.5)
         edges = input.new_tensor(np.linspace(low, high, bins + 1))
     if weight is not None and weight.shape != input.shape:
         raise RuntimeError(
-            f"histogram(): if weight tensor is provided it should have the same shape as the input tensor excluding its "
-            f"innermost dimension: {list(weight.shape)}, {list(input.shape)}"
+            "histogram(): if weight tensor is provided it should have the same shape as the input tensor: "
+            f"they have {list(weight.shape)} and {list(input.shape)}"
         )
     return store_exactly(named(HISTOGRAM, (_histogram(input, edges, weight, density), edges)), out)
 
@@ -227,17 +235,18 @@ def histogram(
 # ----- covariance -------------------------------------------------------------------------------------------------
 
 
-def _weights(name: str, weights: Tensor, count: int, integral: bool) -> Tensor:
+def _weights(name: str, weights: Tensor, count: int, category: int, words: str) -> Tensor:
     if weights.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions")
-    category = weights._kind.dtype.category
-    if integral and category != INTEGER:
-        raise RuntimeError(f"cov(): expected {name} to have integral dtype but got {name} with {LEGACY_NAMES[weights.dtype]} dtype")
-    if not integral and category != FLOAT:
-        raise RuntimeError(f"cov(): expected {name} to have floating point dtype but got {name} with {LEGACY_NAMES[weights.dtype]} dtype")
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
+        )
+    if weights._kind.dtype.category != category:
+        given = LEGACY_NAMES[weights.dtype]
+        raise RuntimeError(f"cov(): expected {name} to have {words} dtype but got {name} with {given} dtype")
     if weights.numel() != count:
         raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}"
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
         )
     if count and not weights.is_meta and bool((weights < 0).any()):
         raise RuntimeError(f"cov(): {name} cannot be negative")
@@ -245,19 +254,23 @@ def _weights(name: str, weights: Tensor, count: int, integral: bool) -> Tensor:
 
 
 @public()
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariances of the variables in the rows of `input`, whose columns are observations."""
     if input._array.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
     if input._kind.dtype.name == "bool":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     table = input.reshape((1, -1)) if input._array.ndim < 2 else input
     count = table.shape[1]
     weights: Any = None
     if fweights is not None:
-        weights = _weights("fweights", fweights, count, True)
+        weights = _weights("fweights", fweights, count, INTEGER, "integral")
     if aweights is not None:
-        own = _weights("aweights", aweights, count, False)
+        own = _weights("aweights", aweights, count, FLOAT, "floating point")
         weights = own if weights is None else weights * own
     total: Any = count if weights is None else weights.sum()
     if count and not input.is_meta and float(total) == 0:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import BOOL, COMPLEX, FLOAT, LEGACY_NAMES
-from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .binary import conj
 from .dispatch import Array, primitive
@@ -34,13 +33,13 @@ def _interpolated(start: Array, end: Array, weight: Any) -> Array:
 
 
 @primitive(
-    "LerpBackward0",
-    self=lambda grad, weight: grad * (1 - conj(weight)),
-    end=lambda grad, weight: grad * conj(weight),
+    "LerpBackward0", self=lambda grad, weight: grad * (1 - conj(weight)), end=lambda grad, weight: grad * conj(weight)
 )
 @in_single
 def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
-    return _interpolated(self, end, self.dtype.type(weight))
+    weight = self.dtype.type(weight)
+    distance = end - self
+    return self + weight * distance if abs(weight) < 0.5 else end - distance * (1 - weight)
 
 
 @primitive(
@@ -66,7 +65,9 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
                 weight = each.to(input.dtype)
                 continue
             ours, theirs = str(input.dtype)[6:], str(each.dtype)[6:]
-            raise RuntimeError(f"expected dtype {_C_NAMES.get(ours, ours)} for `{name}` but got dtype {_C_NAMES.get(theirs, theirs)}")
+            raise RuntimeError(
+                f"expected dtype {_C_NAMES.get(ours, ours)} for `{name}` but got dtype {_C_NAMES.get(theirs, theirs)}"
+            )
     if input._kind.dtype.category < FLOAT:
         raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     try:
@@ -75,7 +76,13 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
         raise _joined_shape_error("lerp", input, end, weight) from None
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int"}
+_C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long int",
+}
 
 # ----- fused products and quotients --------------------------------------------------------------------------------
 
@@ -106,12 +113,20 @@ def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tens
     for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
         if not isinstance(each, Tensor):
             raise TypeError(f"{name}(): argument '{word}' must be Tensor, not {type(each).__name__}")
+    if input._kind is tensor1._kind is tensor2._kind and input._kind.differentiable:
+        try:
+            return kernel(input, tensor1, tensor2, value)  # type: ignore[no-any-return]
+        except ValueError:
+            raise _joined_shape_error(name, input, tensor1, tensor2) from None
     common = result_type_of(input, tensor1, tensor2)
     if common.category < FLOAT:
         value = int(value)
     try:
         return kernel(  # type: ignore[no-any-return]
-            input.to(common), tensor1.to(common), tensor2.to(common), value  # type: ignore[attr-defined]
+            input.to(common),
+            tensor1.to(common),
+            tensor2.to(common),
+            value,
         )
     except ValueError:
         raise _joined_shape_error(name, input, tensor1, tensor2) from None
@@ -128,8 +143,9 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     """`input + value * tensor1 / tensor2`."""
     if result_type_of(tensor1, tensor2).category < FLOAT:
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported. Use (input + value * torch.trunc(tensor1 / tensor2)) "
-            "for the old integer division, or (input + value * tensor1 / tensor2) for a true one."
+            "Integer division with addcdiv is no longer supported. Use "
+            "(input + value * torch.trunc(tensor1 / tensor2)) for the old integer division, or "
+            "(input + value * tensor1 / tensor2) for a true one."
         )
     return _fused(_addcdiv, "addcdiv", input, tensor1, tensor2, value)
 
@@ -232,17 +248,21 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     """Elements below `min` raised to it, elements above `max` lowered to it."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if type(input) in PLAIN_TYPES and input.dtype.is_floating_point and THREAD.modes.plain:
-        if type(min) in _PLAIN_NUMBERS and type(max) in _PLAIN_NUMBERS:
-            return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
+    if (
+        type(min) in _PLAIN_NUMBERS
+        and type(max) in _PLAIN_NUMBERS
+        and type(input) in PLAIN_TYPES
+        and input._kind.dtype.is_floating_point
+    ):
+        return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
     input, min, max = _common("clamp", input, min, max)
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
     for name, bound in (("min", min), ("max", max)):
         if bound is not None and not isinstance(bound, Tensor):
             raise TypeError(
-                f"clamp(): argument '{name}' must be Tensor, not {type(bound).__name__}: the bounds are either both tensors "
-                "or both numbers"
+                f"clamp(): argument '{name}' must be Tensor, not {type(bound).__name__}: the bounds are either both "
+                "tensors or both numbers"
             )
     try:
         return _clamp_tensors(input, min, max)  # type: ignore[no-any-return]

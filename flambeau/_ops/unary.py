@@ -12,6 +12,7 @@ from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
 from .elementwise import FLOATING, TO_BOOL, TO_REAL, unary
+from .exact_out import store_exactly
 from .inplace import run_inplace
 from .precision import as_floating, in_single, no_gradient, only_where, refuse
 from .registry import export_method, public
@@ -22,14 +23,20 @@ neg = unary("neg", np.negative, "negative", refuses=(BOOL,), derivative=lambda g
 neg.op.complaints = {  # type: ignore[attr-defined]
     BOOL: (
         RuntimeError,
-        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-        "`logical_not()` operator instead.",
+        "Negation, the `-` operator, on a bool tensor is not supported. "  # noqa: ISC004
+        "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
     )
 }
 abs = unary(
-    "abs", np.absolute, "absolute", rule=TO_REAL, refuses=(BOOL,), inplace=False,
-    derivative=lambda grad, self: grad * self.sgn(), doc="Absolute value.",
-)  # fmt: skip
+    "abs",
+    np.absolute,
+    "absolute",
+    rule=TO_REAL,
+    refuses=(BOOL,),
+    inplace=False,
+    derivative=lambda grad, self: grad * self.sgn(),
+    doc="Absolute value.",
+)
 
 
 @public("absolute_")
@@ -55,10 +62,10 @@ def _sgn(x: Array) -> Array:
 
 
 def _sgn_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    if not self.is_complex():  # type: ignore[attr-defined]
+    if not self.is_complex():
         return no_gradient(grad)
-    size = self.abs()  # type: ignore[attr-defined]
-    tangential = (grad / size - (result * (grad.conj() * result).real) / size) * 1.0  # type: ignore[attr-defined]
+    size = self.abs()
+    tangential = (grad / size - (result * (grad.conj() * result).real) / size) * 1.0
     return only_where(tangential, size > 0)
 
 
@@ -69,11 +76,17 @@ sign.op.complaints = {  # type: ignore[attr-defined]
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
     )
 }
-sgn = unary("sgn", _sgn, derivative=_sgn_gradient, doc="Sign; of a complex number the number divided by its absolute value.")
+sgn = unary(
+    "sgn", _sgn, derivative=_sgn_gradient, doc="Sign; of a complex number the number divided by its absolute value."
+)
 signbit = unary(
-    "signbit", lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, rule=TO_BOOL, refuses=(COMPLEX,),
-    inplace=False, doc="Whether the sign bit is set.",
-)  # fmt: skip
+    "signbit",
+    lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0,
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="Whether the sign bit is set.",
+)
 
 _WHOLE = (BOOL, COMPLEX)
 floor = unary("floor", np.floor, "special.floor", refuses=_WHOLE, derivative=no_gradient, doc="Rounded down.")
@@ -84,13 +97,20 @@ for _rounding in (floor, ceil, trunc):
         COMPLEX: (NotImplementedError, f"{_rounding.__name__} is not supported for complex inputs")
     }
 frac = unary(
-    "frac", lambda x: x - np.trunc(x), refuses=(BOOL, INTEGER, COMPLEX), derivative=lambda grad: grad * 1,
+    "frac",
+    lambda x: x - np.trunc(x),
+    refuses=(BOOL, INTEGER, COMPLEX),
+    derivative=lambda grad: grad * 1,
     doc="The part after the decimal point, with the sign of `input`.",
-)  # fmt: skip
+)
 _round = unary(
-    "round", lambda x: np.rint(x) if x.dtype.kind == "f" else np.positive(x), refuses=_WHOLE, derivative=no_gradient,
-    method=False, inplace=False,
-)  # fmt: skip
+    "round",
+    lambda x: np.rint(x) if x.dtype.kind == "f" else np.positive(x),
+    refuses=_WHOLE,
+    derivative=no_gradient,
+    method=False,
+    inplace=False,
+)
 
 
 @primitive("RoundBackward1", self=no_gradient)
@@ -102,13 +122,13 @@ def _round_decimals(self: Array, decimals: int) -> Array:
     return np.rint(self * scale) / scale
 
 
-@public("special.round", inplace=True, out=True)
-def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
+@public("special.round", inplace=True)
+def round(input: Tensor, *, decimals: int | None = None, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest number with that many decimals (none), halves to even."""
     if decimals is None or (decimals == 0 and not input._kind.differentiable):
-        return _round(input)
+        return _round(input, out=out)
     refuse("round", input, BOOL, INTEGER, COMPLEX)
-    return _round_decimals(input, decimals)  # type: ignore[no-any-return]
+    return store_exactly(_round_decimals(input, decimals), out)  # type: ignore[no-any-return]
 
 
 @public()
@@ -121,48 +141,77 @@ def positive(input: Tensor) -> Tensor:
 
 # ----- exponentials and logarithms ---------------------------------------------------------------------------------
 
-exp = unary("exp", np.exp, "special.exp", rule=FLOATING, derivative=lambda grad, result: grad * conj(result), doc="e ** input.")
+exp = unary(
+    "exp", np.exp, "special.exp", rule=FLOATING, derivative=lambda grad, result: grad * conj(result), doc="e ** input."
+)
 exp2 = unary(
-    "exp2", lambda x: np.exp2(x) if x.dtype.kind == "f" else np.exp(x * math.log(2)), "special.exp2", rule=FLOATING,
-    derivative=lambda grad, result: grad * conj(result) * math.log(2), doc="2 ** input.",
-)  # fmt: skip
+    "exp2",
+    lambda x: np.exp2(x) if x.dtype.kind == "f" else np.exp(x * math.log(2)),
+    "special.exp2",
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * conj(result) * math.log(2),
+    doc="2 ** input.",
+)
 expm1 = unary(
-    "expm1", np.expm1, "special.expm1", rule=FLOATING,
-    derivative=lambda grad, result: grad * (conj(result) + 1), doc="e ** input - 1, accurate near 0.",
-)  # fmt: skip
+    "expm1",
+    np.expm1,
+    "special.expm1",
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * (conj(result) + 1),
+    doc="e ** input - 1, accurate near 0.",
+)
 log = unary("log", np.log, rule=FLOATING, derivative=lambda grad, self: grad / conj(self), doc="Natural logarithm.")
 log2 = unary(
-    "log2", np.log2, rule=FLOATING, derivative=lambda grad, self: grad / (conj(self) * math.log(2)), doc="Logarithm to base 2.",
-)  # fmt: skip
+    "log2",
+    np.log2,
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / (conj(self) * math.log(2)),
+    doc="Logarithm to base 2.",
+)
 log10 = unary(
-    "log10", np.log10, rule=FLOATING, derivative=lambda grad, self: grad / (conj(self) * math.log(10)),
+    "log10",
+    np.log10,
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / (conj(self) * math.log(10)),
     doc="Logarithm to base 10.",
-)  # fmt: skip
+)
 log1p = unary(
-    "log1p", np.log1p, "special.log1p", rule=FLOATING, derivative=lambda grad, self: grad / conj(self + 1),
+    "log1p",
+    np.log1p,
+    "special.log1p",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / conj(self + 1),
     doc="log(1 + input), accurate near 0.",
-)  # fmt: skip
-sqrt = unary("sqrt", np.sqrt, rule=FLOATING, derivative=lambda grad, result: grad / (2 * conj(result)), doc="Square root.")
+)
+sqrt = unary(
+    "sqrt", np.sqrt, rule=FLOATING, derivative=lambda grad, result: grad / (2 * conj(result)), doc="Square root."
+)
 rsqrt = unary(
-    "rsqrt", lambda x: 1 / np.sqrt(x), rule=FLOATING,
-    derivative=lambda grad, result: grad * -0.5 * conj(result * result * result), doc="1 / sqrt(input).",
-)  # fmt: skip
+    "rsqrt",
+    lambda x: 1 / np.sqrt(x),
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * -0.5 * conj(result * result * result),
+    doc="1 / sqrt(input).",
+)
 reciprocal = unary(
-    "reciprocal", lambda x: np.true_divide(1, x, dtype=x.dtype), rule=FLOATING,
-    derivative=lambda grad, result: -grad * conj(result * result), doc="1 / input.",
-)  # fmt: skip
+    "reciprocal",
+    lambda x: np.true_divide(1, x, dtype=x.dtype),
+    rule=FLOATING,
+    derivative=lambda grad, result: -grad * conj(result * result),
+    doc="1 / input.",
+)
 
 
 def _sigmoid(x: Array) -> Array:
-    result = np.negative(x)
-    result = np.exp(result)
-    result = result + 1
-    return np.true_divide(1, result, dtype=x.dtype)
+    result = np.asarray(np.negative(x))
+    np.exp(result, result)
+    np.add(result, 1, result)
+    return np.true_divide(1, result, result)
 
 
 def _sigmoid_gradient(grad: Tensor, result: Tensor) -> Tensor:
     if result._kind.dtype.is_complex:
-        return grad * conj((1 - result) * result)  # type: ignore[operator,no-any-return]
+        return grad * conj((1 - result) * result)  # type: ignore[no-any-return]
     return _sigmoid_backward(grad, result)  # type: ignore[no-any-return]
 
 
@@ -179,7 +228,7 @@ def _sigmoid_backward(self: Array, output: Array) -> Array:
 
 def _tanh_gradient(grad: Tensor, result: Tensor) -> Tensor:
     if result._kind.dtype.is_complex:
-        return grad * conj(1 - result * result)  # type: ignore[operator,no-any-return]
+        return grad * conj(1 - result * result)  # type: ignore[no-any-return]
     return _tanh_backward(grad, result)  # type: ignore[no-any-return]
 
 
@@ -193,14 +242,21 @@ def _tanh_backward(self: Array, output: Array) -> Array:
     return self * (1 - output * output)
 
 
-sigmoid = unary("sigmoid", _sigmoid, "special.expit", "nn.functional.sigmoid", rule=FLOATING, derivative=_sigmoid_gradient,
-                doc="1 / (1 + exp(-input)).")  # fmt: skip
+sigmoid = unary(
+    "sigmoid",
+    _sigmoid,
+    "special.expit",
+    "nn.functional.sigmoid",
+    rule=FLOATING,
+    derivative=_sigmoid_gradient,
+    doc="1 / (1 + exp(-input)).",
+)
 
 
 def _logit_gradient(grad: Tensor, self: Tensor, eps: float | None) -> Tensor:
-    gradient = grad / (self * (1 - self))  # type: ignore[operator]
+    gradient = grad / (self * (1 - self))
     low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
-    inside = (self >= low) & (self <= high)  # type: ignore[operator]
+    inside = (self >= low) & (self <= high)
     if eps is not None:
         return only_where(gradient, inside)
     return gradient.where(inside, math.nan)  # type: ignore[no-any-return]
@@ -224,47 +280,85 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 sin = unary("sin", np.sin, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.cos()), doc="Sine.")
 cos = unary("cos", np.cos, rule=FLOATING, derivative=lambda grad, self: grad * -conj(self.sin()), doc="Cosine.")
-tan = unary("tan", np.tan, rule=FLOATING, derivative=lambda grad, result: grad * conj(1 + result * result), doc="Tangent.")
+tan = unary(
+    "tan", np.tan, rule=FLOATING, derivative=lambda grad, result: grad * conj(1 + result * result), doc="Tangent."
+)
 asin = unary(
-    "asin", np.arcsin, "arcsin", rule=FLOATING,
-    derivative=lambda grad, self: grad * conj((1 - self * self).rsqrt()), doc="Inverse sine.",
-)  # fmt: skip
+    "asin",
+    np.arcsin,
+    "arcsin",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * conj((1 - self * self).rsqrt()),
+    doc="Inverse sine.",
+)
 acos = unary(
-    "acos", np.arccos, "arccos", rule=FLOATING,
-    derivative=lambda grad, self: grad * -conj((1 - self * self).rsqrt()), doc="Inverse cosine.",
-)  # fmt: skip
+    "acos",
+    np.arccos,
+    "arccos",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * -conj((1 - self * self).rsqrt()),
+    doc="Inverse cosine.",
+)
 atan = unary(
-    "atan", np.arctan, "arctan", rule=FLOATING,
-    derivative=lambda grad, self: grad / conj(self * self + 1), doc="Inverse tangent.",
-)  # fmt: skip
-sinh = unary("sinh", np.sinh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.cosh()), doc="Hyperbolic sine.")
-cosh = unary("cosh", np.cosh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.sinh()), doc="Hyperbolic cosine.")
+    "atan",
+    np.arctan,
+    "arctan",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / conj(self * self + 1),
+    doc="Inverse tangent.",
+)
+sinh = unary(
+    "sinh", np.sinh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.cosh()), doc="Hyperbolic sine."
+)
+cosh = unary(
+    "cosh", np.cosh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.sinh()), doc="Hyperbolic cosine."
+)
 tanh = unary("tanh", np.tanh, "nn.functional.tanh", rule=FLOATING, derivative=_tanh_gradient, doc="Hyperbolic tangent.")
 asinh = unary(
-    "asinh", np.arcsinh, "arcsinh", rule=FLOATING,
-    derivative=lambda grad, self: grad * conj((self * self + 1).rsqrt()), doc="Inverse hyperbolic sine.",
-)  # fmt: skip
+    "asinh",
+    np.arcsinh,
+    "arcsinh",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * conj((self * self + 1).rsqrt()),
+    doc="Inverse hyperbolic sine.",
+)
 
 
 def _acosh_gradient(grad: Tensor, self: Tensor) -> Tensor:
     if self._kind.dtype.is_complex:
-        return grad * conj((self + 1).rsqrt() * (self - 1).rsqrt())  # type: ignore[operator,no-any-return]
-    return grad * (self * self - 1).rsqrt()  # type: ignore[operator,no-any-return]
+        return grad * conj((self + 1).rsqrt() * (self - 1).rsqrt())  # type: ignore[no-any-return]
+    return grad * (self * self - 1).rsqrt()  # type: ignore[no-any-return]
 
 
-acosh = unary("acosh", np.arccosh, "arccosh", rule=FLOATING, derivative=_acosh_gradient, doc="Inverse hyperbolic cosine.")
+acosh = unary(
+    "acosh", np.arccosh, "arccosh", rule=FLOATING, derivative=_acosh_gradient, doc="Inverse hyperbolic cosine."
+)
 atanh = unary(
-    "atanh", np.arctanh, "arctanh", rule=FLOATING,
-    derivative=lambda grad, self: grad / conj(1 - self * self), doc="Inverse hyperbolic tangent.",
-)  # fmt: skip
+    "atanh",
+    np.arctanh,
+    "arctanh",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / conj(1 - self * self),
+    doc="Inverse hyperbolic tangent.",
+)
 deg2rad = unary(
-    "deg2rad", lambda x: x * (math.pi / 180), rule=FLOATING, refuses=(COMPLEX,), node="Deg2RadBackward0",
-    derivative=lambda grad: grad * (math.pi / 180), doc="Degrees to radians.",
-)  # fmt: skip
+    "deg2rad",
+    lambda x: x * (math.pi / 180),
+    rule=FLOATING,
+    refuses=(COMPLEX,),
+    node="Deg2RadBackward0",
+    derivative=lambda grad: grad * (math.pi / 180),
+    doc="Degrees to radians.",
+)
 rad2deg = unary(
-    "rad2deg", lambda x: x * (180 / math.pi), rule=FLOATING, refuses=(COMPLEX,), node="Rad2DegBackward0",
-    derivative=lambda grad: grad * (180 / math.pi), doc="Radians to degrees.",
-)  # fmt: skip
+    "rad2deg",
+    lambda x: x * (180 / math.pi),
+    rule=FLOATING,
+    refuses=(COMPLEX,),
+    node="Rad2DegBackward0",
+    derivative=lambda grad: grad * (180 / math.pi),
+    doc="Radians to degrees.",
+)
 
 
 def _sinc(x: Array) -> Array:
@@ -273,9 +367,9 @@ def _sinc(x: Array) -> Array:
 
 
 def _sinc_gradient(grad: Tensor, self: Tensor) -> Tensor:
-    angle = self * math.pi  # type: ignore[operator]
+    angle = self * math.pi
     slope = (angle.cos() * angle - angle.sin()) / (angle * self)
-    return only_where(grad * conj(slope), self != 0)  # type: ignore[operator]
+    return only_where(grad * conj(slope), self != 0)
 
 
 sinc = unary("sinc", _sinc, "special.sinc", rule=FLOATING, derivative=_sinc_gradient, doc="sin(pi x) / (pi x), 1 at 0.")
@@ -284,8 +378,8 @@ sinc = unary("sinc", _sinc, "special.sinc", rule=FLOATING, derivative=_sinc_grad
 def _angle_gradient(grad: Tensor, self: Tensor) -> Tensor:
     if not self._kind.dtype.is_complex:
         return no_gradient(grad)
-    size = self.abs()  # type: ignore[attr-defined]
-    return only_where(grad * self / (size * size) * 1j, size > 0)  # type: ignore[operator]
+    size = self.abs()
+    return only_where(grad * self / (size * size) * 1j, size > 0)
 
 
 @primitive("AngleBackward0", self=_angle_gradient)
@@ -311,22 +405,35 @@ def _of_floats(test: Any, otherwise: bool) -> Any:
 
 
 isnan = unary("isnan", _of_floats(np.isnan, False), rule=TO_BOOL, inplace=False, doc="Whether each element is NaN.")
-isinf = unary("isinf", _of_floats(np.isinf, False), rule=TO_BOOL, inplace=False, doc="Whether each element is infinite.")
+isinf = unary(
+    "isinf", _of_floats(np.isinf, False), rule=TO_BOOL, inplace=False, doc="Whether each element is infinite."
+)
 isfinite = unary(
-    "isfinite", _of_floats(np.isfinite, True), rule=TO_BOOL, inplace=False, doc="Whether each element is finite.",
-)  # fmt: skip
+    "isfinite", _of_floats(np.isfinite, True), rule=TO_BOOL, inplace=False, doc="Whether each element is finite."
+)
 isposinf = unary(
-    "isposinf", _of_floats(np.isposinf, False), rule=TO_BOOL, refuses=(COMPLEX,), inplace=False,
+    "isposinf",
+    _of_floats(np.isposinf, False),
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    inplace=False,
     doc="Whether each element is positive infinity.",
-)  # fmt: skip
+)
 isneginf = unary(
-    "isneginf", _of_floats(np.isneginf, False), rule=TO_BOOL, refuses=(COMPLEX,), inplace=False,
+    "isneginf",
+    _of_floats(np.isneginf, False),
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    inplace=False,
     doc="Whether each element is negative infinity.",
-)  # fmt: skip
+)
 isreal = unary(
-    "isreal", lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool), rule=TO_BOOL, inplace=False,
+    "isreal",
+    lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool),
+    rule=TO_BOOL,
+    inplace=False,
     doc="Whether each element has no imaginary part.",
-)  # fmt: skip
+)
 logical_not = unary("logical_not", np.logical_not, rule=TO_BOOL, doc="Whether each element is zero.")
 bitwise_not = unary("bitwise_not", np.invert, refuses=(FLOAT, COMPLEX), doc="Bits inverted; of bool the logical not.")
 
@@ -343,7 +450,7 @@ def _nan_to_num(self: Array, nan: float | None, posinf: float | None, neginf: fl
     if self.dtype.itemsize == 2:
         from ml_dtypes import finfo  # knows float16 too
 
-        limits = finfo(self.dtype)
+        limits: Any = finfo(self.dtype)  # type: ignore[no-untyped-call]
         high = float(limits.max) if posinf is None else posinf
         low = float(limits.min) if neginf is None else neginf
         wide = np.nan_to_num(self.astype(np.float32), nan=nan or 0.0, posinf=high, neginf=low)
@@ -361,7 +468,7 @@ def nan_to_num(
 ) -> Tensor:
     """NaN and infinities replaced, by default by zero and by the largest finite numbers."""
     if input._kind.dtype.category < FLOAT:
-        return input.clone()  # type: ignore[attr-defined,no-any-return]
+        return input.clone()  # type: ignore[no-any-return]
     return _nan_to_num(input, nan, posinf, neginf)  # type: ignore[no-any-return]
 
 

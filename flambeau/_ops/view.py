@@ -40,7 +40,10 @@ def as_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
     """The shape in `*sizes` arguments: `view(2, 3)`, `view((2, 3))` and `view(x.size())` mean the same."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
-    return tuple([each if type(each) is int else _as_int(each) for each in sizes])
+    for each in sizes:
+        if type(each) is not int:
+            return tuple([_as_int(each) for each in sizes])
+    return tuple(sizes)
 
 
 def _as_int(value: Any) -> int:
@@ -56,8 +59,13 @@ def _as_int(value: Any) -> int:
 
 def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     """`shape` with its -1, if any, replaced by what is left of `numel`."""
-    if -1 not in shape and min(shape, default=0) >= 0:
-        if math.prod(shape) != numel:
+    total = 1
+    for size in shape:
+        if size < 0:
+            break
+        total *= size
+    else:
+        if total != numel:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
         return shape
     if shape.count(-1) > 1:
@@ -81,11 +89,11 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
 
 def viewed(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` in another shape without a copy, or None where the strides do not allow it."""
+    if array.flags.c_contiguous and array.size and (array.ndim == 0 or array.strides[-1] == array.itemsize):
+        return array.reshape(shape)
     if array.size == 0:
         same = array.shape == shape
         return restrided(array, shape, array.strides if same else contiguous_byte_strides(shape, array.itemsize))
-    if array.flags.c_contiguous and (array.ndim == 0 or array.strides[-1] == array.itemsize):
-        return array.reshape(shape)
     strides = row_strides_of(array.shape, array.strides, shape)
     return None if strides is None else restrided(array, shape, strides)
 

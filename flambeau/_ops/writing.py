@@ -21,7 +21,7 @@ from .registry import export, export_method
 Write = Callable[..., None]
 
 
-def writing(node: str | None, *, joint: Formula | None = None, **formulas: Formula) -> Callable[[Write], Primitive]:
+def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitive]:
     """Make a primitive of the decorated function, which changes the array `self` that it is given.
 
     The primitive works on a copy. `change` runs it on a tensor's own memory.
@@ -34,7 +34,8 @@ def writing(node: str | None, *, joint: Formula | None = None, **formulas: Formu
             write(result, *rest)
             return result
 
-        op: Primitive = primitive(node, joint=joint, **formulas)(kernel)
+        make: Any = primitive  # its keywords are the names of tensors, beside a few of its own
+        op: Primitive = make(node, **formulas)(kernel)
         op.write = write  # type: ignore[attr-defined]
         return op
 
@@ -48,9 +49,10 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     reads_old_content = node_type is not None and ("self" in node_type.saved_names or "result" in node_type.saved_names)
     if not modes.plain or target._kind.device is META or (modes.grad and reads_old_content):
         return run_inplace(op, name, target, args, {})
-    check_writable(target)
+    brings_grad = any(isinstance(each, Tensor) and each.requires_grad for each in args)
+    check_writable(target, brings_grad)
     recorded: Tensor | None = None
-    if modes.grad and (target.requires_grad or any(isinstance(each, Tensor) and each.requires_grad for each in args)):
+    if modes.grad and not modes.inference and (target.requires_grad or brings_grad):
         before = Tensor._from_parts((target._array, target._kind, [0, None]))
         edge = target._edge()
         if edge is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from . import graph
-from .engine import accumulate, run_backward
+from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 TensorOrTensors = Tensor | Sequence[Tensor]
@@ -36,21 +36,12 @@ def backward(
     roots = root_gradients(outputs, _optional_tuple(grad_tensors, len(outputs)), create_graph)
     wanted = None
     if inputs is not None:
-        wanted = []
+        wanted = [_edge_of(each) for each in _as_tuple(inputs)]
         for each in _as_tuple(inputs):
-            wanted.append(_edge_of(each))
+            if isinstance(each, Tensor):
+                each.retain_grad()  # of those that are no leaves
     keep = create_graph if retain_graph is None else retain_graph
-    found = run_backward(roots, wanted, keep, create_graph, True)
-    if inputs is not None:
-        _accumulate_intermediates(_as_tuple(inputs), found, create_graph)
-
-
-def _accumulate_intermediates(inputs: tuple[Any, ...], gradients: Sequence[Tensor | None], create_graph: bool) -> None:
-    """Add gradients to the `.grad` of those of `inputs` that are no leaves; leaves have theirs already."""
-    with set_grad_enabled(create_graph):
-        for each, gradient in zip(inputs, gradients, strict=True):
-            if isinstance(each, Tensor) and each.grad_fn is not None and gradient is not None:
-                accumulate(each, gradient)
+    run_backward(roots, wanted, keep, create_graph, True)
 
 
 def grad(
@@ -175,9 +166,9 @@ def _edge_of(wanted: Any) -> tuple[Any, int]:
     if not isinstance(wanted, Tensor):
         raise TypeError(f"expected a Tensor or a GradientEdge, got {type(wanted).__name__}")
     edge = wanted._edge()
-    if edge is None:
+    if edge is None and not wanted.requires_grad:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
-    return edge
+    return edge or (wanted, 0)  # a view that was made without recording: nothing leads to it
 
 
 def _is_checkpoint_valid() -> bool:

@@ -68,14 +68,19 @@ class _Pass:
             self.captured = {}
             for target, number in inputs:
                 self.captured.setdefault(target, {})[number] = None
-            self.needed = leading_to(self.captured.keys(), self.expected)
+            self.needed = leading_to(self.captured.keys(), self.seen)
         self.inputs = inputs
-        self.watched = THREAD.modes.anomaly
+        modes = THREAD.modes
+        self.watched = modes.anomaly
+        self.records = modes.grad or not modes.plain
+        self.sums: dict[int, Tensor] = {}
 
     def run(self) -> list[Tensor | None]:
         for target, _, _ in self.roots:
             self.expected[target] = self.expected.get(target, 0) + 1
         for target, number, gradient in self.roots:
+            if self.needed is not None and target not in self.needed:
+                continue
             self.deliver(target, number, checked(gradient, target, number, "the gradient that was passed in"))
         ready = self.ready
         needed = self.needed
@@ -139,7 +144,7 @@ class _Pass:
             if present is None:
                 grads[number] = gradient
             else:
-                grads[number] = present + gradient
+                grads[number] = self.sum_of(present, gradient)
                 fresh = True
         if not remaining:
             if is_node:
@@ -147,6 +152,17 @@ class _Pass:
             else:
                 self.waiting.pop(target, None)
                 self.reach_leaf(target, grads[0], fresh)
+
+    def sum_of(self, present: Tensor, gradient: Tensor) -> Tensor:
+        """Two gradients of one tensor added; what is itself such a sum takes the new one in place."""
+        if self.records or present._kind is not gradient._kind or not present._kind.is_cpu:
+            return present + gradient
+        if id(present) in self.sums:
+            np.add(present._array, gradient._array, present._array)
+            return present
+        total = Tensor._from_parts((np.asarray(np.add(present._array, gradient._array)), present._kind, new_counter()))
+        self.sums[id(total)] = total
+        return total
 
     def reach_leaf(self, leaf: Tensor, gradient: Tensor | None, fresh: bool) -> None:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
@@ -192,10 +208,10 @@ def count_gradients(targets: list[Target]) -> dict[Target, int]:
     return counts
 
 
-def leading_to(inputs: Any, counts: dict[Target, int]) -> set[Target]:
-    """The targets in the counted graph from which one of `inputs` can be reached, the inputs included."""
+def leading_to(inputs: Any, graph: set[Target]) -> set[Target]:
+    """The targets of `graph` from which one of `inputs` can be reached, the inputs included."""
     sources: dict[Target, list[Target]] = {}
-    for target in counts:
+    for target in graph:
         if isinstance(target, Node):
             for edge in target.edges:
                 if edge is not None:

@@ -13,7 +13,7 @@ from .._core.errors import GRAPH_FREED, LEAF_INPLACE
 from .._core.modes import THREAD
 from .._core.node import Node, SavedTensor, initialise
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
-from .._ops.dispatch import view_of
+from .._ops.dispatch import note_traceback, view_of
 from .._ops.inplace import rebase_history
 from .grad_mode import no_grad
 
@@ -248,6 +248,8 @@ def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: A
     outputs = [output] if single else list(output)
     _check_dirty(node, args, outputs)
     node.edges = edges
+    if recorded and THREAD.modes.anomaly:
+        note_traceback(node)
     node.outputs = tuple(
         (each._array.shape, each._kind) if isinstance(each, Tensor) else ((), None) for each in outputs  # type: ignore[misc]
     )

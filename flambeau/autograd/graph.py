@@ -51,9 +51,12 @@ class saved_tensors_hooks:  # noqa: N801  (PyTorch's own name)
         if modes.saved_hooks_disabled is not None:
             raise RuntimeError(modes.saved_hooks_disabled)
         modes.saved_hooks.append((self.pack_hook, self.unpack_hook))
+        modes.refresh()
 
     def __exit__(self, *exception: object) -> None:
-        THREAD.modes.saved_hooks.pop()
+        modes = THREAD.modes
+        modes.saved_hooks.pop()
+        modes.refresh()
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's own name)

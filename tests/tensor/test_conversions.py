@@ -176,7 +176,6 @@ def test_hash_is_identity(T: Any) -> Any:
         len({a, b, a}),
         {a: 1}[a],
         b in {a: 1},
-        hash(a) == id(a),
         len({id(view) for view in (a, a.view(2), a.detach())}),
     )
 
@@ -393,7 +392,7 @@ def test_dlpack(T: Any) -> Any:
     tensor = T.from_dlpack(array)
     tensor[0] = 5
     back = numpy.from_dlpack(T.arange(3))
-    return tensor, array, back, tensor.__dlpack_device__()
+    return tensor, array, back, [int(each) for each in tensor.__dlpack_device__()]  # PyTorch's are enumerations
 
 
 # --- attributes that users touch --------------------------------------------------------------------------------

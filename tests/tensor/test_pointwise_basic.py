@@ -93,7 +93,8 @@ def test_binary_special_values(T: Any, name: str, dtype: str) -> Any:
 @differential(tolerance=0.0)
 @pytest.mark.parametrize(
     "name",
-    ["abs", "neg", "relu", "floor", "ceil", "round", "trunc", "sign", "sqrt", "maximum", "mul", "copysign", "fmod"],
+    # Not relu: its zero has either sign in PyTorch, depending on the position in the processor's vector.
+    ["abs", "neg", "floor", "ceil", "round", "trunc", "sign", "sqrt", "maximum", "mul", "copysign", "fmod"],
 )
 def test_signs_of_zeros(T: Any, name: str) -> Any:
     zeros = T.tensor([0.0, -0.0, 0.4, -0.4])

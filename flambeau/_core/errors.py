@@ -16,7 +16,7 @@ INFERENCE_SAVED = (
     "`torch.no_grad()` instead of `torch.inference_mode()`."
 )
 INFERENCE_INPLACE = (
-    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
     "before doing inplace update."
 )
 INFERENCE_VERSION = "Inference tensors do not track version counter."

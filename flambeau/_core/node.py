@@ -35,6 +35,7 @@ class Node:
 
     __slots__ = ("__weakref__", "_hooks", "_metadata", "edges", "outputs", "place", "sequence")
 
+    prefix: ClassVar[str] = ""  # nodes that come from no op are named with their namespace
     edges: tuple[Edge, ...]
     outputs: tuple[tuple[tuple[int, ...], Kind], ...]
     sequence: int
@@ -51,7 +52,7 @@ class Node:
 
     def name(self) -> str:
         """The name of the operation's derivative, as PyTorch calls it."""
-        return type(self).__name__
+        return self.prefix + type(self).__name__
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -205,7 +206,7 @@ class SavedTensor:
 
         special = self.special
         if special is None or special.unpack is None:
-            raise RuntimeError(GRAPH_FREED + _forward_line(owner))
+            raise RuntimeError(GRAPH_FREED + forward_line(owner))
         tensor = special.unpack(special.packed)
         if not isinstance(tensor, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}")
@@ -267,7 +268,8 @@ FREED_NUMBER: SavedTensor = object.__new__(SavedTensor)
 FREED_NUMBER.release()
 
 
-def _forward_line(owner: Node) -> str:
+def forward_line(owner: Node) -> str:
+    """For a message: the line of the forward pass that recorded `owner`."""
     return f"\n  {owner.name()} was recorded at {describe_place(owner.place)}" if owner.place is not None else ""
 
 
@@ -349,7 +351,7 @@ class OpNode(Node):
             value = getattr(self, name)
             if type(value) is list:
                 return tuple(item.unpack(self) if type(item) is SavedTensor else item for item in value)
-            if isinstance(value, (bool, int, float, complex)) and name in self.op.tensor_names:
+            if isinstance(value, (bool, int, float, complex)) and name in self.op.differentiable_names():
                 return _tensor_of_number(value)  # a number that stood for a tensor is shown as one
             return value.unpack(self) if type(value) is SavedTensor else value
         if attribute.startswith("_raw_saved_") and (name := attribute[11:]) in self.saved_names:
@@ -391,6 +393,7 @@ class AccumulateGrad(Node):
     """The end of a path: adds the gradient to a leaf's `.grad`. Exists only while somebody holds it."""
 
     __slots__ = ("variable",)
+    prefix = "torch::autograd::"
 
     def __init__(self, variable: Tensor) -> None:
         self.variable = variable
@@ -400,9 +403,6 @@ class AccumulateGrad(Node):
         self.place = None
         self._hooks = None
         self._metadata = None
-
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad"
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         from ..autograd.engine import accumulate

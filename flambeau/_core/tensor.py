@@ -274,7 +274,8 @@ class Tensor:
                 )
             if self._counter is None and not THREAD.modes.inference:
                 raise RuntimeError(
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Make a .clone() of "
+                    "it first: that is a normal tensor."
                 )
         if self._grad_fn is None:
             self._requires_grad = value

@@ -13,7 +13,7 @@ from .._core.dtype import dtype as DType
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
 from .._core.storage import fix_size, owner_of
-from .._core.tensor import PLAIN_TYPES, Tensor
+from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from .copy import copied, recorded
 from .create import CPU_KINDS, as_dtype
 from .dispatch import Array, primitive
@@ -33,7 +33,7 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     place, source = kind.device, input._kind.device
     if place is not META and source is not META:
         if not input.requires_grad and THREAD.modes.plain:
-            return Tensor._from_parts((copied(input._array, memory_format, kind.dtype.numpy), kind, [0, None]))
+            return Tensor._from_parts((copied(input._array, memory_format, kind.dtype.numpy), kind, new_counter()))
         return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
     if source is META and place is not META:
         raise NotImplementedError(

@@ -77,7 +77,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
         return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind)
     if not input.requires_grad and THREAD.modes.plain:
-        return Tensor._from_parts((copied(input._array, memory_format), kind, [0, None]))
+        return Tensor._from_parts((copied(input._array, memory_format), kind, new_counter()))
     return _clone(input, memory_format)  # type: ignore[no-any-return]
 
 
@@ -215,6 +215,10 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
         else:
             write(target, source)
     changed(input, _copy, src)
+    if THREAD.modes.forward_level >= 0:
+        from ..autograd.forward_ad import adopt_tangent
+
+        adopt_tangent(input, src)
     return input
 
 

@@ -11,7 +11,7 @@ from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
 from .linalg import _identity, _inv_ex, _solve_matrix, _solve_triangular
-from .linalg_checks import LinAlgError, check_floating, check_matrix, check_square, column_major
+from .linalg_checks import LinAlgError, check_floating, check_matrix, check_square, column_major, row_major
 from .matmul import hermitian
 from .norm import matrix_norm
 from .registry import public
@@ -244,7 +244,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
         values = svdvals(input)
         zeros: Any = input.new_zeros  # type: ignore[attr-defined]
         batch = input._array.shape[:-2]
-        return named(SVD, (zeros((*batch, rows, rows)), values, zeros((*batch, columns, columns))))
+        return named(SVD, (zeros((*batch, rows, rows)), values, zeros((*batch, columns, columns)).transpose(-2, -1)))
     _check_svd(input, None)
     U, S, Vh = _svd(input, not some)
     return named(SVD, (U, S, hermitian(Vh)))
@@ -262,7 +262,7 @@ def _eigh_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) 
     turn = hermitian(eigenvectors) @ of_vectors
     if turn.is_complex():
         _refuse_phase("linalg_eigh_backward", "eigenvectors", turn.diagonal(0, -2, -1).imag)
-    middle = turn / _differences(eigenvalues)
+    middle = 0.5 * _skew(turn) / _differences(eigenvalues)
     middle = middle - middle.diagonal(0, -2, -1).diag_embed()
     if of_values is not None:
         middle = middle + _on_diagonal(of_values, middle)
@@ -395,7 +395,7 @@ def _pinv(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     bound = np.maximum(absolute[..., None], relative[..., None] * sizes.max(-1, keepdims=True))
     inverse = np.where(sizes > bound, 1 / np.where(S == 0, 1, S), 0).astype(S.dtype)
     left = Vh.swapaxes(-1, -2).conj() * inverse[..., None, :]
-    return np.ascontiguousarray(np.matmul(left, U.swapaxes(-1, -2).conj()))
+    return row_major(np.matmul(left, U.swapaxes(-1, -2).conj()))
 
 
 def _tolerance(value: Any) -> Any:
@@ -403,9 +403,7 @@ def _tolerance(value: Any) -> Any:
 
 
 @public("linalg.pinv", function=False, method=False, out=True)
-def pinv(
-    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
-) -> Tensor:
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero."""
     check_matrix("linalg.pinv", A)
     check_floating("linalg.pinv", A, "linalg_svd_cpu")
@@ -436,9 +434,7 @@ def _lstsq_gradients(grads: Any, needs: Any, self: Any, b: Any, solution: Any) -
     return [of_matrix, of_right]
 
 
-@primitive(
-    "LinalgLstsqBackward0", joint=_lstsq_gradients, results=("solution", "residuals", "rank", "singular_values")
-)
+@primitive("LinalgLstsqBackward0", joint=_lstsq_gradients, results=("solution", "residuals", "rank", "singular_values"))
 def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     rows, columns = self.shape[-2:]
     real = self.real.dtype
@@ -491,7 +487,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
             f"{list(A._array.shape)} and {list(B._array.shape)}"
         )
     solution, residuals, rank, values = _lstsq(A, right, rcond, chosen)
-    return named(LSTSQ, (solution.squeeze(-1) if vector else solution, residuals, rank, values))
+    return named(LSTSQ, (solution.squeeze(-1) if vector else solution, residuals, rank, values.detach()))
 
 
 @public("linalg.matrix_rank", function=False, method=False, out=True)

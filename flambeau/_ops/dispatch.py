@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.caller import GENERATED, PACKAGE
 from .._core.device import META
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
@@ -91,10 +92,14 @@ class Primitive:
         # The node class is made when the op is first recorded: most programs record few of the ops.
         if attribute == "node_class":
             node, formulas, joint = self._recorded_as
-            inputs = [self.parameters[position] for position in self.grad_positions]
-            self.node_class = node_class(node, inputs, formulas, joint, self) if node else None
+            names = self.differentiable_names()
+            self.node_class = node_class(node, names, formulas, joint, self) if node else None
             return self.node_class
         raise AttributeError(attribute)
+
+    def differentiable_names(self) -> list[str]:
+        """The inputs that have a derivative."""
+        return [self.parameters[position] for position in self.grad_positions]
 
     def _list(self) -> tuple[int, ...]:
         return () if self.list_position is None else (self.list_position,)
@@ -351,6 +356,7 @@ def node_class(
         if op.list_position is None or op.parameters[op.list_position] not in inputs
         else inputs.index(op.parameters[op.list_position]),
         "op": op,
+        "prefix": "torch::autograd::" if name == "NotImplemented" else "",
     }
     return type(name, (OpNode,), body)
 
@@ -405,7 +411,10 @@ def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> No
 def note_traceback(node: Node | None) -> None:
     """Keep on a node the stack of the call that recorded it."""
     if node is not None:
-        node.metadata.setdefault("traceback_", traceback.format_stack())
+        stack = traceback.extract_stack()
+        while stack and stack[-1].filename.startswith((PACKAGE, GENERATED)):
+            stack.pop()  # the user's own line comes last
+        node.metadata.setdefault("traceback_", stack.format())
 
 
 def _check_devices(name: str, first: Tensor, second: Tensor) -> None:

@@ -14,7 +14,6 @@ from .linalg_checks import batch_shape
 from .norm import _norm_gradient, _norm_of, vector_norm
 from .promotion import result_type_of
 from .registry import public
-from .view import _unsafe_view
 
 _MANY = 25
 """With more rows than this, Euclidean distances are computed by a product of matrices."""
@@ -74,9 +73,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 
 def _check_real(name: str, word: str, x: Tensor) -> None:
     if x._kind.dtype.category != FLOAT:
-        raise RuntimeError(
-            f"{name} only supports floating-point dtypes, {word} got: {LEGACY_NAMES[x._kind.dtype]}"
-        )
+        raise RuntimeError(f"{name} only supports floating-point dtypes, {word} got: {LEGACY_NAMES[x._kind.dtype]}")
 
 
 @public(method=False)
@@ -107,7 +104,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     many = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(rows) > _MANY)
     if p == 2 and many and min(*rows, columns[0], math.prod(batch)) > 0:
         first, second = (_flat_batch(each, batch) for each in (x1, x2))
-        return _unsafe_view(_euclidean_dist(first, second), (*batch, *rows))  # type: ignore[no-any-return]
+        return _euclidean_dist(first, second).view(*batch, *rows)  # type: ignore[no-any-return]
     return _cdist(x1, x2, float(p))  # type: ignore[no-any-return]
 
 
@@ -158,11 +155,15 @@ def _norm_along(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) ->
     return _norm_of(self, ord, dim, keepdim)
 
 
+@primitive("AddBackward1", self=lambda grad: grad)
+def _shifted(self: Array, other: float) -> Array:
+    return np.asarray(self + self.dtype.type(other))
+
+
 @public("nn.functional.pairwise_distance", method=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of x1 - x2 + eps along the last dimension."""
-    apart: Any = x1 - x2
-    shifted = apart + eps
+    shifted = _shifted(x1 - x2, eps)
     if shifted._array.ndim == 0:
         raise RuntimeError("pairwise_distance: x1 and x2 must have at least one dimension")
     return _norm_along(shifted, float(p), (shifted._array.ndim - 1,), keepdim)  # type: ignore[no-any-return]

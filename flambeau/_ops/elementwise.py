@@ -83,8 +83,8 @@ class Elementwise:
         # Made when the op is first recorded: most programs record few of the ops.
         if attribute == "node_class":
             node, formulas = self._recorded_as
-            inputs = [self.parameters[position] for position in self.grad_inputs]
-            self.node_class = node_class(node, inputs, formulas, None, self) if node else None
+            names = self.differentiable_names()
+            self.node_class = node_class(node, names, formulas, None, self) if node else None
             return self.node_class
         if attribute == "plans":
             self.plans = self._plans()
@@ -93,6 +93,10 @@ class Elementwise:
             self.saves_result = self.node_class is not None and "result" in self.node_class.saved_names
             return self.saves_result
         raise AttributeError(attribute)
+
+    def differentiable_names(self) -> list[str]:
+        """The operands that have a derivative."""
+        return [self.parameters[position] for position in self.grad_inputs]
 
     def compute_dtype(self, common: dtype) -> dtype:
         """The dtype in which operands whose common dtype is `common` meet."""
@@ -501,8 +505,6 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     ):
         if op.refuses and (isinstance(other, Tensor) or is_number(other)):
             op.check_target(target._kind.dtype, (target, other))
-        if isinstance(other, Tensor) and other is not target:
-            check_partial_overlap(target, other)
         return run_inplace(function, op.name, target, others, {})
     if other is not None and other is not target and (array.base is not None or other._array.base is not None):
         check_partial_overlap(target, other)

@@ -32,9 +32,17 @@ def value_selecting_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any,
 def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """The gradient of an extreme, shared evenly by all elements that attain it."""
     result = restore_dims(result, self.ndim, dim, keepdim)
-    grad = restore_dims(grad, self.ndim, dim, keepdim)
     attained = (self == result).logical_or(self.isnan())  # where there is a NaN, it is the extreme
-    return attained * (grad / attained.sum(dim, keepdim=True))  # type: ignore[no-any-return]
+    return _shared(grad, attained, dim, keepdim)
+
+
+def _shared(grad: Tensor, attained: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    return attained * (restore_dims(grad, attained.ndim, dim, keepdim) / attained.sum(dim, keepdim=True))
+
+
+def _amax_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    # A NaN equals nothing: as in PyTorch, the gradient is NaN where the extreme is.
+    return _shared(grad, self == restore_dims(result, self.ndim, dim, keepdim), dim, keepdim)
 
 
 def check_nonempty(name: str, input: Tensor, dim: int | None = None) -> None:
@@ -169,12 +177,12 @@ def _aminmax_gradients(
     return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None]
 
 
-@primitive("AmaxBackward0", self=evenly_distributed)
+@primitive("AmaxBackward0", self=_amax_gradient)
 def _amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return reduced(np.maximum, self, dim, keepdim)
 
 
-@primitive("AminBackward0", self=evenly_distributed)
+@primitive("AminBackward0", self=_amax_gradient)
 def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return reduced(np.minimum, self, dim, keepdim)
 

@@ -21,7 +21,7 @@ from .._core.indexing import (
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import SavedTensor
-from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new
+from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .dispatch import Array, fresh, primitive
 from .inplace import check_apart, check_no_overlap, check_writable
 from .overrides import has_override, run_override
@@ -170,7 +170,7 @@ def _as_tensors(advanced: tuple[Any, ...], given: Sequence[Tensor]) -> list[Tens
 
 
 def _index_tensor(array: Any) -> Tensor:
-    return Tensor._from_parts((array, kind_of_array(array.dtype, CPU), [0, None]))
+    return Tensor._from_parts((array, kind_of_array(array.dtype, CPU), new_counter()))
 
 
 def _saved(indices: Indices) -> list[SavedTensor | None]:

@@ -45,7 +45,10 @@ def _index_add_source(grad: Any, dim: int, index: Any, source_sym_sizes: tuple[i
 @writing("IndexAddBackward0", self=lambda grad: grad, source=_index_add_source)
 def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
     target, values = _one_dim(self), _one_dim(source)
-    positions = _in_range(index, target.shape[dim], dim, RuntimeError)
+    if target.ndim == 1:
+        positions = _in_range(index, target.shape[dim], dim, IndexError, "index out of range in self: ")
+    else:
+        positions = _in_range(index, target.shape[dim], dim, RuntimeError)
     if alpha != 1:
         values = values * np.asarray(alpha).astype(values.dtype)
     if positions.size == 0 or values.size == 0:

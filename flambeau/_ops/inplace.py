@@ -11,7 +11,7 @@ import numpy as np
 from .._core.dtype import LEGACY_NAMES, can_cast, dtype
 from .._core.errors import GRAPH_FREED, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .._core.modes import THREAD
-from .._core.node import OWNER, Node, SavedTensor, initialise, new_node
+from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node
 from .._core.storage import owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from .layout import element_strides, is_dense
@@ -22,6 +22,9 @@ def run_inplace(op: Callable[..., Any], name: str, target: Tensor, args: tuple[A
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     check_writable(target, any(_needs_grad(each) for each in (*args, *kwargs.values())))
+    for each in args:
+        if isinstance(each, Tensor) and each is not target:
+            check_partial_overlap(target, each)
     result = op(before_change(target, args, kwargs), *args, **kwargs)
     adopt(target, result, name)
     return target
@@ -262,19 +265,17 @@ class CopySlices(Node):
     """An in-place change of a view, as its base sees it: one window of the base was replaced by the result of `inner`."""
 
     __slots__ = ("geometry", "inner", "window")
+    prefix = "torch::autograd::"
     geometry: Geometry
     window: Geometry
     inner: Node | None
-
-    def name(self) -> str:
-        return "torch::autograd::CopySlices"
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
         grad = grads[0]
         if grad is None:
             return [None] * len(self.edges)
         if self.inner is None:
-            raise RuntimeError(GRAPH_FREED)
+            raise RuntimeError(GRAPH_FREED + forward_line(self))
         from .complex_view import window_of
 
         shape, strides, offset = self.geometry

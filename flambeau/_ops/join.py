@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import promote_types
+from .._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from .._core.modes import THREAD
 from .._core.tensor import Tensor, wrap
 from .dispatch import Array, primitive
 from .overrides import all_plain
-from .registry import public
+from .registry import public, write_out
 from .shape import atleast_1d, atleast_2d, atleast_3d, tensor_list
 from .split import unbind
 from .view import _ALL, _slice, reshaped, wrap_dim
@@ -36,6 +36,15 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
                 f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__} (in {name})"
             )
     return list(tensors)
+
+
+def _write_joined(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
+    if isinstance(out, Tensor) and not can_cast(result._kind.dtype, out._kind.dtype):
+        raise TypeError(
+            f"torch.cat(): input types can't be cast to the desired output type {LEGACY_NAMES[out._kind.dtype]}: the "
+            f"result is {result._kind.dtype}"
+        )
+    return write_out(result, out, operands)
 
 
 def common_dtype(tensors: Sequence[Tensor]) -> Any:
@@ -112,7 +121,7 @@ def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
     return Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))
 
 
-@public("concat", "concatenate", method=False, out=True)
+@public("concat", "concatenate", method=False, out=_write_joined)
 def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """`tensors` one after the other along `dim`.
 
@@ -162,7 +171,7 @@ def _stack(tensors: list[Array], dim: int, dtype: Any) -> Array:
     return _concatenated([each[index] for each in tensors], dim, dtype.numpy)
 
 
-@public(method=False, out=True)
+@public(method=False, out=_write_joined)
 def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new dimension `dim`."""
     given = _checked_list(tensors, "stack")
@@ -186,20 +195,20 @@ def _grown(tensors: Any, name: str, grow: Any) -> list[Tensor]:
     return [grow(each) for each in given]
 
 
-@public(method=False, out=True)
+@public(method=False, out=_write_joined)
 def hstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one after the other along the second dimension, or the only one they have."""
     given = _grown(tensors, "hstack", atleast_1d)
     return cat(given, 0 if given[0]._array.ndim == 1 else 1)
 
 
-@public("row_stack", method=False, out=True)
+@public("row_stack", method=False, out=_write_joined)
 def vstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one below the other: vectors become rows."""
     return cat(_grown(tensors, "vstack", atleast_2d), 0)
 
 
-@public(method=False, out=True)
+@public(method=False, out=_write_joined)
 def dstack(tensors: list[Tensor]) -> Tensor:
     """`tensors` one after the other along the third dimension."""
     return cat(_grown(tensors, "dstack", atleast_3d), 2)
@@ -209,7 +218,7 @@ def _as_column(tensor: Tensor) -> Tensor:
     return tensor if tensor._array.ndim > 1 else reshaped(tensor, (tensor._array.size, 1))
 
 
-@public(method=False, out=True)
+@public(method=False, out=_write_joined)
 def column_stack(tensors: list[Tensor]) -> Tensor:
     """`tensors` side by side: vectors become columns."""
     return cat(_grown(tensors, "column_stack", _as_column), 1)

@@ -12,7 +12,8 @@ from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
 from .linalg_checks import (
-    LinAlgError, batch_shape, check_floating, check_matrix, check_same_dtype, check_square, column_major, first_failure,
+    LinAlgError, batch_shape, check_floating, check_matrix, check_same_dtype, check_square, column_major,
+    first_failure, row_major,
 )  # fmt: skip
 from .matmul import hermitian
 from .registry import public
@@ -210,9 +211,9 @@ def _solve_gradients(grads: Any, needs: Any, A: Any, B_sym_sizes: Any, result: A
     if grad is None:
         return [None, None]
     vector = len(B_sym_sizes) == 1 or (A.ndim - 1 == len(B_sym_sizes) and tuple(B_sym_sizes) == A._array.shape[:-1])
+    of_right, _ = _solve_ex(hermitian(A), grad.unsqueeze(-1) if vector else grad, left)
     if vector:
-        grad, result = grad.unsqueeze(-1), result.unsqueeze(-1)
-    of_right, _ = _solve_ex(hermitian(A), grad, left)
+        result = result.unsqueeze(-1)
     of_matrix = None
     if needs[0]:
         of_matrix = -(of_right @ hermitian(result)) if left else -(hermitian(result) @ of_right)
@@ -231,10 +232,11 @@ def _solve_ex(A: Array, B: Array, left: bool) -> Any:
     except np.linalg.LinAlgError:
         inverse, info = _each(A, _inverse_or_code, A)
         solution = np.matmul(inverse, right)
-    solution = column_major(solution)
-    if not left:
-        solution = solution.swapaxes(-1, -2)
-    return (np.ascontiguousarray(solution[..., 0]) if vector else solution), info
+    if not vector:
+        solution = column_major(solution)
+        return (solution if left else solution.swapaxes(-1, -2)), info
+    solution = solution[..., 0]
+    return (column_major(solution) if solution.ndim > 1 else row_major(solution)), info
 
 
 def _solve_matrix(A: Any, B: Any) -> Any:
@@ -347,7 +349,7 @@ def _solve_triangular(self: Array, B: Array, upper: bool, left: bool, unitriangu
     if left:
         return column_major(solve_triangle(self, B, upper, unitriangular))
     turned = solve_triangle(self.swapaxes(-1, -2), B.swapaxes(-1, -2), not upper, unitriangular)
-    return np.ascontiguousarray(turned.swapaxes(-1, -2))
+    return column_major(turned.swapaxes(-1, -2))
 
 
 @public("linalg.solve_triangular", function=False, method=False, out=True)
@@ -377,9 +379,7 @@ def _old_triangular_gradients(
     return [of_right, of_matrix]
 
 
-@primitive(
-    "TriangularSolveBackward0", joint=_old_triangular_gradients, results=("solution", "cloned_coefficient")
-)
+@primitive("TriangularSolveBackward0", joint=_old_triangular_gradients, results=("solution", "cloned_coefficient"))
 def _triangular_solve(self: Array, A: Array, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     batch = np.broadcast_shapes(self.shape[:-2], A.shape[:-2])
     matrix = A.swapaxes(-1, -2) if transpose else A
@@ -494,7 +494,6 @@ def _cholesky_solve_gradients(grads: Any, needs: Any, result: Any, input2: Any, 
         common = of_right @ hermitian(result)
         common = common + hermitian(common)
         of_factor = -(input2 @ common) if upper else -(common @ input2)
-        of_factor = of_factor.triu() if upper else of_factor.tril()
     return [of_right, of_factor]
 
 
@@ -522,7 +521,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 def _cholesky_inverse_gradient(grad: Any, self: Any, result: Any, upper: bool) -> Any:
     common = grad + hermitian(grad)
     common = result @ (common @ result)
-    return -(self @ common).triu() if upper else -(common @ self).tril()
+    return -(self @ common) if upper else -(common @ self)
 
 
 @primitive("CholeskyInverseBackward0", self=_cholesky_inverse_gradient)

@@ -68,9 +68,16 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     return (f"(Batch element {position}): " if codes.ndim else ""), int(codes.flat[position])
 
 
+def row_major(array: Any) -> Any:
+    """A contiguous copy of `array`; its strides are exact, also where a size is 1."""
+    copied = np.empty(array.shape, array.dtype)
+    copied[...] = array
+    return copied
+
+
 def column_major(array: Any) -> Any:
-    """`array` with the columns of its matrices contiguous, as LAPACK leaves them."""
-    return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+    """A copy of `array` with the columns of its matrices contiguous, as LAPACK leaves them."""
+    return row_major(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def batch_shape(name: str, A: Tensor, B: Tensor) -> tuple[int, ...]:

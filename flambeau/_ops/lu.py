@@ -14,9 +14,18 @@ from .join import cat
 from .linalg import (
     _identity, _solve_triangular, check_pair, inv, solve, solve_triangle,
 )  # fmt: skip
-from .linalg_checks import LinAlgError, check_floating, check_matrix, check_same_dtype, check_square, column_major, first_failure
+from .linalg_checks import (
+    LinAlgError,
+    check_floating,
+    check_matrix,
+    check_same_dtype,
+    check_square,
+    column_major,
+    first_failure,
+    row_major,
+)
 from .matmul import hermitian
-from .registry import public
+from .registry import public, write_out
 from .return_types import named, return_type
 from .view import wrap_dim
 
@@ -55,7 +64,7 @@ def _sizes(values: Array) -> Array:
 
 def _permutation(order: Array, dtype: Any) -> Array:
     """The matrix P with P[order[i], i] = 1."""
-    return np.ascontiguousarray((order[..., None, :] == np.arange(order.shape[-1])[:, None]).astype(dtype))
+    return row_major((order[..., None, :] == np.arange(order.shape[-1])[:, None]).astype(dtype))
 
 
 def _order_of_swaps(pivots: Array, rows: int) -> Array:
@@ -110,7 +119,7 @@ def _lu(A: Array, pivot: bool) -> Any:
     packed, _, order = factored(A, pivot)
     lower, upper = _unpacked(packed)
     permutation = _permutation(order, A.dtype) if pivot else np.empty(0, A.dtype)
-    return permutation, np.ascontiguousarray(lower), np.ascontiguousarray(upper)
+    return permutation, row_major(lower), row_major(upper)
 
 
 @public("linalg.lu", function=False, method=False, out=True, name="linalg_lu")
@@ -128,7 +137,11 @@ def _lu_factor_gradients(grads: Any, needs: Any, LU: Any, pivots: Any, pivot: bo
         return [None]
     permutation, lower, upper = lu_unpack(LU, pivots, unpack_pivots=pivot)
     count = lower._array.shape[-1]
-    return [_lu_gradient(grad[..., :count].tril(-1), grad[..., :count, :].triu(), permutation if pivot else None, lower, upper)]
+    return [
+        _lu_gradient(
+            grad[..., :count].tril(-1), grad[..., :count, :].triu(), permutation if pivot else None, lower, upper
+        )
+    ]
 
 
 @primitive("LinalgLuFactorExBackward0", joint=_lu_factor_gradients, results=("LU", "pivots", "info"))
@@ -183,7 +196,7 @@ def _lu_unpack_gradients(grads: Any, needs: Any, LU_data_sym_sizes: Any) -> list
         if rows > count:
             above = cat([above, above.new_zeros((*above._array.shape[:-2], rows - count, columns))], -2)
         parts.append(above)
-    return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None]
+    return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None, None]
 
 
 @primitive("LuUnpackBackward0", joint=_lu_unpack_gradients)
@@ -193,7 +206,7 @@ def _lu_unpack(LU_data: Array, pivots: Array, unpack_data: bool, unpack_pivots: 
     if unpack_pivots:
         permutation = _permutation(_order_of_swaps(pivots, LU_data.shape[-2]), LU_data.dtype)
     if unpack_data:
-        lower, upper = (np.ascontiguousarray(each) for each in _unpacked(LU_data))
+        lower, upper = (row_major(each) for each in _unpacked(LU_data))
     return permutation, lower, upper
 
 
@@ -217,9 +230,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     return _lu_solve(LU, pivots, B, left, adjoint)  # type: ignore[no-any-return]
 
 
-def _lu_solve_of_factors(
-    grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool
-) -> Any:
+def _lu_solve_of_factors(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool) -> Any:
     """The gradient of A is that of any linear system; with A = P L U it is spread over L and U."""
     of_right = _lu_solve(LU, pivots, grad, left, not adjoint)
     of_matrix = -(of_right @ hermitian(result)) if left else -(hermitian(result) @ of_right)
@@ -247,7 +258,15 @@ def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> 
         right = B if left else B.swapaxes(-1, -2).conj()
         half = solve_triangle(LU, np.matmul(permutation.swapaxes(-1, -2), right), False, True)
         solution = solve_triangle(LU, half, True, False)
-    return column_major(solution) if left else np.ascontiguousarray(solution.swapaxes(-1, -2).conj())
+    return column_major(solution) if left else row_major(solution.swapaxes(-1, -2).conj())
+
+
+@public(method=True)
+def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`."""
+    packed, pivots, info = lu_factor_ex(input, pivot=pivot, check_errors=not get_infos)
+    result = (packed, pivots, info) if get_infos else (packed, pivots)
+    return result if out is None else write_out(result, out)
 
 
 @public(out=True)
@@ -328,9 +347,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 @public("linalg.vander", function=False, method=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, along a new last dimension."""
-    vector: Any = x
-    if vector._array.ndim == 0:
-        raise RuntimeError("linalg.vander: x must have at least 1 dimension: it has 0")
+    vector: Any = x if x._array.ndim else x.reshape(1)  # type: ignore[attr-defined]
     count = vector._array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError(f"N must be greater than 1, but it is {count}")
@@ -368,5 +385,5 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
             f"got {size} != {math.prod(system._array.shape[: B._array.ndim])}"
         )
-    flat: Any = solve(system.reshape(size, size), B.reshape(-1))  # type: ignore[attr-defined]
+    flat: Any = solve(system.reshape(size, size), B.flatten())  # type: ignore[attr-defined]
     return flat.reshape(shape)  # type: ignore[no-any-return]

@@ -154,7 +154,8 @@ def check_mm(left: Tensor, right: Tensor) -> None:
         )
     if left._kind.dtype is not right._kind.dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {element_name(left)} != {element_name(right)}"
+            f"expected m1 and m2 to have the same dtype, but got: {element_name(left)} != {element_name(right)}. "
+            f"Convert one of them, as in .to({left.dtype})"
         )
 
 
@@ -196,7 +197,7 @@ def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
     if (first[0], first[2]) != second[:2]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{first[0]}, {first[2]}] but got: "
-            f"[{second[0]}, {second[1]}]."
+            f"[{second[0]}, {second[1]}]. (batch1 has shape {list(first)}, batch2 {list(second)})"
         )
     if batch1._kind.dtype is not batch2._kind.dtype:
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[batch1.dtype]} but found {LEGACY_NAMES[batch2.dtype]}")

@@ -20,12 +20,12 @@ from .view import wrap_dim
 
 def _norm_gradient(
     grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: tuple[int, ...], keepdim: bool
-) -> Tensor:
+) -> Tensor | None:
     """At zero, and where several elements share the maximum, the sub-gradient of least norm, as in PyTorch."""
     grad = restore_dims(grad, self.ndim, dim, keepdim)
     result = restore_dims(result, self.ndim, dim, keepdim)
-    if ord == 0:
-        return self * 0
+    if ord == 0:  # a count: no gradient
+        return None
     if ord == 1:
         return self.sgn() * grad  # type: ignore[no-any-return]
     if ord == 2:
@@ -109,6 +109,8 @@ def norm(
     tensor(5.)
     """
     if p is None or p == "fro":
+        if isinstance(dim, (tuple, list)) and len(dim) > 2:
+            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}: try p=2")
         p = 2
     elif p == "nuc":
         return store_exactly(matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype), out)  # type: ignore[no-any-return]

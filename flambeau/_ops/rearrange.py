@@ -416,6 +416,23 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     return _diagonal_scatter(input, src, offset, *dims)  # type: ignore[no-any-return]
 
 
+@public(function=False)
+def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix starts anew below its end."""
+    shape, offset = input._array.shape, input.storage_offset()
+    if len(shape) < 2:
+        raise RuntimeError(f"dimensions must larger than 1: fill_diagonal_ of shape {list(shape)}")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError(f"all dimensions of input must be of equal length: fill_diagonal_ of shape {list(shape)}")
+    step = sum(input.stride())
+    input.as_strided((min(shape),), (step,), offset).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        for row in range(shape[1] + 1, shape[0], shape[1] + 1):
+            length = min(shape[1], shape[0] - row)
+            input.as_strided((length,), (step,), offset + row * input.stride(0)).fill_(fill_value)
+    return input
+
+
 def _own_and_part(sizes: Any, strides: Any, offset: int, size: Any, stride: Any, start: int | None) -> Any:
     return (sizes, strides, offset), (size, stride, offset if start is None else start)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from typing import Any
 
@@ -12,7 +13,9 @@ from .._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
 from .._core.dtype import dtype as DType
 from .._core.tensor import Tensor
 from .binary import conj
+from .create import as_dtype
 from .dispatch import Array, primitive
+from .exact_out import store_exactly
 from .registry import public
 from .view import wrap_dim
 
@@ -27,7 +30,7 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     if type(dim) is int:
         wrapped_dim = wrap_dim(dim, ndim)
         return (wrapped_dim,) if ndim else ()
-    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim.__index__(),)
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (operator.index(dim),)
     if not dims:
         return tuple(range(ndim))
     wrapped = tuple([wrap_dim(each, ndim) for each in dims])
@@ -66,7 +69,7 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
 
     Integers need a `dtype`: NumPy would compute narrow ones in the machine's own.
     """
-    if array.flags.c_contiguous:
+    if array.flags.c_contiguous and array.size:  # arrays without elements all say that they are contiguous
         return ufunc.reduce(array, dim, dtype, None, keepdim)
     result = np.array(ufunc.reduce(array, dim, dtype), order="C")
     return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
@@ -109,10 +112,12 @@ def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType
     return _total(array.astype(dtype.numpy), dim, keepdim)
 
 
-def sum_dtype(tensor: Tensor, dtype: Any) -> DType:
-    """The dtype of a sum or product: integers and bool add up in int64."""
+def sum_dtype(name: str, tensor: Tensor, dtype: Any, out: Any) -> DType:
+    """The dtype of a sum or product: the one asked for, that of `out`, or the tensor's own, int64 for integers and bool."""
     if dtype is not None:
-        return dtype  # type: ignore[no-any-return]
+        return as_dtype(dtype, name)
+    if isinstance(out, Tensor):
+        return out._kind.dtype
     own = tensor._kind.dtype
     return int64 if own.category <= INTEGER else own
 
@@ -130,17 +135,17 @@ def _sum_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Ar
     return _sum_of(self, dim, keepdim, dtype)
 
 
-@public(out=True)
-def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@public()
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Sum of the elements, of all or along `dim`.
 
     >>> flambeau.tensor([[1, 2], [3, 4]]).sum(0)
     tensor([4, 6])
     """
-    result = sum_dtype(input, dtype)
+    result = sum_dtype("sum", input, dtype, out)
     if dim is None and not keepdim:
-        return _sum_all(input, result)  # type: ignore[no-any-return]
-    return _sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result)  # type: ignore[no-any-return]
+        return store_exactly(_sum_all(input, result), out)  # type: ignore[no-any-return]
+    return store_exactly(_sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result), out)  # type: ignore[no-any-return]
 
 
 def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -264,15 +269,17 @@ def _prod_dim(self: Array, dim: int, keepdim: bool, dtype: Any) -> Array:
     return _prod_of(self, (dim,) if self.ndim else None, keepdim, dtype)
 
 
-@public(out=True)
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+@public()
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
     """Product of the elements, of all or along `dim`."""
-    result = sum_dtype(input, dtype)
+    result = sum_dtype("prod", input, dtype, out)
     if input._kind.dtype is not result and result.category >= FLOAT:
         input = input.to(result)
     if dim is None:
-        return _prod_all(input, result)  # type: ignore[no-any-return]
-    return _prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim, result)  # type: ignore[no-any-return]
+        return store_exactly(_prod_all(input, result), out)  # type: ignore[no-any-return]
+    return store_exactly(_prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim, result), out)  # type: ignore[no-any-return]
 
 
 # ----- variance ---------------------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from .overrides import has_override, run_override
 
 Function = Callable[..., Any]
 Body = TypeVar("Body", bound=Function)
+Writer = Callable[[Any, Any, tuple[Any, ...]], Any]
+"""Stores a result, computed from operands, in what was given as `out=`."""
 
 FUNCTIONS: dict[str, dict[str, Any]] = {"": {}}
 """namespace -> name -> function or `Published`: "" is the package itself, "linalg", "special", ... the others."""
@@ -99,13 +101,13 @@ def public(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
-    out: bool = False,
+    out: bool | Writer = False,
     name: str | None = None,
 ) -> Callable[[Body], Body]:
     """Publish the decorated function of tensors.
 
     `function`, `method`: as `flambeau.name`, as `Tensor.name`. `inplace`: also `Tensor.name_` (and `flambeau.name_`).
-    `out`: the function takes `out=`. `aliases` are further names, with their namespace ("linalg.norm") or without; those
+    `out`: the function takes `out=`, which `write_out` fills, or the function given here. `aliases` are further names, with their namespace ("linalg.norm") or without; those
     without become methods too.
     """
 
@@ -152,7 +154,7 @@ def {name}({parameters}):
 """
 
 
-def with_protocol(body: Function, name: str, out: bool) -> Function:
+def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
     """`body` behind a function of the same signature that also heeds `__torch_function__`, NumPy's names and `out=`.
 
     The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it.
@@ -195,7 +197,13 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
             forwarded.append(each.name)
     if takes_aliases:
         listed.append("**numpy_names")
-    overridden = [f"(type({each}) not in PLAIN_TYPES and has_override(({each},)))" for each in tensors]
+    overridden = [
+        f"(type({each.name}) not in PLAIN_TYPES and is_overriding({each.name}, {name!r}, {each.name!r}, {position}))"
+        if each.annotation in ("Tensor", Tensor) and each.default is inspect.Parameter.empty
+        else f"(type({each.name}) not in PLAIN_TYPES and has_override(({each.name},)))"
+        for position, each in enumerate(parameters, 1)
+        if each.name in tensors
+    ]
     call = f"body({', '.join(forwarded)})"
     source = _TEMPLATE.format(
         name=name,
@@ -212,7 +220,8 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
     file = f"{GENERATED}function {name}>"
     scope = {
         "body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override, "run_override": run_override,
-        "write_out": write_out, "renamed": renamed, **defaults,
+        "is_overriding": is_overriding,
+        "write_out": out if callable(out) else write_out, "renamed": renamed, **defaults,
     }  # fmt: skip
     exec(compile(source, file, "exec"), scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
@@ -222,6 +231,17 @@ def with_protocol(body: Function, name: str, out: bool) -> Function:
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapped.__wrapped__ = body  # type: ignore[attr-defined]
     return wrapped
+
+
+def is_overriding(value: Any, function: str, argument: str, position: int) -> bool:
+    """Whether an argument that must be a tensor has a `__torch_function__` to be heeded; others than tensors are refused."""
+    if has_override((value,)):
+        return True
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        )
+    return False
 
 
 def _is_tensor(parameter: Any) -> bool:

@@ -34,10 +34,10 @@ def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
     return result if array.flags.c_contiguous else np.array(result, order="C")
 
 
-def _running_dtype(kernel: str, input: Tensor, dtype: Any) -> Any:
-    result = sum_dtype(input, dtype)
+def _running_dtype(name: str, input: Tensor, dtype: Any, out: Any) -> Any:
+    result = sum_dtype(name, input, dtype, out)
     if result.category == BOOL:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
     return result
 
 
@@ -51,14 +51,15 @@ def _cumsum(self: Array, dim: int, dtype: Any) -> Array:
     return _running(np.add, self, dim, dtype)
 
 
-@public(inplace=True, out=True)
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+@public(inplace=True)
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Running sum along `dim`.
 
     >>> flambeau.tensor([1, 2, 3]).cumsum(0)
     tensor([1, 3, 6])
     """
-    return _cumsum(input, wrap_dim(dim, input._array.ndim), _running_dtype("cumsum_out_cpu", input, dtype))  # type: ignore[no-any-return]
+    result = _running_dtype("cumsum", input, dtype, out)
+    return store_exactly(_cumsum(input, wrap_dim(dim, input._array.ndim), result), out)  # type: ignore[no-any-return]
 
 
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -91,13 +92,13 @@ def _cumprod(self: Array, dim: int, dtype: Any) -> Array:
     return _running(np.multiply, self, dim, dtype)
 
 
-@public(inplace=True, out=True)
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+@public(inplace=True)
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Running product along `dim`."""
-    result = _running_dtype("cumprod_out_cpu", input, dtype)
+    result = _running_dtype("cumprod", input, dtype, out)
     if result is not input._kind.dtype and result.category >= FLOAT:
         input = input.to(result)
-    return _cumprod(input, wrap_dim(dim, input._array.ndim), result)  # type: ignore[no-any-return]
+    return store_exactly(_cumprod(input, wrap_dim(dim, input._array.ndim), result), out)  # type: ignore[no-any-return]
 
 
 def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:

@@ -91,13 +91,13 @@ def _no_derivative(grad: Tensor) -> NoReturn:
     )
 
 
-@writing("torch::autograd::NotImplemented", self=_no_derivative, src=_no_derivative)
+@writing("NotImplemented", self=_no_derivative, src=_no_derivative)
 def _scatter_src_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str) -> None:
     if index.size:
         reduce_at(*_placed(self, dim, index, src), "sum" if reduce == "add" else "prod")
 
 
-@writing("torch::autograd::NotImplemented", self=_no_derivative)
+@writing("NotImplemented", self=_no_derivative)
 def _scatter_value_reduce(self: Array, dim: int, index: Array, value: Any, reduce: str) -> None:
     if index.size:
         reduce_at(*_placed(self, dim, index, value), "sum" if reduce == "add" else "prod")

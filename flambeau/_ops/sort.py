@@ -11,6 +11,7 @@ from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .exact_out import store_exactly
 from .extremes import check_nonempty, value_selecting_gradient
+from .layout import empty_array, strides_like
 from .reduce import no_kernel
 from .registry import public
 from .return_types import named, return_type
@@ -67,10 +68,10 @@ def _sorted(array: Any, dim: int, descending: bool) -> tuple[Any, Any]:
 
 
 def as_laid_out(result: Any, source: Any) -> Any:
-    """`result` in the layout of `source`, if that is dense; otherwise contiguous."""
+    """`result` with the strides that a copy of `source` has."""
     if source.flags.c_contiguous:
         return np.ascontiguousarray(result)
-    placed = np.empty_like(source, result.dtype)
+    placed = empty_array(source.shape, strides_like(source, None), result.dtype)
     placed[...] = result
     return placed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,7 +110,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if isinstance(split_size_or_sections, (tuple, list)):
         return _split_with_sizes(tensor, *sizes_arguments(tensor, split_size_or_sections, dim))  # type: ignore[no-any-return]
-    size = split_size_or_sections if type(split_size_or_sections) is int else int(split_size_or_sections)
+    size = operator.index(split_size_or_sections)
     return _split(tensor, *split_arguments(tensor, size, dim))  # type: ignore[no-any-return]
 
 

@@ -123,7 +123,11 @@ def root_gradients(outputs: tuple[Any, ...], given: tuple[Any, ...], create_grap
     for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
         edge = output._edge() if isinstance(output, Tensor) else _edge_of(output)
         if edge is None:
-            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(
+                f"element {number} of tensors does not require grad and does not have a grad_fn: nothing that it was computed "
+                "from requires gradients, or it was computed under no_grad() or from a .detach()ed tensor. Set "
+                "requires_grad=True on the tensors to differentiate by, before computing."
+            )
         if gradient is None:
             gradient = _implicit_gradient(output)
         elif not isinstance(gradient, Tensor):

@@ -166,8 +166,6 @@ class _Pass:
 
     def reach_leaf(self, leaf: Tensor, gradient: Tensor | None, fresh: bool) -> None:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
-        if not leaf.requires_grad:  # frozen since the forward pass
-            return
         extra = leaf._extra
         accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
         if gradient is not None and extra is not None and extra.hooks:
@@ -175,7 +173,7 @@ class _Pass:
             fresh = False
         if self.captured is not None and leaf in self.captured:
             self.captured[leaf][0] = gradient
-        if not self.accumulate_grad:
+        if not self.accumulate_grad or not leaf.requires_grad:  # frozen since the forward pass
             return
         if accumulator is not None and accumulator._hooks is not None:
             gradient = run_pre_hooks(accumulator, [gradient])[0]

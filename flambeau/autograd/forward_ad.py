@@ -115,14 +115,18 @@ def _set_tangent(tensor: Tensor, tangent: Tensor) -> None:
 
 def adopt_tangent(target: Tensor, result: Tensor) -> None:
     """After an in-place change: `target`, and the base that it is a view of, take the tangent of `result`."""
+    base = target if target._view is None else target._view.base
+    whole = tangent_of(base)
     tangent = tangent_of(result)
-    if tangent is None:
+    if tangent is None and whole is None:
         return
+    with _no_level():
+        if tangent is None:
+            tangent = target.new_zeros(target.shape)
+        tangent = tangent.to(target.dtype).expand(target.shape)
     if target._view is None:
         _set_tangent(target, tangent)
         return
-    base = target._view.base
-    whole = tangent_of(base)
     with _no_level():
         if whole is None:
             whole = base.new_zeros(base.shape)

@@ -104,10 +104,12 @@ class FunctionNode(Node, FunctionCtx):
             )
         return vjp if vjp is not Function.vjp else backward
 
-    def _zeros(self, number: int) -> Tensor:
+    def _zeros(self, number: int) -> Tensor | None:
         from .._ops.create import zeros
 
         shape, kind = self.outputs[number]
+        if kind is None:  # this output was no tensor
+            return None
         return zeros(shape, dtype=kind.dtype, device=kind.device)  # type: ignore[no-any-return]
 
     def _for_edges(self, results: Sequence[Any]) -> list[Any]:

@@ -287,7 +287,7 @@ def _describe(tensor: Tensor, debug: bool) -> dict[str, Any]:
     description: dict[str, Any] = {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
     if debug:
         # Without this function and the pack hook that called it.
-        description["lines"] = "".join(traceback.format_stack(limit=8)[:-2])
+        description["lines"] = "".join(traceback.format_stack(limit=12)[:-2])
     return description
 
 

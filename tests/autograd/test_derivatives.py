@@ -126,7 +126,7 @@ def _derivatives(T: Any, expression: str) -> Any:
     return (
         result.detach().clone(),
         [None if grad is None else grad.detach().clone() for grad in first],
-        [grad.detach().clone() for grad in second],
+        [grad.detach().contiguous() for grad in second],  # PyTorch promises no layout here
     )
 
 

@@ -254,7 +254,8 @@ def test_reductions_of_odd_layouts(T: Any, name: str) -> Any:
         observed[layout] = outcome(lambda t=tensor: REDUCTIONS[name](T, t))
         observed[f"{layout} last"] = outcome(lambda t=tensor: REDUCTIONS[name](T, t, dim=-1))
         observed[f"{layout} kept"] = outcome(lambda t=tensor: REDUCTIONS[name](T, t, dim=0, keepdim=True))
-        observed[f"{layout} far"] = outcome(lambda t=tensor: REDUCTIONS[name](T, t, dim=9))
+        if name != "cummax" or tensor.numel():  # PyTorch's cummax of nothing does not look at its dim
+            observed[f"{layout} far"] = outcome(lambda t=tensor: REDUCTIONS[name](T, t, dim=9))
     return observed
 
 
@@ -275,6 +276,8 @@ def test_reductions_of_special_values(T: Any, name: str, values: list[float]) ->
 )
 @pytest.mark.parametrize("dim", [(0, 2), (-1, 0), (0, 1, 2), [1], (), (0, 0), (0, 5)], ids=str)
 def test_reductions_over_several_dimensions(T: Any, name: str, dim: Any) -> Any:
+    if name == "logsumexp" and dim == ():
+        return None  # PyTorch fails over the shape of its own result
     return outcome(lambda: REDUCTIONS[name](T, T.arange(24.0).view(2, 3, 4) / 7, dim=dim))
 
 

@@ -70,10 +70,9 @@ def _qr_gradient(grads: Any, needs: Any, Q: Any, R: Any, mode: str) -> list[Any]
 
 
 def _tall_qr_gradient(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
-    middle = None if of_r is None else of_r @ hermitian(R)
+    middle: Any = 0 if of_r is None else of_r @ hermitian(R)
     if of_q is not None:
-        inner = hermitian(Q) @ of_q
-        middle = -inner if middle is None else middle - inner
+        middle = middle - hermitian(Q) @ of_q
     upper = middle.triu()
     both = upper + hermitian(upper)
     both = both - _on_diagonal(_real(upper.diagonal(0, -2, -1)), both)
@@ -89,7 +88,7 @@ def _on_diagonal(values: Any, like: Any) -> Any:
 
 
 @primitive("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
-def _qr(A: Array, mode: str) -> Any:
+def _qr(A: Array, mode: Any) -> Any:
     if mode == "r":
         return np.empty(0, A.dtype), column_major(np.linalg.qr(A, "r"))
     Q, R = np.linalg.qr(A, mode)
@@ -138,8 +137,8 @@ def _refuse_phase(name: str, what: str, diagonal: Any) -> None:
     """Complex vectors are unique up to a phase: a function of them that depends on it has no derivative."""
     if not diagonal.is_meta and np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE:
         raise RuntimeError(
-            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss "
-            "function depends on this quantity, so it is ill-defined."
+            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
+            "loss function depends on this quantity, so it is ill-defined."
         )
 
 
@@ -186,8 +185,8 @@ def _raise_diverged(name: str, A: Array) -> None:
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         )
     raise LinAlgError(
-        f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
-        "singular values."
+        f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+        "repeated singular values."
     )
 
 
@@ -242,7 +241,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     if not compute_uv:
         rows, columns = input._array.shape[-2:]
         values = svdvals(input)
-        zeros: Any = input.new_zeros  # type: ignore[attr-defined]
+        zeros: Any = input.new_zeros
         batch = input._array.shape[:-2]
         return named(SVD, (zeros((*batch, rows, rows)), values, zeros((*batch, columns, columns)).transpose(-2, -1)))
     _check_svd(input, None)
@@ -270,13 +269,13 @@ def _eigh_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) 
 
 
 @primitive("LinalgEighBackward0", joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
-def _eigh(A: Array, UPLO: str) -> Any:
+def _eigh(A: Array, UPLO: Any) -> Any:
     values, vectors = np.linalg.eigh(A, UPLO)
     return values, column_major(vectors)
 
 
 @primitive(None)
-def _eigvalsh(A: Array, UPLO: str) -> Array:
+def _eigvalsh(A: Array, UPLO: Any) -> Array:
     return np.linalg.eigvalsh(A, UPLO)
 
 
@@ -480,7 +479,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
             f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but got {driver}"
         )
     vector = B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1])
-    right: Any = B.unsqueeze(-1) if vector else B  # type: ignore[attr-defined]
+    right: Any = B.unsqueeze(-1) if vector else B
     if right._array.shape[-2] != A._array.shape[-2]:
         raise RuntimeError(
             "torch.linalg.lstsq: input.size(-2) should match other.size(-2), but the shapes are "

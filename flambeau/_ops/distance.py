@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
 from .._core.tensor import Tensor
-from .dispatch import Array, primitive
+from .dispatch import Array, fresh, primitive
 from .linalg_checks import batch_shape
 from .norm import _norm_gradient, _norm_of, vector_norm
 from .promotion import result_type_of
@@ -110,9 +110,11 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
 
 def _flat_batch(x: Any, batch: tuple[int, ...]) -> Any:
     """`x` broadcast over `batch`, with the batch dimensions as one."""
-    shape = (*batch, *x._array.shape[-2:])
-    wide = x if x._array.shape == shape else x.expand(shape)
-    return wide if len(batch) < 2 else wide.reshape(math.prod(batch), *shape[-2:])
+    count = math.prod(batch)
+    if count == 1:
+        return x
+    sizes = x._array.shape[-2:]
+    return x.expand(*batch, *sizes).contiguous().view(count, *sizes)
 
 
 def _pairs(count: int) -> tuple[Any, Any]:
@@ -120,9 +122,7 @@ def _pairs(count: int) -> tuple[Any, Any]:
 
 
 def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
-    from .from_python import from_numpy
-
-    first, second = (from_numpy(each) for each in _pairs(self._array.shape[0]))
+    first, second = (fresh(each, self) for each in _pairs(self._array.shape[0]))
     if p == 0 or result._array.size == 0:
         return self * 0
     each = grad.unsqueeze(-1) * _direction(self[first] - self[second], result.unsqueeze(-1), p)
@@ -194,7 +194,7 @@ def _expanded(x: Any, x1: Tensor, x2: Tensor) -> Any:
 
 def _length(x: Any, dim: int, eps: float) -> Any:
     """The length of vectors, at least `eps`; the bound does not stop the gradient."""
-    length: Any = vector_norm(x, 2, dim, True).clone()  # type: ignore[attr-defined]
+    length: Any = vector_norm(x, 2, dim, True).clone()
     if not length.is_meta:
         np.maximum(length._array, length._array.dtype.type(eps), out=length._array)
     return length

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.caller import calling_place
 from .._core.device import META
 from .._core.dtype import (
     COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, bfloat16, bool_, dtype, float16, float32,
@@ -491,6 +492,24 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     modes = THREAD.modes
     array = target._array
     other = others[0] if others else None
+    if (
+        type(other) in PLAIN_TYPES
+        and other._kind is target._kind
+        and modes.plain
+        and not (target._requires_grad or other._requires_grad)
+        and target._view is other._view is None
+        and target._counter is not None
+        and array.base is None
+    ):  # nothing to record, nothing that could overlap
+        entry = op.table.get(target._kind)
+        if entry is not None and entry[1] is target._kind and type(entry[0]) is np.ufunc:
+            try:
+                entry[0](array, other._array, array)
+            except ValueError:
+                raise _inplace_shape_error(op, target, other) from None
+            target._counter[0] += 1
+            target._counter[1] = calling_place()
+            return target
     if target._requires_grad or target._view is not None or target._counter is None:
         check_writable(target, isinstance(other, Tensor) and other.requires_grad)
     if array.base is not None:  # memory of its own never overlaps itself

@@ -1,7 +1,7 @@
 """The regularised incomplete gamma functions, in NumPy alone.
 
-P(a, x) is a power series where x is below a, and 1 - Q(a, x) above, with a continued fraction for Q. Near x = a both need
-some multiple of sqrt(a) terms, so for large a the density is integrated instead.
+P(a, x) is a power series where x is below a, and 1 - Q(a, x) above, with a continued fraction for Q. Near x = a both
+need some multiple of sqrt(a) terms, so for large a the density is integrated instead.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
     Where the op will be recorded it reads a copy, so that what the derivative saves stays as it was.
     """
     modes = THREAD.modes
-    edge = target._edge()
+    edge = target._edge() if modes.grad else None
     recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))
     array = target._array.copy() if recorded else target._array
     shadow = Tensor._from_parts((array, target._kind, [0, None]))

@@ -12,8 +12,15 @@ from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
 from .linalg_checks import (
-    LinAlgError, batch_shape, check_floating, check_matrix, check_same_dtype, check_square, column_major,
-    first_failure, row_major,
+    LinAlgError,
+    batch_shape,
+    check_floating,
+    check_matrix,
+    check_same_dtype,
+    check_square,
+    column_major,
+    first_failure,
+    row_major,
 )  # fmt: skip
 from .matmul import hermitian
 from .registry import public
@@ -28,7 +35,7 @@ TRIANGULAR_SOLVE = return_type("triangular_solve", ("solution", "cloned_coeffici
 
 
 def _each(matrices: Array, compute: Callable[[Array], tuple[Array, int]], like: Array) -> tuple[Array, Array]:
-    """Run `compute`, which gives a result and an info code, on every matrix: the slow way, for batches with failures."""
+    """Run `compute`, which gives a result and an info code, on each matrix: the slow way, for batches with failures."""
     results = np.empty_like(like)
     info = np.zeros(matrices.shape[:-2], np.int32)
     for place in np.ndindex(info.shape):
@@ -132,7 +139,7 @@ def logdet(input: Tensor) -> Tensor:
     sign, logabsdet = _slogdet(input)
     if sign.is_complex():
         return sign.log() + logabsdet  # type: ignore[no-any-return]
-    return where(sign == -1, math.nan, logabsdet)
+    return where(sign == -1, math.nan, logabsdet)  # type: ignore[no-any-return]
 
 
 # ----- inverses and linear systems ----------------------------------------------------------------------------------
@@ -170,8 +177,8 @@ def _raise_singular(name: str, info: Tensor) -> None:
     failure = first_failure(info)
     if failure is not None:
         raise LinAlgError(
-            f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed because "
-            "the input matrix is singular."
+            f"{name}: {failure[0]}The diagonal element {failure[1]} is zero, the inversion could not be completed "
+            "because the input matrix is singular."
         )
 
 
@@ -253,8 +260,8 @@ def _check_solve(name: str, A: Tensor, B: Tensor, left: bool) -> None:
     if _is_vector_right_side(A, B):
         if not left:
             raise RuntimeError(
-                f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case {name} "
-                "is equivalent to B / A.squeeze(-1)"
+                f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+                f"{name} is equivalent to B / A.squeeze(-1)"
             )
         if B._array.shape[-1] != A._array.shape[-1]:
             raise _incompatible(name, A, (B._array.shape[-1], 1), left)
@@ -307,7 +314,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def solve_upper(U: Array, B: Array) -> Array:
-    """The solution of U X = B by back substitution; `U` is upper triangular, a zero on its diagonal gives infinities."""
+    """The solution of U X = B for an upper triangular `U`; a zero on its diagonal gives infinities."""
     try:
         return np.linalg.solve(U, B)  # elimination finds nothing to do below the diagonal
     except np.linalg.LinAlgError:

@@ -54,13 +54,13 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor) -> None:
     """Refuse two matrices of different dtypes."""
     if A._kind.dtype is not B._kind.dtype:
         raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {LEGACY_NAMES[A._kind.dtype]} and B of "
-            f"type {LEGACY_NAMES[B._kind.dtype]} instead"
+            f"{name}: Expected A and B to have the same dtype, but found A of type {LEGACY_NAMES[A._kind.dtype]} and "
+            f"B of type {LEGACY_NAMES[B._kind.dtype]} instead"
         )
 
 
 def first_failure(info: Tensor) -> tuple[str, int] | None:
-    """Of the first matrix that failed a prefix for the message, with its place in the batch, and its `info`; or None."""
+    """Of the first matrix that failed: its place in the batch, in the words of an error message, and its code."""
     codes = info._array
     if info._kind.device is META or not codes.any():
         return None
@@ -88,6 +88,6 @@ def batch_shape(name: str, A: Tensor, B: Tensor) -> tuple[int, ...]:
     except ValueError:
         raise RuntimeError(
             f"{name}: the batch dimensions {list(one)} and {list(two)} of the shapes {list(A._array.shape)} and "
-            f"{list(B._array.shape)} do not broadcast: sizes must be equal, or one of them 1. The size of tensor a must "
-            "match the size of tensor b at non-singleton dimension"
+            f"{list(B._array.shape)} do not broadcast: sizes must be equal, or one of them 1. The size of tensor a "
+            "must match the size of tensor b at non-singleton dimension"
         ) from None

@@ -12,7 +12,11 @@ from .binary import conj
 from .dispatch import Array, primitive
 from .join import cat
 from .linalg import (
-    _identity, _solve_triangular, check_pair, inv, solve, solve_triangle,
+    _solve_triangular,
+    check_pair,
+    inv,
+    solve,
+    solve_triangle,
 )  # fmt: skip
 from .linalg_checks import (
     LinAlgError,
@@ -87,7 +91,7 @@ def _unpacked(packed: Array) -> tuple[Array, Array]:
 
 
 def _lu_gradient(of_lower: Any, of_upper: Any, permutation: Any, lower: Any, upper: Any) -> Any:
-    """P L^-H (strict lower part of L^H grad_L + upper part of grad_U U^H) U^-H, extended to matrices that are not square."""
+    """P L^-H (strict lower part of L^H grad_L + upper part of grad_U U^H) U^-H, extended to all shapes of matrices."""
     rows, columns = lower._array.shape[-2], upper._array.shape[-1]
     count = min(rows, columns)
     of_lower = lower * 0 if of_lower is None else of_lower
@@ -156,8 +160,8 @@ def _raise_unfactored(name: str, info: Tensor) -> None:
     failure = first_failure(info)
     if failure is not None:
         raise LinAlgError(
-            f"{name}: {failure[0]}U[{failure[1]},{failure[1]}] is zero and using it on lu_solve would result in a division "
-            "by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+            f"{name}: {failure[0]}U[{failure[1]},{failure[1]}] is zero and using it on lu_solve would result in a "
+            "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
             "linalg.lu_factor_ex(A, pivot)"
         )
 
@@ -241,10 +245,14 @@ def _lu_solve_of_factors(grad: Any, LU: Any, pivots: Any, result: Any, left: boo
     return (turned @ hermitian(upper)).tril(-1) + (hermitian(lower) @ turned).triu()
 
 
+def _lu_solve_of_right_side(grad: Any, LU: Any, pivots: Any, left: bool, adjoint: bool) -> Any:
+    return _lu_solve(LU, pivots, grad, left, not adjoint)
+
+
 @primitive(
     "LinalgLuSolveBackward0",
     LU=_lu_solve_of_factors,
-    B=lambda grad, LU, pivots, left, adjoint: _lu_solve(LU, pivots, grad, left, not adjoint),
+    B=_lu_solve_of_right_side,
 )
 def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Array:
     order = _order_of_swaps(pivots, LU.shape[-1])
@@ -332,7 +340,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 @public("linalg.diagonal", function=False, method=False, name="linalg_diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices."""
-    return A.diagonal(offset, dim1, dim2)  # type: ignore[attr-defined,no-any-return]
+    return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
 
 
 @public("linalg.vecdot", function=False, method=False, out=True)
@@ -340,14 +348,14 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along `dim`, those of `x` conjugated."""
     check_floating("linalg.vecdot", x)
     if x._array.ndim == y._array.ndim == 1:
-        return x.vdot(y)  # type: ignore[attr-defined,no-any-return]
+        return x.vdot(y)  # type: ignore[no-any-return]
     return (conj(x) * y).sum(dim)  # type: ignore[no-any-return]
 
 
 @public("linalg.vander", function=False, method=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, along a new last dimension."""
-    vector: Any = x if x._array.ndim else x.reshape(1)  # type: ignore[attr-defined]
+    vector: Any = x if x._array.ndim else x.reshape(1)
     count = vector._array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError(f"N must be greater than 1, but it is {count}")
@@ -367,7 +375,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    flat: Any = inv(A.reshape(rows, columns))  # type: ignore[attr-defined]
+    flat: Any = inv(A.reshape(rows, columns))
     return flat.reshape(*shape[ind:], *shape[:ind])  # type: ignore[no-any-return]
 
 
@@ -382,8 +390,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     size = math.prod(shape)
     if size != math.prod(system._array.shape[: B._array.ndim]):
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
-            f"got {size} != {math.prod(system._array.shape[: B._array.ndim])}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {size} != {math.prod(system._array.shape[: B._array.ndim])}"
         )
-    flat: Any = solve(system.reshape(size, size), B.flatten())  # type: ignore[attr-defined]
+    flat: Any = solve(system.reshape(size, size), B.flatten())
     return flat.reshape(shape)  # type: ignore[no-any-return]

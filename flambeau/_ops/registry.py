@@ -199,7 +199,7 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
         listed.append("**numpy_names")
     overridden = [
         f"(type({each.name}) not in PLAIN_TYPES and is_overriding({each.name}, {name!r}, {each.name!r}, {position}))"
-        if each.annotation in ("Tensor", Tensor) and each.default is inspect.Parameter.empty
+        if _must_be_tensor(each)
         else f"(type({each.name}) not in PLAIN_TYPES and has_override(({each.name},)))"
         for position, each in enumerate(parameters, 1)
         if each.name in tensors
@@ -242,6 +242,11 @@ def is_overriding(value: Any, function: str, argument: str, position: int) -> bo
             f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
         )
     return False
+
+
+def _must_be_tensor(parameter: Any) -> bool:
+    variadic = parameter.kind is parameter.VAR_POSITIONAL
+    return parameter.annotation == "Tensor" and parameter.default is parameter.empty and not variadic
 
 
 def _is_tensor(parameter: Any) -> bool:

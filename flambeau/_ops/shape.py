@@ -358,7 +358,7 @@ def reshape_in_place(target: Tensor, op: Primitive, *args: Any) -> Tensor:
     """Give the tensor object itself the geometry and the history that `op` gives a view of it."""
     check_writable(target)
     source = Tensor._from_parts(target._parts())
-    edge = target._edge()
+    edge = target._edge() if THREAD.modes.grad else None
     if edge is not None:
         source._requires_grad = True
         source._grad_fn = target._grad_fn
@@ -370,8 +370,8 @@ def reshape_in_place(target: Tensor, op: Primitive, *args: Any) -> Tensor:
         target._requires_grad = True
         target._grad_fn = result._grad_fn
         target._output_nr = result._output_nr
-    if target._view is not None and target._counter is not None:
-        target._view.version = target._counter[0]
+        if target._view is not None and target._counter is not None:
+            target._view.version = target._counter[0]
     return target
 
 

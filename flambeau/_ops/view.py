@@ -10,10 +10,11 @@ import numpy as np
 
 from .._core.dtype import INTEGER
 from .._core.storage import owner_of
-from .._core.tensor import Tensor
+from .._core.tensor import PLAIN_TYPES, Tensor
 from .broadcast import sum_to_shape
 from .dispatch import Array, primitive
-from .registry import public
+from .overrides import has_override, run_override
+from .registry import export_method, public
 from .window import Geometry, contiguous_byte_strides, move_between, restrided, row_strides_of, span, window
 
 _ALL = tuple((slice(None),) * count for count in range(65))
@@ -89,7 +90,7 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
 
 def viewed(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` in another shape without a copy, or None where the strides do not allow it."""
-    if array.flags.c_contiguous and array.size and (array.ndim == 0 or array.strides[-1] == array.itemsize):
+    if array.flags.c_contiguous and array.size:
         return array.reshape(shape)
     if array.size == 0:
         same = array.shape == shape
@@ -100,6 +101,8 @@ def viewed(array: Any, shape: tuple[int, ...]) -> Any:
 
 @primitive("ViewBackward0", view=True, self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes))
 def _view(self: Array, size: tuple[int, ...]) -> Array:
+    if self.flags.c_contiguous and self.size:
+        return self.reshape(size)
     array = viewed(self, size)
     if array is None:
         raise RuntimeError(
@@ -110,13 +113,14 @@ def _view(self: Array, size: tuple[int, ...]) -> Array:
     return array
 
 
-@public(function=False)
 def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tensor:
     """The same elements in another shape, or the same bytes as another dtype; always shares memory.
 
     >>> flambeau.zeros(4, 4).view(-1, 8).shape
     torch.Size([2, 8])
     """
+    if type(input) not in PLAIN_TYPES and has_override((input,)):
+        return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})  # type: ignore[no-any-return]
     if type(size) is int:
         shape = as_shape((size, *more)) if more else (size,)
     elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
@@ -126,6 +130,9 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
 
         return view_dtype(input, size if dtype is None else dtype)
     return _view(input, infer_size(shape, input._array.size))  # type: ignore[no-any-return]
+
+
+export_method(view, "view")
 
 
 @public()

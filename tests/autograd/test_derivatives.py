@@ -126,7 +126,7 @@ def _derivatives(T: Any, expression: str) -> Any:
     return (
         result.detach().clone(),
         [None if grad is None else grad.detach().clone() for grad in first],
-        [grad.detach().contiguous() for grad in second],  # PyTorch promises no layout here
+        [grad.detach().clone(memory_format=T.contiguous_format) for grad in second],  # no layout is promised here
     )
 
 

@@ -122,16 +122,10 @@ def _edges(node: Any) -> list[Any]:
 
 
 def _gradient(tensor: Any) -> dict[str, Any] | None:
-    """What is promised of a derivative's result."""
+    """What is promised of a derivative's result: not how it was computed, and so whether it has a derivative itself."""
     if tensor is None:
         return None
-    return {
-        "value": tensor.tolist(),
-        "shape": tuple(tensor.shape),
-        "dtype": str(tensor.dtype),
-        "requires_grad": tensor.requires_grad,
-        "is_leaf": tensor.is_leaf,
-    }
+    return {"value": tensor.tolist(), "shape": tuple(tensor.shape), "dtype": str(tensor.dtype)}
 
 
 def _state(names: Namespace) -> dict[str, Any]:
@@ -601,7 +595,7 @@ class _Author:
             inputs = f", inputs=[{self.pick(leaves)}]" if leaves and self.chance(0.2) else ""
             return f"T.autograd.backward({call}{self.options()}{inputs})"
         gradients = [each for each, value in self.names.items() if each[0] == "g" and value is not None]
-        source = self.pick(gradients) if gradients and self.chance(0.7) else name
+        source = f"({self.pick(gradients)}.sum() + {name}.sum())" if gradients and self.chance(0.7) else name
         wanted = [self.any(lambda tensor: tensor.requires_grad) for _ in range(self.random.randint(1, 3))]
         if any(self.tensor(each) is tensor for each in wanted for tensor in self.doubled):
             wanted = wanted[:1]  # whether PyTorch runs a tensor's hooks before it returns its gradient depends on the others

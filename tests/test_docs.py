@@ -1,0 +1,283 @@
+"""What the pages in `docs/` and the docstrings show is what happens."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import importlib.util
+import linecache
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau._ops.registry import FUNCTIONS, METHODS, resolved
+from flambeau.autograd import gradcheck
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+NAMED_FILE = re.compile(r"`((?:[\w.]+/)+[\w.]*|[\w/]+\.py)`")
+PROMPT = "(Pdb) "
+FLEXIBLE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def fences(page: str) -> list[tuple[str, str]]:
+    """Language and body of each fenced block of a page of `docs/`."""
+    return FENCE.findall((DOCS / page).read_text(encoding="utf-8"))
+
+
+def matches(shown: str, got: str, flags: int = doctest.ELLIPSIS) -> bool:
+    return doctest.OutputChecker().check_output(shown.strip() + "\n", got.strip() + "\n", flags)
+
+
+# ----- stepping.md --------------------------------------------------------------------------------------------------
+
+
+def debug(program: str, commands: list[str], folder: Path) -> list[str]:
+    """What pdb prints before each prompt, with paths relative to the program and to the package."""
+    (folder / "walk.py").write_text(program, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "pdb", "walk.py"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
+        input="\n".join([*commands, "quit", ""]),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert not run.stderr, run.stderr
+    printed = run.stdout
+    for prefix in {str(folder), str(folder.resolve()), str(ROOT)}:
+        printed = printed.replace(prefix + os.sep, "")
+    return printed.split(PROMPT)
+
+
+def walk() -> tuple[str, list[str], list[str]]:
+    """The program of stepping.md, the commands typed there, and what the page shows before each prompt."""
+    blocks = fences("stepping.md")
+    program = next(body for language, body in blocks if language == "python")
+    transcript = "".join(body for language, body in blocks if language == "text")
+    first, *rest = re.split(r"^\(Pdb\) ", transcript, flags=re.MULTILINE)
+    commands, shown = zip(*[each.split("\n", 1) for each in rest], strict=True)
+    return program, list(commands), [first, *shown]
+
+
+def test_pdb_walks_as_the_page_shows(tmp_path: Path) -> None:
+    program, commands, shown = walk()
+    assert len(commands) > 10
+    printed = debug(program, commands, tmp_path)
+    for command, expected, got in zip(["the start", *commands], shown, printed, strict=False):
+        assert matches(expected, got), f"after {command!r} the page shows\n{expected}\nbut pdb prints\n{got}"
+    assert len(printed) == len(shown) + 1  # one more prompt: the one that takes `quit`
+
+
+def test_single_steps_lead_from_backward_into_each_formula(tmp_path: Path) -> None:
+    """No breakpoint but the line `loss.backward()`: `step` alone reaches every derivative."""
+    program, _, _ = walk()
+    line = program.splitlines().index("loss.backward()") + 1
+    printed = "".join(debug(program, [f"tbreak {line}", "continue", *["step"] * 700], tmp_path))
+    product = r"> flambeau/_ops/binary\.py\(\d+\)<lambda>\(\)\n-> {}=lambda grad, {}: grad \* conj"
+    assert re.search(product.format("self", "other"), printed)
+    assert re.search(product.format("other", "self"), printed)
+    assert re.search(r"> flambeau/_ops/unary\.py\(\d+\)<lambda>\(\)\n-> .*lambda grad, result: grad \* conj", printed)
+    assert re.search(r"> flambeau/_ops/reduce\.py\(\d+\)", printed)
+
+
+def test_sessions_of_the_page_print_what_it_shows() -> None:
+    sessions = [body for language, body in fences("stepping.md") if language == "python" and ">>>" in body]
+    assert len(sessions) >= 3
+    examples = doctest.DocTestParser().get_doctest("\n".join(sessions), {}, "stepping.md", "stepping.md", 0)
+    complaints: list[str] = []
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(examples, out=complaints.append)
+    assert not complaints, "".join(complaints)
+
+
+# ----- errors.md ----------------------------------------------------------------------------------------------------
+
+
+def failing_programs() -> list[Any]:
+    blocks = fences("errors.md")
+    pairs = list(zip(blocks[::2], blocks[1::2], strict=True))
+    assert all(program[0] == "python" and message[0] == "text" for program, message in pairs)
+    return [pytest.param(program, shown, id=program.splitlines()[-1]) for (_, program), (_, shown) in pairs]
+
+
+@pytest.mark.parametrize(("program", "shown"), failing_programs())
+def test_error_reads_as_the_page_shows(program: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "import flambeau as torch\n" + program
+    monkeypatch.setitem(linecache.cache, "program.py", (len(source), None, source.splitlines(True), "program.py"))
+    anomaly = flambeau.is_anomaly_enabled()
+    with warnings.catch_warnings(), pytest.raises(Exception, match=r"\w") as caught:
+        warnings.simplefilter("ignore")
+        exec(compile(source, "program.py", "exec"), {})
+    assert flambeau.is_anomaly_enabled() is anomaly
+    got = f"{type(caught.value).__name__}: {caught.value}"
+    assert matches(shown, got, FLEXIBLE), f"the page shows\n{shown}\nbut the error is\n{got}"
+
+
+def test_anomaly_warning_ends_with_the_user_s_line() -> None:
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        with flambeau.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError, match="nan"):
+            flambeau.tensor(-1.0, requires_grad=True).sqrt().backward()
+    (report,) = [str(each.message) for each in noted if "Traceback of forward call" in str(each.message)]
+    assert report.rstrip().endswith("flambeau.tensor(-1.0, requires_grad=True).sqrt().backward()")
+
+
+def test_freed_history_of_a_changed_view_names_the_forward_line() -> None:
+    base = flambeau.ones(4, requires_grad=True) * 1
+    base[:2].mul_(3)
+    base.sum().backward()
+    with pytest.raises(RuntimeError, match=r'(?s)second time.*CopySlices was recorded at .*"base\[:2\]\.mul_\(3\)"'):
+        base.sum().backward()
+
+
+# ----- all pages ----------------------------------------------------------------------------------------------------
+
+
+def test_index_links_every_page() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    missing = [page.name for page in DOCS.glob("*.md") if page.name != "index.md" and f"({page.name})" not in index]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", ["docs/design.md", "CONTRIBUTING.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    named = set(NAMED_FILE.findall((ROOT / page).read_text(encoding="utf-8")))
+    assert len(named) > 5
+    homes = (ROOT, ROOT / "flambeau", ROOT / "flambeau/_ops", ROOT / "flambeau/_core", ROOT / "flambeau/autograd")
+    missing = [name for name in named if not any((home / name).exists() for home in homes)]
+    assert not missing
+
+
+def test_design_shows_ops_as_they_are_defined() -> None:
+    """The definitions that design.md quotes stand in the code, word for word."""
+    quoted = [body for language, body in fences("design.md") if language == "python"]
+    assert len(quoted) >= 2
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "flambeau/_ops").glob("*.py"))
+    for body in quoted:
+        assert body in code, body
+
+
+def test_contributing_op_examples_work() -> None:
+    """The ops that CONTRIBUTING.md adds, as written there: function, method, in-place form, `out=`, gradients."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    source = "\n".join(body for language, body in FENCE.findall(text) if language == "python")
+    names = {"softsquare", "blend", "running_total", "mean_square"}
+    before = {name: dict(functions) for name, functions in FUNCTIONS.items()}
+    methods = dict(METHODS)
+    try:
+        scope: dict[str, Any] = {"__name__": "flambeau._ops.contributed"}
+        exec(compile(source, "contributed.py", "exec"), scope)
+        assert names <= set(FUNCTIONS[""])
+        _check_contributed_ops()
+    finally:
+        for name, functions in FUNCTIONS.items():
+            for added in set(functions) - set(before[name]):
+                del functions[added]
+                vars(flambeau).pop(added, None)
+        for added in set(METHODS) - set(methods):
+            del METHODS[added]
+            delattr(flambeau.Tensor, added)
+
+
+def _check_contributed_ops() -> None:
+    torch: Any = flambeau
+    x = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([[1.0], [2.0]], dtype=torch.float64, requires_grad=True)
+    plain = x.detach()
+
+    assert torch.softsquare(plain).tolist() == [v * v / (1 + v * v) for v in (0.5, -1.0, 2.0)]
+    assert torch.special.softsquare is torch.softsquare
+    assert torch.softsquare(torch.tensor([1, 2])).dtype is torch.float32
+    assert torch.softsquare(x).grad_fn.name() == "SoftsquareBackward0"
+    assert torch.blend(plain, 0.0).tolist() == (plain / 2).tolist()
+    assert torch.blend(x, y).shape == (2, 3)
+    assert torch.running_total(plain).tolist() == [0.5, -0.5, 1.5]
+    assert torch.mean_square(plain).item() == pytest.approx(1.75)
+    assert torch.mean_square(torch.stack([plain, plain]), axis=1).shape == (2,)
+
+    for name, others in {"softsquare": (), "blend": (y[0],), "running_total": (), "mean_square": ()}.items():
+        function = getattr(torch, name)
+        assert function.__doc__
+        assert torch.equal(getattr(x, name)(*others), function(x, *others))
+        out = torch.empty(0, dtype=torch.float64)
+        assert torch.equal(function(plain, *[each.detach() for each in others], out=out), out)
+        assert gradcheck(function, (x, *others))
+        if name != "mean_square":  # its result has another shape: no in-place form
+            changed = x.clone()
+            assert getattr(changed, f"{name}_")(*others) is changed
+            assert torch.equal(changed, function(x, *others))
+            assert gradcheck(lambda x, *rest, name=name: getattr(x.clone(), f"{name}_")(*rest), (x, *others))
+    assert not hasattr(x, "mean_square_")
+    assert gradcheck(torch.blend, (x, y))
+
+
+# ----- docstrings ---------------------------------------------------------------------------------------------------
+
+
+def modules() -> Iterator[ModuleType]:
+    # `autograd.gradcheck` is a function as well as a module, whichever is asked for first: the import of it above sees to
+    # it that programs find the function.
+    yield flambeau
+    for found in pkgutil.walk_packages(flambeau.__path__, "flambeau."):
+        yield importlib.import_module(found.name)
+
+
+def documented_examples() -> list[Any]:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    return [
+        pytest.param(test, id=test.name)
+        for module in modules()
+        for test in finder.find(module, module.__name__, extraglobs={"flambeau": flambeau})
+        if test.examples
+    ]
+
+
+@pytest.mark.parametrize("test", documented_examples())
+def test_docstring_example(test: doctest.DocTest) -> None:
+    complaints: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(test, out=complaints.append, clear_globs=False)
+    assert not complaints, "".join(complaints)
+
+
+def test_every_docstring_example_is_collected() -> None:
+    """None hides in a place where doctest does not look, such as an attribute's or a nested function's docstring."""
+    written = 0
+    for path in (ROOT / "flambeau").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                written += len(doctest.DocTestParser().get_examples(node.value))
+    assert written == sum(len(each.values[0].examples) for each in documented_examples())
+
+
+def test_published_functions_keep_their_docs() -> None:
+    bare = [
+        f"{space}.{name}".lstrip(".")
+        for space, functions in FUNCTIONS.items()
+        for name, value in functions.items()
+        if not (resolved(value).__doc__ or "").strip()
+    ]
+    assert not bare
+    assert not [name for name, value in METHODS.items() if not (resolved(value).__doc__ or "").strip()]
+
+
+def test_published_function_shows_the_doc_of_the_code_that_computes() -> None:
+    from flambeau._ops import reduce
+
+    published: Any = flambeau.sum
+    assert published is not reduce.sum
+    assert published.__doc__ == reduce.sum.__doc__
+    assert published.__name__ == "sum"

@@ -4,7 +4,7 @@ WORKERS ?= 2
 VENV := .venv
 DEMO_VENV := .venv-demo
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
-SOURCES := flambeau tests examples benchmarks
+SOURCES := flambeau tests examples benchmarks tools
 
 .PHONY: help demo test lint types bench clean
 

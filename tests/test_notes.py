@@ -20,7 +20,9 @@ import flambeau
 
 NOTES = sorted((Path(__file__).parent.parent.parent / "shared" / "seeds").glob("*.txt"))
 FENCE = re.compile(r"^( *)(```|~~~)[ ]*(\w*)\n(.*?)^ *\2[ ]*$", re.MULTILINE | re.DOTALL)
-NOT_HERE = re.compile(r"\bnn\b|cuda|optim\.|torchvision|conda|\bnet\b|torch\.(save|load)|load_state_dict|register_buffer|→|PATH|device_id")
+NOT_HERE = re.compile(
+    r"\bnn\b|cuda|optim\.|torchvision|conda|\bnet\b|torch\.(save|load)|load_state_dict|register_buffer|→|PATH|device_id"
+)
 
 
 def blocks() -> list[Any]:

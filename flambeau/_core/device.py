@@ -8,7 +8,7 @@ DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", 
 """The names that `device(...)` accepts. Tensors live on `cpu` and `meta`, and on accelerators where one is found."""
 
 
-class device:  # noqa: N801  (PyTorch's own name)
+class device:
     """Where a tensor's elements are: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)`."""
 
     __slots__ = ("index", "type")
@@ -29,17 +29,25 @@ class device:  # noqa: N801  (PyTorch's own name)
             raise TypeError(f"device(): argument 'type' must be str, int or device, not {_class_name(type)}")
         if ":" in type:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
             type, _, ordinal = type.partition(":")
             if not ordinal.isdigit() or (len(ordinal) > 1 and ordinal[0] == "0"):
-                raise RuntimeError(f"Invalid device string: '{type}:{ordinal}'. Write a type and a number, as in 'cuda:0'")
+                raise RuntimeError(
+                    f"Invalid device string: '{type}:{ordinal}'. Write a type and a number, as in 'cuda:0'"
+                )
             index = int(ordinal)
         if type not in DEVICE_TYPES:
             if not type:
                 raise RuntimeError("Device string must not be empty")
             if not type.isalpha():
-                raise RuntimeError(f"Invalid device string: '{type}'. Write a type and perhaps a number, as in 'cuda:0'")
-            raise RuntimeError(f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {type}")
+                raise RuntimeError(
+                    f"Invalid device string: '{type}'. Write a type and perhaps a number, as in 'cuda:0'"
+                )
+            raise RuntimeError(
+                f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {type}"
+            )
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must be -1 or non-negative, got {index}")
         return cls._intern(type, index)
@@ -60,7 +68,9 @@ class device:  # noqa: N801  (PyTorch's own name)
     __delattr__ = __setattr__  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -100,7 +110,7 @@ CPU = device("cpu")
 META = device("meta")
 
 
-class layout:  # noqa: N801  (PyTorch's own name)
+class layout:
     """How a tensor's elements are arranged: `strided`, or one of the sparse layouts."""
 
     __slots__ = ("name",)
@@ -118,7 +128,7 @@ class layout:  # noqa: N801  (PyTorch's own name)
         return self
 
 
-class memory_format:  # noqa: N801  (PyTorch's own name)
+class memory_format:
     """The order of a dense tensor's dimensions in memory."""
 
     __slots__ = ("name",)
@@ -136,7 +146,9 @@ class memory_format:  # noqa: N801  (PyTorch's own name)
         return self
 
 
-LAYOUTS = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
+LAYOUTS = {
+    name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+}
 MEMORY_FORMATS = {
     name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 }
@@ -159,7 +171,9 @@ def usable_device(value: Any) -> device:
     """`value` as a device that this installation can hold tensors on, or PyTorch's error for a missing one."""
     found = value if type(value) is device else device(value)
     if isinstance(value, int):
-        raise RuntimeError(f"device={value} names an accelerator, and this installation of Flambeau finds none. Use device='cpu'.")
+        raise RuntimeError(
+            f"device={value} names an accelerator, and this installation of Flambeau finds none. Use device='cpu'."
+        )
     if found.type == "cpu":
         return CPU  # there is one: its ordinal says nothing
     if found.type == "meta":
@@ -169,4 +183,6 @@ def usable_device(value: Any) -> device:
             "Torch not compiled with CUDA enabled: this Flambeau has no CUDA device. "
             "Install the extra 'flambeau[cuda]' on a machine with an NVIDIA GPU, or use device='cpu'."
         )
-    raise NotImplementedError(f"Could not run an operation on device '{found}': this Flambeau has the devices cpu and meta")
+    raise NotImplementedError(
+        f"Could not run an operation on device '{found}': this Flambeau has the devices cpu and meta"
+    )

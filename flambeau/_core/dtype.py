@@ -10,7 +10,7 @@ BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 """The promotion categories, in ascending order."""
 
 
-class dtype:  # noqa: N801  (PyTorch's own name)
+class dtype:
     """The type of a tensor's elements, as in `torch.float32`."""
 
     __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy")
@@ -108,7 +108,7 @@ def from_numpy_dtype(array_type: np.dtype[Any]) -> dtype:
         if not array_type.isnative:
             raise ValueError(
                 "given numpy array has byte order different from the native byte order. "
-                "Conversion between byte orders is currently not supported: call array.astype(array.dtype.newbyteorder('='))"
+                "Convert it first: array.astype(array.dtype.newbyteorder('='))"
             )
         found = FROM_NUMPY.get(np.dtype(array_type.type)) or _unsupported(array_type)
     return found
@@ -169,7 +169,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 def _promote(left: dtype, right: dtype) -> dtype:
     if left.category > right.category:
         left, right = right, left
-    if left in _UNSIGNED_WIDE and right.category == COMPLEX or right in _UNSIGNED_WIDE and left.category == BOOL:
+    if (left in _UNSIGNED_WIDE and right.category == COMPLEX) or (right in _UNSIGNED_WIDE and left.category == BOOL):
         _refuse_unsigned(left, right)
     if left.category != right.category:
         if right.category != COMPLEX or left.category != FLOAT:
@@ -198,7 +198,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category
 
 
-class finfo:  # noqa: N801  (PyTorch's own name)
+class finfo:
     """Limits of a floating-point type."""
 
     def __init__(self, type: dtype | None = None) -> None:
@@ -208,11 +208,13 @@ class finfo:  # noqa: N801  (PyTorch's own name)
         if dtype_.category < FLOAT:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype_}'")
         dtype_ = dtype_.to_real()
+        limits: Any
         if dtype_ is bfloat16:
-            from ml_dtypes import finfo as limits_of
+            import ml_dtypes
+
+            limits = ml_dtypes.finfo(dtype_.numpy)  # type: ignore[no-untyped-call]
         else:
-            limits_of = np.finfo  # type: ignore[assignment]
-        limits = limits_of(dtype_.numpy)
+            limits = np.finfo(dtype_.numpy)
         self.dtype = dtype_.name
         self.bits = dtype_.itemsize * 8
         self.eps = float(limits.eps)
@@ -231,7 +233,7 @@ class finfo:  # noqa: N801  (PyTorch's own name)
 _DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15}
 
 
-class iinfo:  # noqa: N801  (PyTorch's own name)
+class iinfo:
     """Limits of an integer type."""
 
     def __init__(self, type: dtype) -> None:

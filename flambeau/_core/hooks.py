@@ -51,8 +51,8 @@ class HookDict(OrderedDict[int, Callable[..., Any]]):
 class NodeHooks:
     """All hooks of one node.
 
-    `tensor` holds, for each output number, the hooks of the tensor that this output is; `retain` what stores the gradient
-    in that tensor's `.grad`.
+    `tensor` holds, for each output number, the hooks of the tensor that this output is; `retain` what stores the
+    gradient in that tensor's `.grad`.
     """
 
     __slots__ = ("post", "pre", "retain", "tensor")

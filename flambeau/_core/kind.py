@@ -1,4 +1,4 @@
-"""`Kind`: a dtype on a device, interned, so that one identity test tells that two tensors can meet without conversion."""
+"""`Kind`: a dtype on a device, interned: one identity test tells that two tensors can meet without conversion."""
 
 from __future__ import annotations
 

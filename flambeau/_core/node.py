@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .caller import Place, calling_place, describe_place
 from .errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .kind import Kind
     from .tensor import Tensor
 
-    Edge = tuple[Union["Node", Tensor], int] | None
+    Edge = tuple["Node" | Tensor, int] | None
     Formula = Callable[..., Any]
 
 next_sequence_number = count().__next__
@@ -105,9 +105,9 @@ def _tensor_from_parts(parts: Any) -> Tensor:
 
 
 def _tensor_of_number(value: Any) -> Tensor:
-    from .._ops.from_python import tensor
+    from .._ops.create import scalar_tensor
 
-    return tensor(value)
+    return scalar_tensor(value)
 
 
 class _Special:
@@ -125,8 +125,8 @@ class _Special:
 class SavedTensor:
     """A tensor kept for a derivative, with the version that the derivative expects.
 
-    A leaf is kept as it is. Any other tensor is kept as its parts: were it kept itself, a later in-place operation could
-    make it the result of a node that leads back here, and the cycle would never be freed.
+    A leaf is kept as it is. Any other tensor is kept as its parts: were it kept itself, a later in-place operation
+    could make it the result of a node that leads back here, and the cycle would never be freed.
     """
 
     __slots__ = ("counter", "grad_fn", "output_nr", "special", "tensor", "version")
@@ -175,8 +175,8 @@ class SavedTensor:
             modes.grad = grad
         if self.counter[0] != before:
             raise RuntimeError(
-                "A saved tensor pack hook is modifying its input in place. The tensor that a pack hook receives is in use "
-                "elsewhere: let the hook work on a .clone()."
+                "A saved tensor pack hook is modifying its input in place. The tensor that a pack hook receives is in "
+                "use elsewhere: let the hook work on a .clone()."
             )
         special.unpack = unpack
         # A leaf that requires gradients stays the place where the gradient of what is unpacked goes.
@@ -199,7 +199,7 @@ class SavedTensor:
             return self._unpack_with_hook(owner)
         if self.counter[0] != self.version:
             self._complain_of_change(owner)
-        return self.tensor if self.grad_fn is None else self._rebuild(owner)  # type: ignore[no-any-return]
+        return self.tensor if self.grad_fn is None else self._rebuild(owner)
 
     def _unpack_with_hook(self, owner: Node) -> Tensor:
         from .tensor import Tensor
@@ -209,7 +209,9 @@ class SavedTensor:
             raise RuntimeError(GRAPH_FREED + forward_line(owner))
         tensor = special.unpack(special.packed)
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}")
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}"
+            )
         result = _tensor_from_parts(tensor._parts())
         grad_fn = self._made_by(owner)
         if grad_fn is not None:
@@ -248,8 +250,8 @@ class SavedTensor:
         changed = self.counter[1]
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{tensor._kind.legacy_name} {list(tensor._array.shape)}]{origin} is at version {self.counter[0]}; expected "
-            f"version {self.version} instead.\n"
+            f"[{tensor._kind.legacy_name} {list(tensor._array.shape)}]{origin} is at version {self.counter[0]}; "
+            f"expected version {self.version} instead.\n"
             f"  saved for {owner.name()} at {describe_place(owner.place)}\n"
             f"  changed in place at {describe_place(changed)}\n"
             "  Fix: use the out-of-place form there (y = y + 1, not y += 1), or work on a .clone()."

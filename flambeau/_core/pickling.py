@@ -49,7 +49,7 @@ def rebuild_subclass(cls: type, tensor: Tensor, state: dict[str, Any]) -> Any:
 
         tensor = retype(tensor, cls)
     restore = getattr(cls, "__setstate__", None)
-    if restore is not None and restore is not Tensor.__setstate__:  # type: ignore[attr-defined]
+    if restore is not None and restore is not Tensor.__setstate__:
         restore(tensor, state)
     else:
         vars(tensor).update(state)

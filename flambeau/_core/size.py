@@ -16,7 +16,9 @@ class Size(tuple[int, ...]):
         values = tuple(sizes)
         for position, value in enumerate(values):
             if type(value) is not int:
-                values = values[:position] + tuple(_as_int(each, at) for at, each in enumerate(values) if at >= position)
+                values = values[:position] + tuple(
+                    _as_int(each, at) for at, each in enumerate(values) if at >= position
+                )
                 break
         return tuple.__new__(cls, values)
 

@@ -1,13 +1,13 @@
 """`Tensor`: a strided array with the bookkeeping that autograd needs.
 
-The array library supplies memory, strides and views; the ops in `flambeau._ops` supply everything that computes, and put
-their methods on this class. What stands here is state: the version counter, the place in the graph, the gradient.
+The array library supplies memory, strides and views; the ops in `flambeau._ops` supply everything that computes, and
+put their methods on this class. What stands here is state: the version counter, the place in the graph, the gradient.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .dtype import DEFAULTS, LEGACY_NAMES, dtype
 from .errors import INFERENCE_INPLACE, INFERENCE_VERSION
 from .hooks import HookDict, RemovableHandle
 from .kind import Kind, kind_of_array
+from .methods import TensorMethods
 from .modes import THREAD
 from .node import AccumulateGrad, Node
 from .size import Size
@@ -60,7 +61,7 @@ class Extra:
         self.tangents: dict[int, Tensor] | None = None
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """A multi-dimensional array of one element type that can record how it was computed."""
 
     __slots__ = (
@@ -91,39 +92,7 @@ class Tensor:
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         from .._ops.create import legacy_tensor
 
-        return legacy_tensor(cls, *args, **kwargs)
-
-    if TYPE_CHECKING:  # ops put their methods on this class when they are registered
-
-        def __getattr__(self, name: str) -> Any: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __iter__(self) -> Iterator[Tensor]: ...
-        def __neg__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __add__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
-        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        return legacy_tensor(cls, *args, **kwargs)  # type: ignore[no-any-return]
 
     # ----- construction from parts ------------------------------------------------------------------------------
 
@@ -245,7 +214,7 @@ class Tensor:
 
     @property
     def names(self) -> tuple[None, ...]:
-        return (None,) * self._array.ndim
+        return (None,) * self.dim()
 
     def get_device(self) -> int:
         """The ordinal of the accelerator, -1 on the CPU."""
@@ -274,8 +243,8 @@ class Tensor:
                 )
             if self._counter is None and not THREAD.modes.inference:
                 raise RuntimeError(
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Make a .clone() of "
-                    "it first: that is a normal tensor."
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Make a "
+                    ".clone() of it first: that is a normal tensor."
                 )
         if self._grad_fn is None:
             self._requires_grad = value
@@ -370,7 +339,7 @@ class Tensor:
             return plain
         from .._ops.overrides import has_override, retype
 
-        return retype(plain, type(self)) if has_override((self,)) else plain  # type: ignore[no-any-return]
+        return retype(plain, type(self)) if has_override((self,)) else plain
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -378,7 +347,8 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self.requires_grad and not value._kind.differentiable:
             raise RuntimeError(
-                f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
+                "data set to a tensor that requires gradients must be floating point or complex dtype, not "
+                f"{value.dtype}"
             )
         self._array = value._array
         self._kind = value._kind
@@ -389,9 +359,10 @@ class Tensor:
             import warnings
 
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-                "Tensor, use .retain_grad() on the non-leaf Tensor.",
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+                "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -401,7 +372,9 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._kind is not self._kind:
@@ -417,8 +390,8 @@ class Tensor:
             if value._array.shape != self._array.shape:
                 raise RuntimeError(
                     f"assigned grad has data of a different size: attempting to assign a gradient of size "
-                    f"'{list(value._array.shape)}' to a tensor of size '{list(self._array.shape)}'. Please ensure that the "
-                    "gradient and the tensor are the same size"
+                    f"'{list(value._array.shape)}' to a tensor of size '{list(self._array.shape)}'. Please ensure "
+                    "that the gradient and the tensor are the same size"
                 )
         self._grad = value
 
@@ -434,9 +407,10 @@ class Tensor:
         """Keep the gradient of this non-leaf tensor in `.grad`."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        node = self.grad_fn
-        if node is None or self.retains_grad:
+        if self._grad_fn is None or self.retains_grad:
             return
+        node = self.grad_fn
+        assert node is not None
         self._get_extra().retains_grad = True
         node.hooks.retain[self._output_nr] = weakref.ref(self)
 
@@ -524,10 +498,16 @@ class Tensor:
 
 
 _CHANGES_FLAG = (
-    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that "
-    "doesn't require differentiation use var_no_grad = var.detach()."
+    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+    "that doesn't require differentiation use var_no_grad = var.detach()."
 )
-_C_NAMES = {"float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int"}
+_C_NAMES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long int",
+}
 """Element types as messages about gradients call them."""
 
 new: Any = object.__new__

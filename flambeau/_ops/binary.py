@@ -89,7 +89,11 @@ def _rsub_scaled(self: Array, other: Array, alpha: Any) -> Array:
 
 def _no_bools(input: Operand, other: Operand) -> None:
     """Refuse a subtraction in which one operand is bool; that of two bools has an error of its own."""
-    found = [scalar_category(each) if is_number(each) else each._kind.dtype.category for each in (input, other)]
+    found = [
+        scalar_category(each) if is_number(each) else each._kind.dtype.category
+        for each in (input, other)
+        if is_number(each) or isinstance(each, Tensor)
+    ]
     if BOOL in found and found != [BOOL, BOOL]:
         raise RuntimeError(_ONE_BOOL)
 

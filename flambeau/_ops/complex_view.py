@@ -12,7 +12,7 @@ from .._core.kind import Kind
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .layout import empty_array, is_plain, strides_like
-from .registry import public
+from .registry import export_method, public
 from .view import as_strided, select
 from .window import Geometry, restrided, span
 
@@ -144,8 +144,8 @@ def _set_imag(tensor: Tensor, value: Any) -> None:
     imag(tensor).copy_(value)
 
 
-Tensor.real = property(real, _set_real, doc=real.__doc__)  # type: ignore[attr-defined]
-Tensor.imag = property(imag, _set_imag, doc=imag.__doc__)  # type: ignore[attr-defined]
+export_method(property(real, _set_real, doc=real.__doc__), "real")
+export_method(property(imag, _set_imag, doc=imag.__doc__), "imag")
 
 
 def _conjugated(array: Any) -> Any:

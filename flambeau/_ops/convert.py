@@ -110,7 +110,7 @@ def _suits(input: Tensor, memory_format: Any) -> bool:
 def _as_dtype_method(name: str, target: DType) -> None:
     kind = CPU_KINDS[target]
 
-    def method(input: Tensor, memory_format: Any = None) -> Tensor:
+    def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if type(input) in PLAIN_TYPES:
             if memory_format is None and input._kind.is_cpu:
                 return input if input._kind is kind else converted(input, kind, None)

@@ -69,8 +69,11 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> flambeau.tensor([1, 2]).clone()
     tensor([1, 2])
     """
-    if type(input) not in PLAIN_TYPES and has_override((input,)):
-        return run_override(clone, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+    if type(input) not in PLAIN_TYPES:
+        if has_override((input,)):
+            return run_override(clone, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+        if not isinstance(input, Tensor):
+            raise TypeError(f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._kind
     if kind.device is META:
         array = input._array

@@ -110,7 +110,7 @@ def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int
         shape = as_shape(sizes)
     except (AttributeError, TypeError):
         items = sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
-        wrong = next(each for each in items if isinstance(each, bool) or not hasattr(each, "__index__"))
+        wrong = next((each for each in items if isinstance(each, bool) or not hasattr(each, "__index__")), sizes[0])
         raise TypeError(
             f"{caller}(): argument 'size' (position 1) must be tuple of ints, not {type(wrong).__name__}"
         ) from None

@@ -6,12 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import LEGACY_NAMES
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
 from .linalg import _identity, _inv_ex, _solve_matrix, _solve_triangular
-from .linalg_checks import LinAlgError, check_floating, check_matrix, check_square, column_major, row_major
+from .linalg_checks import (
+    LinAlgError,
+    check_floating,
+    check_matrix,
+    check_precise,
+    check_square,
+    column_major,
+    row_major,
+)
 from .matmul import hermitian
 from .norm import matrix_norm
 from .registry import public
@@ -397,6 +406,14 @@ def _pinv(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     return row_major(np.matmul(left, U.swapaxes(-1, -2).conj()))
 
 
+_ONLY_PRECISE = "This function doesn't handle types other than float and double"
+
+
+def _refuse_half(name: str, rule: str, A: Tensor) -> None:
+    if A._kind.dtype.itemsize == 2:
+        raise RuntimeError(f"{rule}: {name} of a tensor of type {LEGACY_NAMES[A._kind.dtype]}")
+
+
 def _tolerance(value: Any) -> Any:
     return value.detach()._array if isinstance(value, Tensor) else value
 
@@ -405,7 +422,8 @@ def _tolerance(value: Any) -> Any:
 def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero."""
     check_matrix("linalg.pinv", A)
-    check_floating("linalg.pinv", A, "linalg_svd_cpu")
+    check_floating("linalg.pinv", A)
+    _refuse_half("linalg.pinv", "expected a tensor of float, double, cfloat or cdouble types", A)
     if hermitian:
         check_square("linalg.pinv", A)
     relative = rtol if rcond is None else rcond
@@ -467,7 +485,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         if each._array.ndim < (2 if name == "input" else 1):
             least = "2 dimensions" if name == "input" else "1 dimension"
             raise RuntimeError(f"torch.linalg.lstsq: {name} must have at least {least}.")
-    check_floating("torch.linalg.lstsq", A, "linalg_lstsq_cpu")
+    check_floating("torch.linalg.lstsq", A)
+    _refuse_half("linalg.lstsq", _ONLY_PRECISE, A)
     if A._kind.dtype is not B._kind.dtype:
         raise RuntimeError(
             f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {A.dtype} and "
@@ -493,7 +512,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values exceed max(atol, rtol * the largest)."""
     check_matrix("torch.linalg.matrix_rank", A, "input")
-    check_floating("linalg.matrix_rank", A, "linalg_svd_cpu")
+    check_floating("linalg.matrix_rank", A)
+    _refuse_half("linalg.matrix_rank", _ONLY_PRECISE, A)
     if hermitian:
         check_square("linalg.matrix_rank", A)
     detached: Any = A.detach()
@@ -523,7 +543,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         return (smallest / largest if p == -2 else largest / smallest).squeeze(-1)  # type: ignore[no-any-return]
     if A._array.shape[-1] != A._array.shape[-2]:
         check_square(f"linalg.cond(ord={p})", A)
-    check_floating("linalg.cond", A, "linalg_inv_cpu")
+    check_precise("linalg.cond", A)
     inverse, info = _inv_ex(A)
     inverse = inverse.masked_fill((info > 0)[..., None, None], float("inf"))
     result: Any = matrix_norm(A, p) * matrix_norm(inverse, p) if p != "nuc" else _nuclear_cond(A, inverse, info)

@@ -9,8 +9,8 @@ A primitive is a kernel on arrays together with the derivative formulas of its i
 Parameters annotated `Array`, `Array | None` or `list[Array]` are tensors for the caller and arrays for the kernel. A
 formula is named after the input that it differentiates; it takes `grad`, the gradient of the output, and then, by name,
 whatever it needs: inputs, arguments, `result` (or `result0`, `result1`, ...), or only a property of an input, as in
-`self_sym_sizes` (its shape), `self_dtype`. What it names is what the graph saves, and only if that input needs a gradient. Formulas
-work on tensors, with Flambeau's own ops, so that derivatives have derivatives.
+`self_sym_sizes` (its shape) or `self_dtype`. What it names is what the graph saves, and only if that input needs a
+gradient. Formulas work on tensors, with Flambeau's own ops, so that derivatives have derivatives.
 """
 
 from __future__ import annotations
@@ -227,8 +227,8 @@ class Primitive:
     def _wrong_type(self, position: int, value: Any) -> str:
         name = self.parameters[position]
         return (
-            f"{self.name}(): argument '{'input' if name == 'self' else name}' (position {position + 1}) must be Tensor, "
-            f"not {type(value).__name__}"
+            f"{self.name}(): argument '{'input' if name == 'self' else name}' (position {position + 1}) must be "
+            f"Tensor, not {type(value).__name__}"
         )
 
 
@@ -339,9 +339,7 @@ def node_class(
     name: str, inputs: Sequence[str], formulas: dict[str, Formula], joint: Formula | None, op: Any
 ) -> type[OpNode]:
     """The node class `name`, with a slot for each value that a formula takes."""
-    entries = tuple(
-        (formulas[each], formula_names(formulas[each])) if each in formulas else None for each in inputs
-    )
+    entries = tuple((formulas[each], formula_names(formulas[each])) if each in formulas else None for each in inputs)
     together = None if joint is None else (joint, parameter_names(joint)[2:])
     saved: dict[str, None] = dict.fromkeys(together[1] if together else ())
     for entry in entries:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
+from .._core.dtype import FLOAT, LEGACY_NAMES
 from .._core.tensor import Tensor
 from .dispatch import Array, fresh, primitive
 from .linalg_checks import batch_shape
@@ -76,6 +76,11 @@ def _check_real(name: str, word: str, x: Tensor) -> None:
         raise RuntimeError(f"{name} only supports floating-point dtypes, {word} got: {LEGACY_NAMES[x._kind.dtype]}")
 
 
+def _refuse_half(name: str, x: Tensor) -> None:
+    if x._kind.dtype.itemsize == 2:
+        raise NotImplementedError(f'"{name}" not implemented for {LEGACY_NAMES[x._kind.dtype]!r}')
+
+
 @public(method=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The `p`-norm distances between every row of `x1` and every row of `x2`.
@@ -99,6 +104,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
         raise RuntimeError(
             f"expected scalar type {LEGACY_NAMES[x1._kind.dtype]} but found {LEGACY_NAMES[x2._kind.dtype]}"
         )
+    _refuse_half("cdist", x1)
     batch = batch_shape("cdist", x1, x2)
     rows = x1._array.shape[-2], x2._array.shape[-2]
     many = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(rows) > _MANY)
@@ -144,6 +150,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist only supports floating-point dtypes, got: {LEGACY_NAMES[input._kind.dtype]}")
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values, but p is {p}")
+    _refuse_half("pdist", input)
     return _pdist(input, float(p))  # type: ignore[no-any-return]
 
 
@@ -173,12 +180,10 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`."""
     common = result_type_of(x1, x2)
-    if common.category < FLOAT:
+    if common.category != FLOAT:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {LEGACY_NAMES[common]}")
     first, second = (_expanded(each.to(common), x1, x2) for each in (x1, x2))
     unit_1, unit_2 = (each / _length(each, dim, eps) for each in (first, second))
-    if common.category == COMPLEX:
-        raise RuntimeError(f"cosine_similarity: complex tensors are not supported, and the dtype is {common}")
     return (unit_1 * unit_2).sum(dim)  # type: ignore[no-any-return]
 
 

@@ -16,14 +16,30 @@ import numpy as np
 from .._core.caller import calling_place
 from .._core.device import META
 from .._core.dtype import (
-    COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, bfloat16, bool_, dtype, float16, float32,
+    COMPLEX,
+    DEFAULTS,
+    FLOAT,
+    INTEGER,
+    LEGACY_NAMES,
+    bfloat16,
+    bool_,
+    dtype,
+    float16,
+    float32,
 )  # fmt: skip
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
 from .._core.node import OpNode, SavedTensor, initialise, new_node
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class
-from .inplace import check_castable, check_no_overlap, check_partial_overlap, check_writable, rebase_history, run_inplace
+from .inplace import (
+    check_castable,
+    check_no_overlap,
+    check_partial_overlap,
+    check_writable,
+    rebase_history,
+    run_inplace,
+)
 from .layout import arranged
 from .meta import empty_meta
 from .overrides import has_override, run_override
@@ -38,7 +54,7 @@ SAME, FLOATING, TO_BOOL, TO_REAL = "same", "floating", "to_bool", "to_real"
 complex operands is real."""
 
 _KEEP_DTYPE = (SAME, TO_REAL)
-"""The rules of the functions of one tensor that also map integers to integers: their `out=` must have the same dtype."""
+"""The rules of the functions of one tensor that map integers to integers: their `out=` must have the result's dtype."""
 
 _HALF = (float16, bfloat16)
 
@@ -145,16 +161,14 @@ class Elementwise:
             ).astype(result_type)
         if computed is not given:
             target = computed.numpy
-            return lambda *arrays: body(
-                *[each.astype(target) if type(each) is np.ndarray else each for each in arrays]
-            )
+            return lambda *arrays: body(*[each.astype(target) if type(each) is np.ndarray else each for each in arrays])
         return body
 
     def record(self, operands: tuple[Any, ...], output: Tensor) -> None:
         """Make the node of this call and put it on `output`."""
         node = self.begin_node(operands, output)
         if node is not None:
-            if self.saves_result and node.result is PENDING:  # type: ignore[attr-defined]
+            if self.saves_result and node.result is PENDING:
                 node.result = SavedTensor(output, node)  # type: ignore[attr-defined]
             output._requires_grad = True
             output._grad_fn = node
@@ -195,8 +209,10 @@ class Elementwise:
         return node
 
     def _plans(self) -> tuple[tuple[tuple[str, int | None], ...], ...]:
-        """What to save, for each set of inputs that need gradients (bit i: input i): the name, and the operand's position
-        (-1: the result; None: nothing that is needed asks for it)."""
+        """What to save, for each set of inputs that need gradients (bit i: input i).
+
+        An entry has the name and the operand's position (-1: the result; None: nothing that is needed asks for it).
+        """
         if self.node_class is None:
             return ()
         plans = []
@@ -416,7 +432,8 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         if not isinstance(operand, Tensor) and not is_number(operand):
             word = "input" if position == 1 else "other"
             raise TypeError(
-                f"{op.name}(): argument '{word}' (position {position}) must be Tensor or number, not {type(operand).__name__}"
+                f"{op.name}(): argument '{word}' (position {position}) must be Tensor or number, not "
+                f"{type(operand).__name__}"
             )
     if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
         raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
@@ -466,7 +483,8 @@ def shape_error(name: str, left: Any, right: Any) -> Exception:
         size_b = b[position] if len(b) >= -position else 1
         if size_a != size_b and 1 not in (size_a, size_b):
             return RuntimeError(
-                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton dimension "
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton "
+                "dimension "
                 f"{ndim + position}: {name} of shapes {list(a)} and {list(b)}. Sizes must be equal, or one of them 1."
             )
     return RuntimeError(f"{name}(): shapes {list(a)} and {list(b)}")
@@ -491,7 +509,9 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     modes = THREAD.modes
     array = target._array
-    other = others[0] if others else None
+    other: Any = others[0] if others else None
+    if others and other is None:
+        raise TypeError(f"{op.name}_(): argument 'other' (position 1) must be Tensor or number, not NoneType")
     if (
         type(other) in PLAIN_TYPES
         and other._kind is target._kind
@@ -543,7 +563,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         raise _inplace_shape_error(op, target, other) from None
     target._changed()
     if node is not None:
-        if op.saves_result and node.result is PENDING:  # type: ignore[attr-defined]
+        if op.saves_result and node.result is PENDING:
             node.result = SavedTensor(target, node)  # type: ignore[attr-defined]
         rebase_history(target, node, 0)
     return target
@@ -571,7 +591,7 @@ def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exce
 def _check_same_dtype(result: dtype, out: dtype) -> None:
     if out is not result:
         raise RuntimeError(
-            f"Found dtype {LEGACY_NAMES[out]} but expected {LEGACY_NAMES[result]}: out= must have the dtype of the result"
+            f"Found dtype {LEGACY_NAMES[out]} but expected {LEGACY_NAMES[result]}: out= must have the result's dtype"
         )
 
 

@@ -26,7 +26,7 @@ def value_selecting_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any,
         return grad
     if not keepdim:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
-    return grad.new_zeros(self_sym_sizes).scatter_add(dim, indices, grad)  # type: ignore[no-any-return]
+    return grad.new_zeros(self_sym_sizes).scatter_add(dim, indices, grad)
 
 
 def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -80,7 +80,9 @@ def _picked(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int, keepdi
 
 
 def _whole_extreme_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    return evenly_distributed(grad, self, result, tuple(range(self.ndim)), False)
+    attained = (self == result).logical_or(self.isnan())
+    # Unlike a product with the mask, this leaves zeros beside a gradient that is NaN or infinite, as PyTorch does here.
+    return (grad / attained.sum()).masked_fill(attained.logical_not(), 0)
 
 
 @primitive("MaxBackward0", results=("values", "indices"), self=_picked)

@@ -110,7 +110,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor on the memory of an array of another library, by way of the DLPack protocol."""
     if isinstance(ext_tensor, Tensor):
-        return ext_tensor.detach()  # type: ignore[no-any-return]
+        return ext_tensor.detach()
     return from_numpy(np.from_dlpack(ext_tensor))
 
 

@@ -216,6 +216,9 @@ def _store(target: Any, key: Any, values: Any, accumulate: bool) -> None:
 
 
 def _put_arguments(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> tuple[Any, ...]:
+    for name, each in (("index", index), ("source", source)):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"put_(): argument '{name}' must be Tensor, not {type(each).__name__}")
     _check_long("put_", index)
     if source._kind.dtype is not input._kind.dtype:
         raise RuntimeError(

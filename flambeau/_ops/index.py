@@ -251,7 +251,11 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
         check_apart(array, source)
     try:
         array[index] = source
-    except (IndexError, TypeError, ValueError):  # the general way says what is wrong, or drops leading dimensions of size 1
+    except (
+        IndexError,
+        TypeError,
+        ValueError,
+    ):  # the general way says what is wrong, or drops leading dimensions of size 1
         return False
     tensor._changed()
     return True
@@ -293,6 +297,9 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
     else:
         check_apart(part._array, value._array)
     _check_same_dtype(part, plan.advanced, value)
+    shape = value._array.shape
+    if shape and shape[0] == 1:  # leading dimensions of size 1 do not count
+        value = value.reshape(shape[next((dim for dim, size in enumerate(shape) if size != 1), len(shape)) :])
     _put(part, _indices_of(index, plan), value)
 
 

@@ -17,7 +17,9 @@ from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Te
 from .layout import element_strides, is_dense
 
 
-def run_inplace(op: Callable[..., Any], name: str, target: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+def run_inplace(
+    op: Callable[..., Any], name: str, target: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Tensor:
     """Compute `op(target, ...)` and make it the new content of `target`."""
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
@@ -60,8 +62,8 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
     check_castable(result._kind.dtype, target._kind.dtype, name)
     if result._array.shape != target._array.shape:
         raise RuntimeError(
-            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}: "
-            f"{name}_ cannot change the shape of the tensor that it writes to"
+            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
+            f"{list(result._array.shape)}: {name}_ cannot change the shape of the tensor that it writes to"
         )
     check_no_overlap(target)
     if not target.is_meta:
@@ -77,7 +79,8 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
 
 
 def _share_saved_result(target: Tensor, result: Tensor) -> None:
-    """Where the derivative reads the result, that is now the content of `target`: later changes of it must be noticed."""
+    """Where the derivative reads the result, that is now the content of `target`: later changes of it must be "
+    "noticed."""
     node = result._grad_fn
     counter = target._counter
     if counter is None or result._kind is not target._kind:
@@ -94,15 +97,20 @@ def check_castable(result: dtype, target: dtype, name: str) -> None:
     """Refuse to store results of one dtype in a tensor of a lesser one."""
     if not can_cast(result, target):
         raise RuntimeError(
-            f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type {LEGACY_NAMES[target]}: {name} "
-            f"would have to store {result} in a {target} tensor. Let it make a new tensor, or convert one of the operands"
+            f"result type {LEGACY_NAMES[result]} can't be cast to the desired output type {LEGACY_NAMES[target]}: "
+            f"{name} would have to store {result} in a {target} tensor. Let it make a new tensor, or convert one of "
+            "the operands"
         )
 
 
 def check_no_overlap(target: Tensor) -> None:
     """Refuse to write to a tensor in which several elements are one memory location, such as an expanded one."""
     array = target._array
-    if array.size and 0 in array.strides and any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+    if (
+        array.size
+        and 0 in array.strides
+        and any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True))
+    ):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             f"Please clone() the tensor before performing the operation. (shape {list(array.shape)}, "
@@ -124,8 +132,8 @@ def check_apart(written: Any, read: Any, but_same: bool = False) -> None:
     dense = all(is_dense(each.shape, element_strides(each)) for each in (written, read))
     if not (same and but_same) and dense and np.may_share_memory(written, read):
         raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
         )
 
 
@@ -155,8 +163,8 @@ def check_writable(target: Tensor, brings_grad: bool = False) -> None:
 
 def _leaf_advice(target: Tensor) -> str:
     return (
-        f" The tensor has shape {list(target._array.shape)}. Put the change under torch.no_grad() if it is an update of "
-        "a parameter, or use the out-of-place form."
+        f" The tensor has shape {list(target._array.shape)}. Put the change under torch.no_grad() if it is an update "
+        "of a parameter, or use the out-of-place form."
     )
 
 
@@ -164,26 +172,29 @@ def _forbidden_view(target: Tensor, view: View, deed: str = "is being modified i
     made_by = target._grad_fn
     if view.creation == INFERENCE:
         return (
-            "A view was created in inference mode and is being modified inplace in normal mode. Given that this use case is "
+            "A view was created in inference mode and is being modified inplace in normal mode. Given that this use "
+            "case is "
             "ambiguous and error-prone, it is forbidden. Do both inside the inference_mode block, or both outside."
         )
     name = "" if made_by is None else made_by.name().removesuffix("0").removesuffix("Backward")
     what = "A view" if made_by is None else f"Output {target._output_nr} of {name} is a view and"
     if view.creation == NO_GRAD:
         return (
-            f"A view was created in no_grad mode and {deed} with grad mode enabled. Given that this use case is ambiguous and "
-            "error-prone, it is forbidden. Do both inside the no_grad block, or both outside."
+            f"A view was created in no_grad mode and {deed} with grad mode enabled. Given that this use case is "
+            "ambiguous and error-prone, it is forbidden. Do both inside the no_grad block, or both outside."
         )
     if view.creation == MULTI_OUTPUT:
         return (
-            f"{what} {deed}. This view is the output of a function that returns multiple views. Such functions do not allow "
+            f"{what} {deed}. This view is the output of a function that returns multiple views. Such functions do not "
+            "allow "
             "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
         )
     return (
-        f"{what} {deed}. This view was created inside a custom Function (or because an input was returned as-is) and the "
+        f"{what} {deed}. This view was created inside a custom Function (or because an input was returned as-is) and "
+        "the "
         "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
-        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
-        "Function."
+        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
+        "custom Function."
     )
 
 
@@ -262,7 +273,8 @@ def _geometry(tensor: Tensor) -> Geometry:
 
 
 class CopySlices(Node):
-    """An in-place change of a view, as its base sees it: one window of the base was replaced by the result of `inner`."""
+    """An in-place change of a view, as its base sees it: one window of the base was replaced by the result of "
+    "`inner`."""
 
     __slots__ = ("geometry", "inner", "window")
     prefix = "torch::autograd::"
@@ -303,7 +315,9 @@ def regenerate_view_history(tensor: Tensor, view: View) -> None:
     from .complex_view import window_of
 
     if view.creation in (MULTI_OUTPUT, CUSTOM_FUNCTION, NO_GRAD):
-        raise RuntimeError(_forbidden_view(tensor, view, "its base or another view of its base has been modified inplace"))
+        raise RuntimeError(
+            _forbidden_view(tensor, view, "its base or another view of its base has been modified inplace")
+        )
     base = view.base
     modes = THREAD.modes
     grad, modes.grad = modes.grad, True

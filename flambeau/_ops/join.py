@@ -336,7 +336,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return input.new_zeros((0,))  # type: ignore[no-any-return]
+        return input.new_zeros((0,))
     size = input._array.size
     chosen = np.zeros((size,) * r, bool)
     for choice in (itertools.combinations_with_replacement if with_replacement else itertools.combinations)(

@@ -94,7 +94,7 @@ def arranged(result: Any, *operands: Any) -> Any:
     NumPy prefers the row-major order where operands disagree; PyTorch follows the first that has an opinion.
     """
     shape = result.shape
-    if result.size == 0 or all([each.flags.c_contiguous for each in operands]):
+    if result.size == 0 or all(each.flags.c_contiguous for each in operands):
         return result
     first = operands[0]
     if len(operands) == 2 and result.strides == operands[1].strides and not any(first.strides):
@@ -106,7 +106,7 @@ def arranged(result: Any, *operands: Any) -> Any:
             return result
     strides = _strides_by_order(shape, [_broadcast_strides(each, shape) for each in operands])
     present = element_strides(result)
-    if all([size == 1 or wanted == step for size, wanted, step in zip(shape, strides, present, strict=True)]):
+    if all(size == 1 or wanted == step for size, wanted, step in zip(shape, strides, present, strict=True)):
         return result
     copy = empty_array(shape, strides, result.dtype)
     copy[...] = result
@@ -114,13 +114,13 @@ def arranged(result: Any, *operands: Any) -> Any:
 
 
 def _is_row_major(strides: Shape) -> bool:
-    return 0 not in strides and all([outer > inner for outer, inner in itertools.pairwise(strides)])
+    return 0 not in strides and all(outer > inner for outer, inner in itertools.pairwise(strides))
 
 
 def _broadcast_strides(array: Any, shape: Shape) -> Shape:
-    missing = len(shape) - array.ndim
+    missing: int = len(shape) - array.ndim
     own = zip(array.shape, element_strides(array), shape[missing:], strict=True)
-    return (0,) * missing + tuple([0 if size == 1 != full else step for size, step, full in own])
+    return (*[0] * missing, *[0 if size == 1 and full != 1 else step for size, step, full in own])
 
 
 def element_strides(array: Any) -> Shape:

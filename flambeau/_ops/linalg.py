@@ -16,6 +16,7 @@ from .linalg_checks import (
     batch_shape,
     check_floating,
     check_matrix,
+    check_precise,
     check_same_dtype,
     check_square,
     column_major,
@@ -119,7 +120,7 @@ def _slogdet(A: Array) -> Any:
 def linalg_slogdet(A: Tensor) -> Any:
     """The sign and the logarithm of the size of the determinant."""
     check_square("linalg.slogdet", A)
-    check_floating("linalg.slogdet", A, "lu_cpu")
+    check_precise("linalg.slogdet", A)
     return named(LINALG_SLOGDET, _slogdet(A))
 
 
@@ -135,7 +136,7 @@ def logdet(input: Tensor) -> Tensor:
     from .masked import where
 
     check_square("logdet", input)
-    check_floating("logdet", input, "lu_cpu")
+    check_precise("logdet", input)
     sign, logabsdet = _slogdet(input)
     if sign.is_complex():
         return sign.log() + logabsdet  # type: ignore[no-any-return]
@@ -186,7 +187,7 @@ def _raise_singular(name: str, info: Tensor) -> None:
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, and codes that are not zero where there is none."""
     check_square("linalg.inv", A)
-    check_floating("linalg.inv", A, "linalg_inv_cpu")
+    check_precise("linalg.inv", A)
     inverse, info = _inv_ex(A)
     if check_errors:
         _raise_singular("linalg.inv_ex", info)
@@ -197,7 +198,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
 def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch."""
     check_square("linalg.inv", A)
-    check_floating("linalg.inv", A, "linalg_inv_cpu")
+    check_precise("linalg.inv", A)
     inverse, info = _inv_ex(A)
     _raise_singular("linalg.inv", info)
     return inverse  # type: ignore[no-any-return]
@@ -253,7 +254,7 @@ def _solve_matrix(A: Any, B: Any) -> Any:
 
 def _check_solve(name: str, A: Tensor, B: Tensor, left: bool) -> None:
     check_square(name, A)
-    check_floating(name, A, "linalg_solve_cpu")
+    check_floating(name, A, "lu_cpu")
     if not isinstance(B, Tensor):
         raise TypeError(f"{name}(): argument 'B' (position 2) must be Tensor, not {type(B).__name__}")
     check_same_dtype(name, A, B)

@@ -20,14 +20,21 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # what PyTorch
 export(LinAlgError, "linalg.LinAlgError")
 
 
-def check_floating(name: str, A: Tensor, kernel: str | None = None) -> None:
+def check_floating(name: str, A: Tensor, kernel: str = "") -> None:
     """Refuse integers and, where a `kernel` is named, half precision."""
     if A._kind.dtype.category < FLOAT:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[A._kind.dtype]}"
         )
-    if kernel is not None and A._kind.dtype.itemsize == 2:
+    if kernel and A._kind.dtype.itemsize == 2:
         raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[A._kind.dtype]!r}')
+
+
+def check_precise(name: str, A: Tensor) -> None:
+    """Refuse integers and half precision."""
+    check_floating(name, A)
+    if A._kind.dtype.itemsize == 2:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {LEGACY_NAMES[A._kind.dtype]}")
 
 
 def check_matrix(name: str, A: Tensor, argument: str = "A") -> None:

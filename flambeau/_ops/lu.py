@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import FLOAT, LEGACY_NAMES
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
@@ -19,7 +20,6 @@ from .linalg import (
     solve_triangle,
 )  # fmt: skip
 from .linalg_checks import (
-    LinAlgError,
     check_floating,
     check_matrix,
     check_same_dtype,
@@ -159,7 +159,7 @@ def _lu_factor_ex(A: Array, pivot: bool) -> Any:
 def _raise_unfactored(name: str, info: Tensor) -> None:
     failure = first_failure(info)
     if failure is not None:
-        raise LinAlgError(
+        raise RuntimeError(
             f"{name}: {failure[0]}U[{failure[1]},{failure[1]}] is zero and using it on lu_solve would result in a "
             "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
             "linalg.lu_factor_ex(A, pivot)"
@@ -272,7 +272,7 @@ def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> 
 @public(method=True)
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`."""
-    packed, pivots, info = lu_factor_ex(input, pivot=pivot, check_errors=not get_infos)
+    packed, pivots, info = lu_factor_ex(input, pivot=pivot)
     result = (packed, pivots, info) if get_infos else (packed, pivots)
     return result if out is None else write_out(result, out)
 
@@ -340,7 +340,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 @public("linalg.diagonal", function=False, method=False, name="linalg_diagonal")
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices."""
-    return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
+    return A.diagonal(offset, dim1, dim2)
 
 
 @public("linalg.vecdot", function=False, method=False, out=True)
@@ -348,13 +348,18 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products of vectors along `dim`, those of `x` conjugated."""
     check_floating("linalg.vecdot", x)
     if x._array.ndim == y._array.ndim == 1:
-        return x.vdot(y)  # type: ignore[no-any-return]
+        return x.vdot(y)
     return (conj(x) * y).sum(dim)  # type: ignore[no-any-return]
 
 
 @public("linalg.vander", function=False, method=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, along a new last dimension."""
+    if x._kind.dtype.itemsize == 2 and x._kind.dtype.category == FLOAT:
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{LEGACY_NAMES[x._kind.dtype]}"
+        )
     vector: Any = x if x._array.ndim else x.reshape(1)
     count = vector._array.shape[-1] if N is None else N
     if count <= 1:

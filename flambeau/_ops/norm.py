@@ -27,22 +27,22 @@ def _norm_gradient(
     if ord == 0:  # a count: no gradient
         return None
     if ord == 1:
-        return self.sgn() * grad  # type: ignore[no-any-return]
+        return self.sgn() * grad
     if ord == 2:
-        return grad * (self / result).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
+        return grad * (self / result).masked_fill(result == 0, 0)
     if math.isinf(ord):
         size = self.abs()
         at_extreme = (size == result).logical_or(result.isnan().logical_and(size.isnan()))
         shared = at_extreme.sum(dim, keepdim=True)
-        return self.sgn() * (at_extreme.to(result.dtype) * (grad / shared))  # type: ignore[no-any-return]
+        return self.sgn() * (at_extreme.to(result.dtype) * (grad / shared))
     if ord < 1:
         scaled = self.sgn() * (self.abs() ** (ord - 1)).masked_fill(self == 0, 0)
-        return scaled * (grad * result ** (1 - ord))  # type: ignore[no-any-return]
+        return scaled * (grad * result ** (1 - ord))
     if ord < 2:
         scaled = self.sgn() * self.abs() ** (ord - 1)
-        return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
+        return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
     scaled = self * self.abs() ** (ord - 2)
-    return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
+    return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
 
 
 def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -119,14 +119,14 @@ def norm(
     return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
 
 
-def _whole_norm_gradient(grad: Tensor, difference: Tensor, result: Tensor, p: float) -> Tensor:
+def _whole_norm_gradient(grad: Tensor, difference: Tensor, result: Tensor, p: float) -> Any:
     return _norm_gradient(grad, difference, result, p, tuple(range(difference.ndim)), False)
 
 
 @primitive(
     "DistBackward0",
     self=lambda grad, self, other, result, p: _whole_norm_gradient(grad, self - other, result, p),
-    other=lambda grad, self, other, result, p: -_whole_norm_gradient(grad, self - other, result, p),
+    other=lambda grad, self, other, result, p: _whole_norm_gradient(-grad, self - other, result, p),
 )
 def _dist(self: Array, other: Array, p: float) -> Array:
     apart = self - other
@@ -162,7 +162,7 @@ def _renorm_gradient(grad: Tensor, self: Tensor, p: float, dim: int, maxnorm: fl
     along = (grad * conj(self)).sum(others, keepdim=True)
     along = along.real if along._kind.dtype.is_complex else along
     of_size = _norm_gradient(-along * factor / (size + _EPSILON), self, size, p, others, True)
-    return (grad * factor + of_size).where(size > maxnorm, grad)  # type: ignore[no-any-return]
+    return (grad * factor + of_size).where(size > maxnorm, grad)
 
 
 @primitive("RenormBackward0", self=_renorm_gradient)
@@ -235,7 +235,7 @@ def matrix_norm(
     if not keepdim:
         sums = sums.squeeze(summed)
         compared -= compared > summed
-    return sums.amax(compared, keepdim) if ord > 0 else sums.amin(compared, keepdim)  # type: ignore[no-any-return]
+    return sums.amax(compared, keepdim) if ord > 0 else sums.amin(compared, keepdim)
 
 
 @public("linalg.norm", function=False, method=False, out=True, name="linalg_norm")

@@ -20,24 +20,26 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if THREAD.modes.grad and (result.requires_grad or out.requires_grad):
         raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
-            "grad. Leave out= away, or compute under torch.no_grad()."
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad. Leave out= away, or compute under torch.no_grad()."
         )
     if out.device is not result.device:
         raise RuntimeError(f"Expected out tensor to be on {result.device}, but found out on {out.device}")
     if not can_cast(result.dtype, out.dtype):
         raise RuntimeError(
-            f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type {LEGACY_NAMES[out.dtype]}"
+            f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type "
+            f"{LEGACY_NAMES[out.dtype]}"
         )
     if out._array.shape != result._array.shape:
         if out._array.size != 0:
             warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which does "
-                f"not match the required output shape {list(result._array.shape)}. Reuse such a tensor by out.resize_(0).",
+                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
+                f"does not match the required output shape {list(result._array.shape)}. Reuse such a tensor by "
+                "out.resize_(0).",
                 UserWarning,
                 stacklevel=4,
             )
-        out.resize_(result._array.shape)  # type: ignore[attr-defined]
+        out.resize_(result._array.shape)
     check_no_overlap(out)
     for operand in operands:
         for each in operand if isinstance(operand, (tuple, list)) else (operand,):

@@ -8,13 +8,13 @@ from typing import Any
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
 
-
 _NEVER = frozenset({bool, int, float, complex, str, type(None)})
 """Types of arguments that override nothing."""
 
 
 def has_override(values: Iterable[Any]) -> bool:
-    """Whether one of `values` (or of the lists among them) has a `__torch_function__` of its own that is to be heeded."""
+    """Whether one of `values` (or of the lists among them) has a `__torch_function__` of its own that is to be "
+    "heeded."""
     for value in values:
         kind = type(value)
         if kind in PLAIN_TYPES or kind in _NEVER:
@@ -44,7 +44,9 @@ def _overriding(values: Iterable[Any]) -> Iterable[Any]:
             yield value
 
 
-def run_override(function: Callable[..., Any], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run_override(
+    function: Callable[..., Any], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Ask the overriding arguments, subclasses first, then left to right, to run `function`."""
     found: list[Any] = []
     for value in _overriding(relevant):
@@ -103,7 +105,7 @@ def as_subclass_result(result: Any, cls: type) -> Any:
 
 def retype(tensor: Tensor, cls: type) -> Any:
     """The same tensor, place in the graph included, as an instance of the subclass `cls`."""
-    retyped = object.__new__(cls)
+    retyped: Any = object.__new__(cls)
     for slot in ("_array", "_kind", "_counter", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_view", "_extra"):
         setattr(retyped, slot, getattr(tensor, slot))
     return retyped

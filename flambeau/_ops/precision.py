@@ -40,7 +40,7 @@ def _rounded(result: Any, half: np.dtype[Any]) -> Any:
 def as_floating(input: Tensor) -> Tensor:
     """`input`, converted to the default dtype if it holds integers."""
     if input._kind.dtype.category < FLOAT:
-        return input.to(DEFAULTS.float)  # type: ignore[no-any-return]
+        return input.to(DEFAULTS.float)
     return input
 
 

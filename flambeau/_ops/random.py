@@ -6,6 +6,7 @@ a zero gradient, and so do the parameters of a distribution: sampling has no der
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ Make = Callable[[Array, Generator], None]
 
 
 def _zeros(grad: Tensor) -> Any:
-    return grad.new_zeros(grad.shape)  # type: ignore[attr-defined]
+    return grad.new_zeros(grad.shape)
 
 
 def _source(generator: Generator | None) -> Generator:
@@ -116,7 +117,7 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 
 
 def _whole(value: Any) -> int:
-    return int(value.item()) if isinstance(value, Tensor) else int(value.__index__())
+    return int(value.item()) if isinstance(value, Tensor) else operator.index(value)
 
 
 def _between(into: Array, source: Generator, low: int, high: int | None) -> None:
@@ -296,7 +297,7 @@ def _history(node: str) -> Primitive:
         return self
 
     overwritten.__name__ = f"overwritten_{node}"
-    return primitive(node, self=_zeros)(overwritten)  # type: ignore[no-any-return]
+    return primitive(node, self=_zeros)(overwritten)
 
 
 _HISTORIES = {

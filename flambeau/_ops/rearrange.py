@@ -36,11 +36,11 @@ def _repeat_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], repeats: tup
     if not repeats:
         return grad
     if 0 in repeats:
-        return grad.new_zeros(self_sym_sizes)  # type: ignore[no-any-return]
+        return grad.new_zeros(self_sym_sizes)
     shape = (1,) * (len(repeats) - len(self_sym_sizes)) + self_sym_sizes
     pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
     summed = grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2)))
-    return summed.reshape(self_sym_sizes)  # type: ignore[no-any-return]
+    return summed.reshape(self_sym_sizes)
 
 
 @primitive("RepeatBackward0", self=_repeat_gradient)
@@ -71,7 +71,7 @@ def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
 def tile(input: Tensor, dims: Any, *more: int) -> Tensor:
     """Copies of `input` side by side; `dims` that are missing in front count as 1."""
     counts = as_shape((dims, *more))
-    return input.repeat((1,) * (input._array.ndim - len(counts)) + counts)  # type: ignore[no-any-return]
+    return input.repeat((1,) * (input._array.ndim - len(counts)) + counts)
 
 
 @public()
@@ -105,7 +105,7 @@ def repeat_interleave(
             f"input.size({dim}) = {size}"
         )
     places = wrap(_interleaved(repeats, size, output_size), input._kind.device)
-    return input.index_select(dim, places)  # type: ignore[no-any-return]
+    return input.index_select(dim, places)
 
 
 def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> Any:
@@ -418,7 +418,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 @public(function=False)
 def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Set the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix starts anew below its end."""
+    """Set the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix starts anew below."""
     shape, offset = input._array.shape, input.storage_offset()
     if len(shape) < 2:
         raise RuntimeError(f"dimensions must larger than 1: fill_diagonal_ of shape {list(shape)}")
@@ -482,5 +482,5 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     size, stride, storage_offset = strided_arguments(input, size, stride, storage_offset)
     _check_source(src, size)
     if input.is_meta:  # there is no memory to have a window on
-        return input.clone()  # type: ignore[no-any-return]
+        return input.clone()
     return _as_strided_scatter(input, src, size, stride, storage_offset)  # type: ignore[no-any-return]

@@ -41,7 +41,7 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 
 def expand_reduced(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """The gradient of a reduction's result, spread over the shape that was reduced."""
-    return restore_dims(grad, len(shape), dim, keepdim).expand(shape)  # type: ignore[no-any-return]
+    return restore_dims(grad, len(shape), dim, keepdim).expand(shape)
 
 
 def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -51,7 +51,7 @@ def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool)
     shape = list(tensor._array.shape)
     for position in sorted(dim):
         shape.insert(position, 1)
-    return tensor.reshape(shape)  # type: ignore[no-any-return]
+    return tensor.reshape(shape)
 
 
 def no_kernel(kernel: str, input: Tensor) -> NotImplementedError:
@@ -113,7 +113,7 @@ def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType
 
 
 def sum_dtype(name: str, tensor: Tensor, dtype: Any, out: Any) -> DType:
-    """The dtype of a sum or product: the one asked for, that of `out`, or the tensor's own, int64 for integers and bool."""
+    """The dtype of a sum or product: the one asked for, that of `out`, or the tensor's own (int64 for integers)."""
     if dtype is not None:
         return as_dtype(dtype, name)
     if isinstance(out, Tensor):
@@ -149,7 +149,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
-    return expand_reduced(grad, self._array.shape, dim, keepdim) * self.isnan().logical_not()  # type: ignore[no-any-return]
+    return expand_reduced(grad, self._array.shape, dim, keepdim) * self.isnan().logical_not()
 
 
 @primitive("NansumBackward0", self=_nansum_gradient)
@@ -270,9 +270,7 @@ def _prod_dim(self: Array, dim: int, keepdim: bool, dtype: Any) -> Array:
 
 
 @public()
-def prod(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
-) -> Tensor:
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Product of the elements, of all or along `dim`."""
     result = sum_dtype("prod", input, dtype, out)
     if input._kind.dtype is not result and result.category >= FLOAT:
@@ -299,7 +297,7 @@ def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool)
 def _var_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
     free = math.prod(self.shape[each] for each in dim) - correction
     scale = 2.0 / free if free else math.nan
-    return restore_dims(grad, self.ndim, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))  # type: ignore[no-any-return]
+    return restore_dims(grad, self.ndim, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))
 
 
 def _std_gradient(

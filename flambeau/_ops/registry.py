@@ -65,14 +65,14 @@ class _LazyMethod:
 
 def resolved(value: Any) -> Function:
     """The function behind an entry of `FUNCTIONS` or `METHODS`."""
-    return value.function if isinstance(value, Published) else value  # type: ignore[no-any-return]
+    return value.function if isinstance(value, Published) else value
 
 
 def namespace(name: str) -> tuple[Callable[[str], Any], list[str]]:
     """For a module that is a namespace of ops: its `__getattr__`, and the names for its `__all__`."""
     functions = FUNCTIONS.setdefault(name, {})
 
-    def __getattr__(attribute: str) -> Any:  # noqa: N807  (becomes a module's)
+    def __getattr__(attribute: str) -> Any:
         if attribute not in functions:
             raise AttributeError(f"module 'flambeau.{name}' has no attribute {attribute!r}")
         return resolved(functions[attribute])
@@ -88,9 +88,9 @@ def export(function: Function, *names: str) -> None:
         FUNCTIONS.setdefault(space, {})[name] = value
 
 
-def export_method(function: Function, *names: str) -> None:
-    """Make `function` a method of `Tensor` under each of `names`."""
-    value = _PUBLISHED.get(function, function)
+def export_method(function: Function | property, *names: str) -> None:
+    """Make `function` a method (or a property) of `Tensor` under each of `names`."""
+    value: Any = function if isinstance(function, property) else _PUBLISHED.get(function, function)
     for name in names:
         METHODS[name] = value
         setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else value)
@@ -107,8 +107,8 @@ def public(
     """Publish the decorated function of tensors.
 
     `function`, `method`: as `flambeau.name`, as `Tensor.name`. `inplace`: also `Tensor.name_` (and `flambeau.name_`).
-    `out`: the function takes `out=`, which `write_out` fills, or the function given here. `aliases` are further names, with their namespace ("linalg.norm") or without; those
-    without become methods too.
+    `out`: the function takes `out=`, which `write_out` fills, or the function given here. `aliases` are further names,
+    with their namespace ("linalg.norm") or without; those without become methods too.
     """
 
     def decorate(body: Body) -> Body:
@@ -138,7 +138,7 @@ def publish_inplace(op: Function, *names: str, function: bool = True) -> None:
 
     inplace.__name__ = inplace.__qualname__ = f"{first}_"
     inplace.__doc__ = f"In-place form of `{first}`."
-    inplace.__wrapped__ = op  # type: ignore[attr-defined]  (its parameters are those of the op)
+    inplace.__wrapped__ = op  # type: ignore[attr-defined]
     export_method(inplace, *(f"{each}_" for each in names))
     if function:
         export(inplace, *(f"{each}_" for each in names))
@@ -214,7 +214,9 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
         keywords=", ".join(keywords),
         aliases=f"if numpy_names: return renamed(body, numpy_names, {', '.join(forwarded)})" if takes_aliases else "",
         compute=f"result = {call}" if out else f"return {call}",
-        out=f"return result if out is None else write_out(result, out, ({', '.join(tensors) or 'None'},))" if out else "",
+        out=f"return result if out is None else write_out(result, out, ({', '.join(tensors) or 'None'},))"
+        if out
+        else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {name}>"
@@ -234,7 +236,8 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
 
 
 def is_overriding(value: Any, function: str, argument: str, position: int) -> bool:
-    """Whether an argument that must be a tensor has a `__torch_function__` to be heeded; others than tensors are refused."""
+    """Whether an argument that must be a tensor has a `__torch_function__` to be heeded; what is no tensor is "
+    "refused."""
     if has_override((value,)):
         return True
     if not isinstance(value, Tensor):

@@ -153,7 +153,7 @@ def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
 
 
 def _reverse_logcumsumexp(tensor: Tensor, dim: int) -> Tensor:
-    return tensor.flip(dim).logcumsumexp(dim).flip(dim)  # type: ignore[no-any-return]
+    return tensor.flip(dim).logcumsumexp(dim).flip(dim)
 
 
 def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -166,7 +166,7 @@ def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int)
     lowest = finfo(grad.dtype).min
     positive = _reverse_logcumsumexp(size.masked_fill(grad <= 0, lowest) - result, dim) + self
     negative = _reverse_logcumsumexp(size.masked_fill(grad >= 0, lowest) - result, dim) + self
-    return positive.exp() - negative.exp()  # type: ignore[no-any-return]
+    return positive.exp() - negative.exp()
 
 
 @primitive("LogcumsumexpBackward0", self=_logcumsumexp_gradient)
@@ -244,7 +244,7 @@ def _check_end(input: Tensor, end: Tensor, dim: int) -> None:
 
 def _neighbour_sums(y: Tensor, dim: int) -> Tensor:
     steps = max(y._array.shape[dim] - 1, 0)
-    return y.narrow(dim, y._array.shape[dim] - steps, steps) + y.narrow(dim, 0, steps)  # type: ignore[no-any-return]
+    return y.narrow(dim, y._array.shape[dim] - steps, steps) + y.narrow(dim, 0, steps)
 
 
 def _steps(y: Tensor, x: Tensor, dim: int) -> Tensor:
@@ -252,9 +252,9 @@ def _steps(y: Tensor, x: Tensor, dim: int) -> Tensor:
     if x._array.ndim == 1:
         shape = [1] * y._array.ndim
         shape[dim] = -1
-        return x.diff().reshape(shape)  # type: ignore[no-any-return]
+        return x.diff().reshape(shape)
     missing = y._array.ndim - x._array.ndim
-    return x.reshape([1] * missing + list(x._array.shape)).diff(dim=dim)  # type: ignore[no-any-return]
+    return x.reshape([1] * missing + list(x._array.shape)).diff(dim=dim)
 
 
 def _check_trapezoid(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> int:
@@ -286,9 +286,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
     dim = _check_trapezoid("trapezoid", y, x, dx, dim)
     size = y._array.shape[dim]
     if size == 0:
-        return y.new_zeros([each for position, each in enumerate(y._array.shape) if position != dim])  # type: ignore[no-any-return]
+        return y.new_zeros([each for position, each in enumerate(y._array.shape) if position != dim])
     if x is not None:
-        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).sum(dim) / 2.0  # type: ignore[no-any-return]
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).sum(dim) / 2.0
     ends = (y.select(dim, 0) + y.select(dim, size - 1)) * 0.5
     return (y.sum(dim) - ends) * dx  # type: ignore[no-any-return]
 
@@ -298,5 +298,5 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim
     """The running integral of `y` along `dim` by the trapezoidal rule."""
     dim = _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
     if x is not None:
-        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).cumsum(dim) / 2.0  # type: ignore[no-any-return]
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).cumsum(dim) / 2.0
     return (_neighbour_sums(y, dim) * (dx / 2.0)).cumsum(dim)  # type: ignore[no-any-return]

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .._core.size import Size
 from .._core.modes import THREAD
+from .._core.size import Size
 from .._core.tensor import Tensor
 from . import view as views
 from .complex_view import conj
 from .dispatch import Array, Primitive, primitive
 from .inplace import check_writable
-from .registry import export, public
+from .registry import export, export_method, public
 from .variants import variant
 from .view import as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim
 
@@ -23,19 +23,19 @@ from .view import as_shape, distinct_dims, infer_size, reshaped, strided_argumen
 @public(function=False)
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` in the shape of `other`; shares memory."""
-    return input.view(other._array.shape)  # type: ignore[no-any-return]
+    return input.view(other._array.shape)
 
 
 @public(function=False)
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` in the shape of `other`: a view where the strides allow it."""
-    return input.reshape(other._array.shape)  # type: ignore[no-any-return]
+    return input.reshape(other._array.shape)
 
 
 @public(function=False)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` stretched to the shape of `other`."""
-    return input.expand(other._array.shape)  # type: ignore[no-any-return]
+    return input.expand(other._array.shape)
 
 
 @public()
@@ -75,7 +75,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             f"({shape[dim]}) in the input "
             f"tensor of shape {list(shape)}: {error}"
         ) from None
-    return input.view((*shape[:dim], *wanted, *shape[dim + 1 :]))  # type: ignore[no-any-return]
+    return input.view((*shape[:dim], *wanted, *shape[dim + 1 :]))
 
 
 @public()
@@ -109,7 +109,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     order = [dim for dim in range(ndim) if dim not in sources]
     for place, dim in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, dim)
-    return input.permute(order)  # type: ignore[no-any-return]
+    return input.permute(order)
 
 
 def _moved_dims(dims: Sequence[int], ndim: int, word: str) -> list[int]:
@@ -160,7 +160,7 @@ def detach_(input: Tensor) -> Tensor:
 @public()
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`input` stretched to `size` by the rules of broadcasting; shares memory."""
-    return input.expand(size)  # type: ignore[no-any-return]
+    return input.expand(size)
 
 
 def _method_broadcast_to(input: Tensor, *size: Any) -> Tensor:
@@ -168,7 +168,7 @@ def _method_broadcast_to(input: Tensor, *size: Any) -> Tensor:
     return broadcast_to(input, as_shape(size))
 
 
-Tensor.broadcast_to = _method_broadcast_to  # type: ignore[attr-defined]
+export_method(_method_broadcast_to, "broadcast_to")
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -223,7 +223,10 @@ def _mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
 def tensor_list(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors in `*tensors` arguments, given one by one or as one sequence."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        return tuple(tensors[0])
+        tensors = tuple(tensors[0])
+    for position, each in enumerate(tensors):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(each).__name__}")
     return tensors
 
 
@@ -251,7 +254,7 @@ def _grow_3d(tensor: Tensor) -> Tensor:
     if ndim == 0:
         return reshaped(tensor, (1, 1, 1))
     if ndim == 1:
-        return tensor.unsqueeze(0).unsqueeze(-1)  # type: ignore[no-any-return]
+        return tensor.unsqueeze(0).unsqueeze(-1)
     return tensor.unsqueeze(-1) if ndim == 2 else tensor
 
 
@@ -293,7 +296,7 @@ def _reversed(tensor: Tensor) -> Tensor:
             "will throw an "
             "error in a future release. Write x.mT to transpose matrices, or x.permute(...) to reverse dimensions."
         )
-    return tensor.permute(tuple(range(ndim - 1, -1, -1)))  # type: ignore[no-any-return]
+    return tensor.permute(tuple(range(ndim - 1, -1, -1)))
 
 
 def _warn(message: str, depth: int = 1) -> None:
@@ -309,7 +312,7 @@ def _matrix_transpose(tensor: Tensor) -> Tensor:
             raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
         _warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
         return tensor
-    return tensor.transpose(ndim - 2, ndim - 1)  # type: ignore[no-any-return]
+    return tensor.transpose(ndim - 2, ndim - 1)
 
 
 def _adjoint(tensor: Tensor, word: str, depth: int) -> Tensor:
@@ -348,7 +351,7 @@ for _name, _getter in (
     ("H", _conjugate_transpose),
     ("mH", _batched_conjugate_transpose),
 ):
-    setattr(Tensor, _name, property(_getter, doc=_getter.__doc__))
+    export_method(property(_getter, doc=_getter.__doc__), _name)
 
 
 # ----- in place: the tensor itself gets another shape or other strides ----------------------------------------------

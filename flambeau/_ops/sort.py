@@ -209,7 +209,7 @@ def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
 
 def _whole_median_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     attained = (self == result).logical_or(self.isnan().logical_and(result.isnan()))
-    return attained * (grad / attained.sum())  # type: ignore[no-any-return]
+    return attained * (grad / attained.sum())
 
 
 def _whole_median(array: Any, ignore_nan: bool) -> Any:

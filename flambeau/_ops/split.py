@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
-from .registry import public
+from .registry import export_method, public
 from .variants import variant
 from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
 
@@ -119,7 +119,7 @@ def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor,
     return split(input, split_size, dim)
 
 
-Tensor.split = _method_split  # type: ignore[attr-defined]
+export_method(_method_split, "split")
 
 
 @public()

@@ -259,7 +259,7 @@ def _logit_gradient(grad: Tensor, self: Tensor, eps: float | None) -> Tensor:
     inside = (self >= low) & (self <= high)
     if eps is not None:
         return only_where(gradient, inside)
-    return gradient.where(inside, math.nan)  # type: ignore[no-any-return]
+    return gradient.where(inside, math.nan)
 
 
 @primitive("LogitBackward0", self=_logit_gradient)
@@ -327,7 +327,7 @@ asinh = unary(
 def _acosh_gradient(grad: Tensor, self: Tensor) -> Tensor:
     if self._kind.dtype.is_complex:
         return grad * conj((self + 1).rsqrt() * (self - 1).rsqrt())  # type: ignore[no-any-return]
-    return grad * (self * self - 1).rsqrt()  # type: ignore[no-any-return]
+    return grad * (self * self - 1).rsqrt()
 
 
 acosh = unary(
@@ -468,7 +468,7 @@ def nan_to_num(
 ) -> Tensor:
     """NaN and infinities replaced, by default by zero and by the largest finite numbers."""
     if input._kind.dtype.category < FLOAT:
-        return input.clone()  # type: ignore[no-any-return]
+        return input.clone()
     return _nan_to_num(input, nan, posinf, neginf)  # type: ignore[no-any-return]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,9 +25,18 @@ _ALL = tuple((slice(None),) * count for count in range(65))
 def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front; an IndexError if there is none. A 0-d tensor has dimensions 0 and -1."""
     size = ndim or 1
+    if type(dim) is not int:
+        dim = _as_dim(dim)
     if not -size <= dim < size:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
     return dim % size
+
+
+def _as_dim(value: Any) -> int:
+    """An integer of another type, such as NumPy's, as an int."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(value).__name__}")
+    return operator.index(value)
 
 
 def distinct_dims(dims: Sequence[int], ndim: int) -> tuple[int, ...]:
@@ -203,7 +213,7 @@ def _inverse_permute(grad: Tensor, dims: tuple[int, ...]) -> Tensor:
     inverse = [0] * len(dims)
     for position, dim in enumerate(dims):
         inverse[dim] = position
-    return grad.permute(inverse)  # type: ignore[no-any-return]
+    return grad.permute(inverse)
 
 
 @primitive("PermuteBackward0", view=True, self=_inverse_permute)

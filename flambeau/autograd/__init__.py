@@ -28,7 +28,10 @@ def backward(
 
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
-            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`.")
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
+                "use `grad_tensors`."
+            )
         grad_tensors = grad_variables
     if inputs is not None and len(_as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
@@ -57,12 +60,19 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of the sum of `outputs` with respect to `inputs`; nobody's `.grad` changes."""
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     if not only_inputs:
         import warnings
 
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
     results_of = _as_tuple(outputs)
     wanted_of = _as_tuple(inputs)
     if not wanted_of:
@@ -84,14 +94,21 @@ def _finish(wanted: Any, gradient: Tensor | None, allow_unused: bool, materializ
         return gradient
     if not allow_unused:
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+            "this is "
             f"the desired behavior. (It has shape {list(wanted.shape) if isinstance(wanted, Tensor) else '?'}.)"
         )
     return wanted.new_zeros(wanted.shape, requires_grad=create_graph) if materialize else None
 
 
 def _batched_grad(
-    outputs: tuple[Any, ...], inputs: tuple[Any, ...], given: tuple[Any, ...], keep: bool, create_graph: bool, allow_unused: bool, materialize: bool
+    outputs: tuple[Any, ...],
+    inputs: tuple[Any, ...],
+    given: tuple[Any, ...],
+    keep: bool,
+    create_graph: bool,
+    allow_unused: bool,
+    materialize: bool,
 ) -> tuple[Any, ...]:
     """One backward pass for each entry along the first dimension of the gradients; results are stacked."""
     from .._ops.join import stack
@@ -99,8 +116,10 @@ def _batched_grad(
     for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
         if gradient is not None and gradient.shape[1:] != output.shape:
             raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
-                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The "
+                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
+                "mismatch was "
                 f"detected: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of "
                 f"{output.shape}."
             )
@@ -109,13 +128,25 @@ def _batched_grad(
         raise ValueError("is_grads_batched=True needs grad_outputs with one common first dimension")
     count = sizes.pop()
     rows = [
-        grad(outputs, inputs, tuple(None if each is None else each[i] for each in given), keep or i + 1 < count, create_graph, True, allow_unused, False, materialize)
+        grad(
+            outputs,
+            inputs,
+            tuple(None if each is None else each[i] for each in given),
+            keep or i + 1 < count,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize,
+        )
         for i in range(count)
     ]
-    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
+    return tuple(None if column[0] is None else stack(list(column)) for column in zip(*rows, strict=True))
 
 
-def root_gradients(outputs: tuple[Any, ...], given: tuple[Any, ...], create_graph: bool) -> list[tuple[Any, int, Tensor]]:
+def root_gradients(
+    outputs: tuple[Any, ...], given: tuple[Any, ...], create_graph: bool
+) -> list[tuple[Any, int, Tensor]]:
     """For each output its edge and the gradient to start from; ones for scalars."""
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
@@ -124,7 +155,8 @@ def root_gradients(outputs: tuple[Any, ...], given: tuple[Any, ...], create_grap
         edge = output._edge() if isinstance(output, Tensor) else _edge_of(output)
         if edge is None:
             raise RuntimeError(
-                f"element {number} of tensors does not require grad and does not have a grad_fn: nothing that it was computed "
+                f"element {number} of tensors does not require grad and does not have a grad_fn: nothing that it was "
+                "computed "
                 "from requires gradients, or it was computed under no_grad() or from a .detach()ed tensor. Set "
                 "requires_grad=True on the tensors to differentiate by, before computing."
             )
@@ -140,7 +172,9 @@ def root_gradients(outputs: tuple[Any, ...], given: tuple[Any, ...], create_grap
 
 def _implicit_gradient(output: Any) -> Tensor:
     if not isinstance(output, Tensor):
-        raise RuntimeError("grad can be implicitly created only for scalar outputs: pass a gradient for each graph edge")
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs: pass a gradient for each graph edge"
+        )
     if output.numel() != 1:
         raise RuntimeError(
             f"grad can be implicitly created only for scalar outputs: this one has shape {list(output._array.shape)}. "
@@ -148,13 +182,14 @@ def _implicit_gradient(output: Any) -> Tensor:
         )
     if not output.dtype.is_floating_point:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-    return output.new_ones(output.shape)  # type: ignore[attr-defined,no-any-return]
+    return output.new_ones(output.shape)
 
 
 def _check_gradient(number: int, output: Tensor, gradient: Tensor) -> None:
     if gradient._array.shape != output._array.shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of {output.shape}."
+            f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a "
+            f"shape of {output.shape}."
         )
     if gradient.dtype.is_complex != output.dtype.is_complex:
         raise RuntimeError(

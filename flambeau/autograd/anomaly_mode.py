@@ -13,13 +13,14 @@ from .._core.modes import THREAD, set_anomaly
 from .._core.node import Node
 
 
-class detect_anomaly:  # noqa: N801  (PyTorch's own name)
+class detect_anomaly:
     """In this context backward passes check every gradient for NaN, and failures show the forward line."""
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
         warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging.",
             stacklevel=2,
         )
 
@@ -32,7 +33,7 @@ class detect_anomaly:  # noqa: N801  (PyTorch's own name)
         set_anomaly(*self._before)
 
 
-class set_detect_anomaly:  # noqa: N801  (PyTorch's own name)
+class set_detect_anomaly:
     """Switch anomaly detection on or off: as a function from now on, as a context for its block."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
@@ -80,11 +81,12 @@ def warn_of_forward(node: Node) -> None:
     stack = node.metadata.get("traceback_")
     if stack is None:
         warnings.warn(
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward "
-            f"pass for more information. The forward operation was recorded at {describe_place(node.place)}",
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+            f"forward pass for more information. The forward operation was recorded at {describe_place(node.place)}",
             stacklevel=2,
         )
     else:
         warnings.warn(
-            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}", stacklevel=2
+            f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}",
+            stacklevel=2,
         )

@@ -179,6 +179,11 @@ class _Pass:
             gradient = run_pre_hooks(accumulator, [gradient])[0]
             fresh = False
         if gradient is not None:
+            if leaf._grad_fn is not None:
+                raise RuntimeError(
+                    "leaf variable has been moved into the graph interior: it was used as a leaf, and then changed in "
+                    "place by an operation that autograd recorded. Work on a .clone() of it"
+                )
             with _accumulation:
                 accumulate(leaf, gradient, fresh)
             if extra is not None and extra.post_accumulate:
@@ -230,7 +235,7 @@ def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
     if present is None:
         leaf._grad = gradient if THREAD.modes.grad else owned(gradient, leaf, fresh)
     elif THREAD.modes.grad:
-        leaf._grad = present + gradient  # type: ignore[operator]
+        leaf._grad = present + gradient
     elif gradient.is_meta:
         return
     else:
@@ -256,25 +261,28 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
 
 
 def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tensor:
-    """`gradient` in the shape and dtype of what it is the gradient of; broadcasts are summed back here, and only here."""
+    """`gradient` in the shape and dtype of what it is the gradient of; broadcasts are summed back here, and only "
+    "here."""
     if isinstance(target, Node):
         shape, kind = target.outputs[number]
     else:
         shape, kind = target._array.shape, target._kind
     if type(gradient) is not Tensor and not isinstance(gradient, Tensor):
-        raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__}) as gradient from {_name(source)}")
+        raise RuntimeError(
+            f"expected Variable or None (got {type(gradient).__name__}) as gradient from {_name(source)}"
+        )
     if gradient._array.shape != shape:
         if not expandable(shape, gradient._array.shape):
             raise RuntimeError(
-                f"{_name(source)} returned an invalid gradient at index {number} - got {list(gradient._array.shape)} but "
-                f"expected shape compatible with {list(shape)}"
+                f"{_name(source)} returned an invalid gradient at index {number} - got {list(gradient._array.shape)} "
+                f"but expected shape compatible with {list(shape)}"
             )
         gradient = sum_to_shape(gradient, shape)
     if gradient._kind is not kind:
         if kind.dtype.is_complex or not gradient._kind.dtype.is_complex:
-            gradient = gradient.to(kind.dtype)  # type: ignore[attr-defined]
+            gradient = gradient.to(kind.dtype)
         else:
-            gradient = gradient.real.to(kind.dtype)  # type: ignore[attr-defined]
+            gradient = gradient.real.to(kind.dtype)
         if gradient._kind.device is not kind.device:
             raise RuntimeError(
                 f"{_name(source)} returned a gradient on {gradient.device}, but expected one on {kind.device}"
@@ -306,8 +314,8 @@ def run_hooks_on(gradient: Any, hooks: Any) -> Any:
         if replaced is not None:
             if not isinstance(replaced, Tensor):
                 raise TypeError(
-                    f"expected Variable, but hook returned '{type(replaced).__name__}': '{_hook_name(hook)}' must return a "
-                    "Tensor, or None to leave the gradient as it is"
+                    f"expected Variable, but hook returned '{type(replaced).__name__}': '{_hook_name(hook)}' must "
+                    "return a Tensor, or None to leave the gradient as it is"
                 )
             if gradient is not None:
                 _check_replacement(hook, gradient, replaced)
@@ -352,7 +360,7 @@ def _retain(tensor: Tensor, gradient: Tensor) -> None:
         if tensor._grad is None:
             tensor._grad = gradient if THREAD.modes.grad else owned(gradient, tensor, False)
         else:
-            tensor._grad = tensor._grad + gradient  # type: ignore[operator]
+            tensor._grad = tensor._grad + gradient
 
 
 def run_pre_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | None]:
@@ -366,7 +374,9 @@ def run_pre_hooks(node: Node, grads: list[Tensor | None]) -> list[Tensor | None]
     return grads
 
 
-def run_post_hooks(node: Node, results: Sequence[Tensor | None], grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+def run_post_hooks(
+    node: Node, results: Sequence[Tensor | None], grads: Sequence[Tensor | None]
+) -> Sequence[Tensor | None]:
     """Node post-hooks: each sees the gradients that came and those that go, and may replace the latter."""
     hooks = node._hooks
     assert hooks is not None
@@ -380,5 +390,8 @@ def run_post_hooks(node: Node, results: Sequence[Tensor | None], grads: Sequence
 def _as_tuple(value: Any, length: int, hook: Any) -> tuple[Any, ...]:
     values = value if isinstance(value, tuple) else (value,)
     if len(values) != length:
-        raise RuntimeError(f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(values)}, but expected {length})")
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(values)}, but expected "
+            f"{length})"
+        )
     return values

@@ -42,7 +42,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level < 0:
         raise RuntimeError("Dual level must be a positive number: there is no level to exit")
     if level != modes.forward_level or level < 0:
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
     modes.forward_level -= 1
     modes.refresh()
     for reference in _LIVE.pop():
@@ -67,14 +69,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
         )
     if tangent_of(tensor) is not None:
         raise RuntimeError("Expected a tensor that has no tangent yet, but it is a dual tensor already")
     with _no_level():
-        dual = tensor.view_as(tensor)  # type: ignore[attr-defined]
+        dual = tensor.view_as(tensor)
     _set_tangent(dual, tangent)
-    return dual  # type: ignore[no-any-return]
+    return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -85,11 +88,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     tangent = tangent_of(tensor)
     with _no_level():
-        primal = tensor.view_as(tensor)  # type: ignore[attr-defined]
+        primal = tensor.view_as(tensor)
     return UnpackedDualTensor(primal, tangent)
 
 
-class dual_level(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
+class dual_level(_ContextDecorator):
     """A context in which dual tensors can be made."""
 
     def __enter__(self) -> int:  # type: ignore[override]
@@ -224,7 +227,7 @@ def _by_transposition(op: Any, args: Sequence[Any], outputs: list[Tensor], tange
 def _jacobian_times(result: Tensor, sources: list[Tensor], directions: list[Tensor], grad: Any) -> Any:
     if not result.requires_grad:
         return None
-    probe = result.new_zeros(result.shape).requires_grad_()  # type: ignore[attr-defined]
+    probe = result.new_zeros(result.shape).requires_grad_()
     pulled = grad(result, sources, probe, create_graph=True, allow_unused=True)
     total: Any = None
     for gradient, direction in zip(pulled, directions, strict=True):
@@ -234,7 +237,7 @@ def _jacobian_times(result: Tensor, sources: list[Tensor], directions: list[Tens
         part = (product.real if product.dtype.is_complex else product).sum()
         total = part if total is None else total + part
     if total is None:
-        return result.new_zeros(result.shape)  # type: ignore[attr-defined]
+        return result.new_zeros(result.shape)
     return grad(total, probe, create_graph=THREAD.modes.grad, allow_unused=True, materialize_grads=True)[0]
 
 
@@ -246,7 +249,7 @@ def propagate_custom(cls: Any, node: Any, args: Sequence[Any], outputs: list[Any
     with _no_level():
         if node.materialize_grads:
             given = [
-                each.new_zeros(each.shape) if tangent is None and isinstance(each, Tensor) else tangent  # type: ignore[attr-defined]
+                each.new_zeros(each.shape) if tangent is None and isinstance(each, Tensor) else tangent
                 for each, tangent in zip(args, given, strict=True)
             ]
         node._in_jvp = True

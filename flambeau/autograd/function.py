@@ -1,6 +1,6 @@
 """Custom functions: subclass `Function`, write `forward` and `backward`, call `apply`.
 
-The context that `forward` and `backward` receive is the node itself, so what is stored on it lives as long as the graph.
+The context that `forward` and `backward` receive is the node itself: what is stored on it lives as long as the graph.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from .._ops.dispatch import note_traceback, view_of
 from .._ops.inplace import rebase_history
 from .grad_mode import no_grad
 
+NO_TENSOR: Any = ((), None)
+"""Stands for the shape and kind of an output that is no tensor."""
+
 
 class FunctionCtx:
     """What `forward` can tell `backward`."""
@@ -26,7 +29,8 @@ class FunctionCtx:
         for position, each in enumerate(tensors):
             if each is not None and not isinstance(each, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument {position} is of type {type(each).__name__}"
+                    f"save_for_backward can only save variables, but argument {position} is of type "
+                    f"{type(each).__name__}"
                 )
         self.to_save: tuple[Tensor | None, ...] | None = tensors
 
@@ -100,16 +104,18 @@ class FunctionNode(Node, FunctionCtx):
         backward, vjp = cls.backward, cls.vjp
         if backward is not Function.backward and vjp is not Function.vjp:
             raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
             )
         return vjp if vjp is not Function.vjp else backward
 
     def _zeros(self, number: int) -> Tensor | None:
         from .._ops.create import zeros
 
-        shape, kind = self.outputs[number]
-        if kind is None:  # this output was no tensor
+        output = self.outputs[number]
+        if output is NO_TENSOR:
             return None
+        shape, kind = output
         return zeros(shape, dtype=kind.dtype, device=kind.device)  # type: ignore[no-any-return]
 
     def _for_edges(self, results: Sequence[Any]) -> list[Any]:
@@ -118,7 +124,8 @@ class FunctionNode(Node, FunctionCtx):
             results = results[:wanted]
         if len(results) != wanted:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {wanted}, got {len(results)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected {wanted}, got "
+                f"{len(results)})"
             )
         kept = []
         for position, (each, is_tensor) in enumerate(zip(results, self._is_tensor, strict=True)):
@@ -126,8 +133,8 @@ class FunctionNode(Node, FunctionCtx):
                 kept.append(each)
             elif each is not None:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {position + 1}, but the "
-                    "corresponding forward input was not a Variable"
+                    f"function {self.name()} returned a gradient different than None at position {position + 1}, but "
+                    "the corresponding forward input was not a Variable"
                 )
         return kept
 
@@ -145,7 +152,9 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
         super().__init__(name, bases, body)
-        cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__})
+        cls._backward_cls = type(
+            f"{name}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__}
+        )
 
 
 class Function(metaclass=FunctionMeta):
@@ -168,15 +177,18 @@ class Function(metaclass=FunctionMeta):
         import warnings
 
         warnings.warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
-            "them on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.",
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke "
+            "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
+            "PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function "
             "with static forward method: write forward and backward as @staticmethod and call Name.apply(...)"
         )
 
@@ -194,25 +206,31 @@ class Function(metaclass=FunctionMeta):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradients of the inputs from those of the outputs."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for `backward`."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
         )
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """The tangents of the outputs from those of the inputs, for forward mode."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """How to run on a batch, for `vmap`."""
-        raise NotImplementedError("You must implement the vmap function for custom autograd.Function to use it with vmap.")
+        raise NotImplementedError(
+            "You must implement the vmap function for custom autograd.Function to use it with vmap."
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -252,9 +270,7 @@ def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: A
     node.edges = edges
     if recorded and THREAD.modes.anomaly:
         note_traceback(node)
-    node.outputs = tuple(
-        (each._array.shape, each._kind) if isinstance(each, Tensor) else ((), None) for each in outputs  # type: ignore[misc]
-    )
+    node.outputs = tuple((each._array.shape, each._kind) if isinstance(each, Tensor) else NO_TENSOR for each in outputs)
     wrapped = [_wrap_output(node, number, each, args, recorded) for number, each in enumerate(outputs)]
     if recorded and node.to_save is not None:
         saved: list[SavedTensor | None] = []
@@ -279,8 +295,8 @@ def _check_dirty(node: FunctionNode, args: tuple[Any, ...], outputs: list[Any]) 
     for each in node.dirty_tensors:
         if not any(each is other for other in outputs):
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
-                "modified inplace must all be outputs of the Function."
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                "are modified inplace must all be outputs of the Function."
             )
 
 
@@ -294,7 +310,7 @@ def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, 
         output._changed()
     if not recorded or not differentiable:
         if is_input and not dirty:
-            return output.detach() if recorded else view_of(output, output._array, output._kind)  # type: ignore[attr-defined]
+            return output.detach() if recorded else view_of(output, output._array, output._kind)
         return output
     if dirty:
         if is_input and output.grad_fn is None and output._requires_grad:
@@ -326,7 +342,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             return results
         single = not isinstance(results, tuple)
         marked = tuple(
-            each if each is None else _Twice.apply(each.detach().requires_grad_()) for each in ((results,) if single else results)
+            each if each is None else _Twice.apply(each.detach().requires_grad_())
+            for each in ((results,) if single else results)
         )
         return marked[0] if single else marked
 
@@ -338,7 +355,7 @@ class _Twice(Function):
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        return tensor.clone()  # type: ignore[attr-defined,no-any-return]
+        return tensor.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -14,12 +14,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _ContextDecorator:
-    """A context manager that also decorates functions, generator functions (resumed each time in its mode) and classes."""
+    """A context manager that also decorates functions, generator functions (resumed each time in its mode) and "
+    "classes."""
 
     def __enter__(self) -> None:
         raise NotImplementedError
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         raise NotImplementedError
 
     def clone(self) -> Any:
@@ -32,12 +35,12 @@ class _ContextDecorator:
 
             warnings.warn(
                 f"Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
-                f"functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
-                f"the `__init__` method of {function.__name__} and nothing else.",
+                "functions or methods. To preserve the current behavior of class decoration, you can directly "
+                f"decorate the `__init__` method of {function.__name__} and nothing else.",
                 FutureWarning,
                 stacklevel=2,
             )
-            function.__init__ = self(function.__init__)  # type: ignore[misc]
+            function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
             return self._around_generator(function)  # type: ignore[return-value]
@@ -90,7 +93,7 @@ class _FixedGradMode(_ContextDecorator):
         THREAD.modes.grad = self._before
 
 
-class no_grad(_FixedGradMode):  # noqa: N801  (PyTorch's own name)
+class no_grad(_FixedGradMode):
     """Operations in this context are not recorded, whatever their inputs require.
 
     >>> x = flambeau.ones(2, requires_grad=True)
@@ -103,13 +106,13 @@ class no_grad(_FixedGradMode):  # noqa: N801  (PyTorch's own name)
     enabled = False
 
 
-class enable_grad(_FixedGradMode):  # noqa: N801  (PyTorch's own name)
+class enable_grad(_FixedGradMode):
     """Operations in this context are recorded again, inside a `no_grad` or outside."""
 
     enabled = True
 
 
-class set_grad_enabled(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
+class set_grad_enabled(_ContextDecorator):
     """Switch recording on or off: as a function from now on, as a context for its block."""
 
     def __init__(self, mode: bool) -> None:
@@ -137,7 +140,7 @@ class set_grad_enabled(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
         return set_grad_enabled(self.mode)
 
 
-class inference_mode(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
+class inference_mode(_ContextDecorator):
     """Nothing is recorded and no versions are counted; tensors made here stay out of autograd for good."""
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -163,7 +166,7 @@ class inference_mode(_ContextDecorator):  # noqa: N801  (PyTorch's own name)
         modes.refresh()
 
     def clone(self) -> inference_mode:
-        return inference_mode(self.mode)  # type: ignore[no-any-return]
+        return inference_mode(self.mode)
 
 
 def is_grad_enabled() -> bool:

@@ -13,9 +13,18 @@ from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
 from .._core.tensor import Tensor
 
 __all__ = [
-    "AccumulateGrad", "GradientEdge", "Node", "SavedTensor", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
-]  # fmt: skip
+    "AccumulateGrad",
+    "GradientEdge",
+    "Node",
+    "SavedTensor",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class GradientEdge(NamedTuple):
@@ -39,8 +48,9 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
         each._changed()
 
 
-class saved_tensors_hooks:  # noqa: N801  (PyTorch's own name)
-    """In this context, in this thread, what the graph saves goes through `pack_hook` and comes back by `unpack_hook`."""
+class saved_tensors_hooks:
+    """In this context, in this thread, what the graph saves goes through `pack_hook` and comes back by "
+    "`unpack_hook`."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
@@ -59,7 +69,7 @@ class saved_tensors_hooks:  # noqa: N801  (PyTorch's own name)
         modes.refresh()
 
 
-class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's own name)
+class save_on_cpu(saved_tensors_hooks):
     """Keep what the graph saves in the CPU's memory, and bring it back to its device for backward."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
@@ -73,7 +83,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's own name)
         super().__init__(pack, unpack)
 
 
-class disable_saved_tensors_hooks:  # noqa: N801  (PyTorch's own name)
+class disable_saved_tensors_hooks:
     """In this context saved-tensor hooks are an error, with the given message."""
 
     def __init__(self, error_message: str) -> None:
@@ -159,7 +169,7 @@ class _MutationContext:
         """Forget the copies; they are held by the graph alone."""
 
 
-class allow_mutation_on_saved_tensors:  # noqa: N801  (PyTorch's own name)
+class allow_mutation_on_saved_tensors:
     """In this context what the graph saves is copied, so that later in-place changes do no harm."""
 
     def __enter__(self) -> _MutationContext:

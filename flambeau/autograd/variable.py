@@ -20,7 +20,7 @@ class VolatileTensor(Tensor):
         with DisableTorchFunctionSubclass(), no_grad():
             return as_subclass_result(func(*args, **(kwargs or {})), VolatileTensor)
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         return repr(Tensor._from_parts(self._parts()))
 
 
@@ -38,7 +38,7 @@ class Variable(metaclass=_VariableMeta):
         source = empty(0) if data is None else data
         if not isinstance(source, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
-        tensor = source.detach()  # type: ignore[attr-defined]
+        tensor = source.detach()
         if volatile and requires_grad:
             raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if volatile:

@@ -38,7 +38,7 @@ class Parameter(Tensor):
     def __repr__(self, **options: Any) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__(**options)
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:  # type: ignore[override]
         warn_of_hooks(self)
         return _rebuild_parameter, (type(self), self.data, self.requires_grad, dict(vars(self)))
 

@@ -1,4 +1,4 @@
-"""Linear algebra, distances and incomplete gamma functions: values, layouts, two derivatives and errors, as in PyTorch."""
+"""Linear algebra, distances, incomplete gamma functions: values, layouts, two derivatives and errors, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ T.cholesky_inverse(T.linalg.cholesky(s))|T.linalg.qr(w)[0].abs()|T.linalg.qr(w).
 T.linalg.svdvals(w)|T.linalg.svd(w)[1]|T.linalg.svd(w, full_matrices=False).U.abs()|T.svd(w.t())[2].abs()
 T.linalg.eigvalsh(s)|T.linalg.eigh(s).eigenvectors.abs()|T.linalg.eigh(h, UPLO="U")[1].abs()
 T.linalg.eigvals(x).abs()|T.linalg.eig(x)[1].abs()|T.linalg.pinv(w)|T.linalg.pinv(s, hermitian=True)|w.pinverse()
-T.linalg.lstsq(w, w[:, :2].exp()).solution|T.linalg.lstsq(w, w.exp(), driver="gels")[1]|T.linalg.cond(x)|T.linalg.cond(x, -2)
-T.linalg.matrix_power(x, -2)|x.matrix_exp()|T.linalg.matrix_exp(f * 3)|T.linalg.lu(w)[1]|T.linalg.lu(w.t()).U
+T.linalg.lstsq(w, w[:, :2].exp()).solution|T.linalg.lstsq(w, w.exp(), driver="gels")[1]|T.linalg.cond(x)
+T.linalg.cond(x, -2)|T.linalg.matrix_power(x, -2)|x.matrix_exp()|T.linalg.matrix_exp(f * 3)
+T.linalg.lu(w)[1]|T.linalg.lu(w.t()).U
 T.linalg.lu_factor(f)[0]|T.linalg.lu_solve(*T.linalg.lu_factor(x), r)|T.lu_unpack(*T.linalg.lu_factor(w))[1]
-T.linalg.lu_solve(*T.linalg.lu_factor(x), w, left=False, adjoint=True)|T.linalg.vander(r[0])|T.linalg.vecdot(x, x.exp())
+T.linalg.lu_solve(*T.linalg.lu_factor(x), w, left=False, adjoint=True)|T.linalg.vander(r[0], N=4)
+T.linalg.vecdot(x, x.exp())
 T.linalg.tensorinv(x.reshape(3, 3, 1), ind=1)|T.linalg.tensorsolve(x, r[:, 0])|T.linalg.diagonal(f)
 T.nn.functional.cosine_similarity(x, s)|T.nn.functional.pairwise_distance(x, s, p=3)|T.nn.functional.normalize(x, dim=0)
-T.nn.functional.cosine_similarity(x, r[:, 0], dim=-1)
+T.nn.functional.cosine_similarity(x, r[:, 0], dim=-1)|T.linalg.pinv(r @ r.mT)|T.linalg.pinv(x[:, :1] @ w[:, 0:1].mT)
 """
 CASES = [case for line in EXPRESSIONS.strip().splitlines() for case in line.split("|")]
 COMPLEX = [case for case in CASES if not any(word in case for word in ("eig(", "cosine", "lu(", "tensor"))]
@@ -212,7 +214,7 @@ def test_ranks_and_out(T: Any) -> Any:
     matrices = T.stack([T.eye(3), T.ones(3, 3), T.zeros(3, 3)])
     out = T.empty(0)
     same = T.linalg.inv(T.eye(2) * 2, out=out) is out
-    return T.linalg.matrix_rank(matrices), T.linalg.matrix_rank(matrices, atol=1.5), same, out.clone()
+    return T.linalg.matrix_rank(matrices), T.linalg.matrix_rank(matrices, atol=1.5), same, out.contiguous()
 
 
 @differential
@@ -225,13 +227,13 @@ def test_conditions(T: Any) -> Any:
     ]
 
 
-ORDERS = [0.0, 1e-3, 0.3, 1.0, 2.5, 30.0, 400.0, float("inf"), float("nan"), -1.0]
+ORDERS = [0.0, 1e-3, 0.3, 1.0, 2.5, 15.0, 400.0, float("inf"), float("nan"), -1.0]
 
 
 @differential(tolerance=1e-4)  # 1e-10 for float64
 def test_incomplete_gamma_functions(T: Any) -> Any:
     a = T.tensor(ORDERS, dtype=T.float64).unsqueeze(1)
-    x = T.tensor([0.0, 1e-4, 0.5, 1.0, 3.0, 28.0, 390.0, 410.0, float("inf"), float("nan"), -1.0], dtype=T.float64)
+    x = T.tensor([0.0, 1e-4, 0.5, 1.0, 3.0, 14.0, 390.0, 410.0, float("inf"), float("nan"), -1.0], dtype=T.float64)
     single = T.igamma(a.float(), x.float())
     return T.igamma(a, x), T.igammac(a, x), T.special.gammainc(a, x), T.special.gammaincc(a, x), single
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import flambeau
-
 from tests.support.differential import differential, outcome
 
 # Expressions over x (2x3), y (2x3), s (3x3, square), v (3), p (2x3, positive), c (2x3, complex).

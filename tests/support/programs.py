@@ -130,7 +130,9 @@ def _gradient(tensor: Any) -> dict[str, Any] | None:
 
 def _state(names: Namespace) -> dict[str, Any]:
     kind = names["T"].Tensor
-    state = {name: _observed(value, names) for name, value in names.items() if name[0] == "v" and isinstance(value, kind)}
+    state = {
+        name: _observed(value, names) for name, value in names.items() if name[0] == "v" and isinstance(value, kind)
+    }
     results = {name: _gradient(value) for name, value in names.items() if name[0] == "g"}
     return state | results | {"log": [(name, grad.tolist()) for name, grad in names["log"]]}
 
@@ -193,7 +195,11 @@ def shrink(program: Sequence[str], every_step: bool = True) -> Program:
     """The same disagreement with as few statements as dropping one after the other leaves."""
     found = difference(program, every_step)
     assert found is not None
-    topic = found.about.split(".")[-1], found.about.startswith("grad."), found.about == "error" and found.expected is None
+    topic = (
+        found.about.split(".")[-1],
+        found.about.startswith("grad."),
+        found.about == "error" and found.expected is None,
+    )
     shorter = list(program[: found.step + 1])
     position = len(shorter) - 1
     while position >= 0:
@@ -219,7 +225,17 @@ def report(program: Sequence[str], found: Difference) -> str:
 
 _UNARY = (
     *("neg()", "abs()", "sin()", "cos()", "tanh()", "sigmoid()", "relu()", "square()", "exp()", "sign()", "floor()"),
-    *("clamp(-0.5, 0.8)", "clamp(min=0.1)", "atan()", "round()", "sqrt()", "log1p()", "reciprocal()", "pow(2)", "erf()"),
+    *(
+        "clamp(-0.5, 0.8)",
+        "clamp(min=0.1)",
+        "atan()",
+        "round()",
+        "sqrt()",
+        "log1p()",
+        "reciprocal()",
+        "pow(2)",
+        "erf()",
+    ),
     *("add(1)", "mul(2)", "sub(0.5)", "div(2)", "add(1, alpha=3)", "rsub(1)", "expm1()", "rsqrt()", "trunc()"),
     *("cumsum(-1)", "tril()", "triu()", "nan_to_num()", "hardtanh()", "leaky_relu(0.1)", "fmod(0.7)", "remainder(0.7)"),
     *("flip(-1)", "roll(1)", "softmax(-1)", "clone()", "contiguous()", "double()"),
@@ -233,13 +249,28 @@ _REDUCTIONS = (
 )
 _INPLACE_UNARY = (
     *("add_(1)", "mul_(2)", "sub_(0.5)", "div_(2)", "zero_()", "fill_(0.5)", "exp_()", "sigmoid_()", "tanh_()"),
-    *("clamp_(-0.5, 0.8)", "clamp_(min=0.1)", "neg_()", "sin_()", "cos_()", "abs_()", "square_()", "pow_(2)", "sqrt_()"),
+    *(
+        "clamp_(-0.5, 0.8)",
+        "clamp_(min=0.1)",
+        "neg_()",
+        "sin_()",
+        "cos_()",
+        "abs_()",
+        "square_()",
+        "pow_(2)",
+        "sqrt_()",
+    ),
     *("relu_()", "floor_()", "reciprocal_()", "cumsum_(-1)", "sign_()", "requires_grad_()", "detach_()", "t_()"),
     *("unsqueeze_(0)", "squeeze_()", "transpose_(0, -1)", "round_()", "requires_grad_(False)", "erf_()"),
     *("masked_fill_(T.tensor(True), 0.25)", "clamp_max_(0.5)", "nan_to_num_()", "log1p_()", "expm1_()", "rsqrt_()"),
 )
 _INPLACE_BINARY = ("add_", "sub_", "mul_", "div_", "copy_", "atan2_", "hypot_", "clamp_")
-_WRAPPERS = ("with T.no_grad(): ", "with T.enable_grad(): ", "with T.set_grad_enabled(False): ", "with T.inference_mode(): ")
+_WRAPPERS = (
+    "with T.no_grad(): ",
+    "with T.enable_grad(): ",
+    "with T.set_grad_enabled(False): ",
+    "with T.inference_mode(): ",
+)
 
 
 class _Author:
@@ -526,7 +557,7 @@ class _Author:
             value = "0.5"
         if not shape:
             return f"{name}[...] = {value}"
-        index = self.slices(shape) if self.chance(0.6) else self.index(shape)
+        index = self.slices(shape) if self.chance(0.6) or 0 in self.tensor(name).stride() else self.index(shape)
         value = value if self.chance(0.6) else self.pick(("0.5", "1", f"{name}.sum()"))
         if self.chance(0.2):
             return f"{name}[{index}] {self.pick(('+=', '*='))} {value}"
@@ -592,13 +623,16 @@ class _Author:
             sums = gradients or "".join(f"({each}).pow(2).sum(), " for each in outputs.split(", "))
             call = f"[{name}]{gradients}" if gradients else f"[{sums}]"
             leaves = self.tensors(lambda tensor: tensor.requires_grad and not tensor._is_view() and tensor.is_leaf)
-            inputs = f", inputs=[{self.pick(leaves)}]" if leaves and self.chance(0.2) else ""
+            # Of a single output that leads to none of the inputs PyTorch still runs the hooks.
+            inputs = f", inputs=[{self.pick(leaves)}]" if leaves and not gradients and self.chance(0.2) else ""
             return f"T.autograd.backward({call}{self.options()}{inputs})"
         gradients = [each for each, value in self.names.items() if each[0] == "g" and value is not None]
         source = f"({self.pick(gradients)}.sum() + {name}.sum())" if gradients and self.chance(0.7) else name
         wanted = [self.any(lambda tensor: tensor.requires_grad) for _ in range(self.random.randint(1, 3))]
         if any(self.tensor(each) is tensor for each in wanted for tensor in self.doubled):
-            wanted = wanted[:1]  # whether PyTorch runs a tensor's hooks before it returns its gradient depends on the others
+            wanted = wanted[
+                :1
+            ]  # whether PyTorch runs a tensor's hooks before it returns its gradient depends on the others
         targets = ", ".join(self.new("g") for _ in wanted)
         unused = ", allow_unused=True" if self.chance(0.8) else ""
         power = self.pick(("", ".pow(3)", ".sin()"))

@@ -19,5 +19,5 @@ REPRESENTATIVE = ("bool", "uint8", "int32", "int64", "bfloat16", "float32", "flo
 
 
 def widened(dtype: Any) -> str:
-    """The name of `dtype`, with complex64 for complex32: Flambeau has no complex32, float16 becomes complex64 instead."""
+    """The name of `dtype`, with complex64 for complex32: Flambeau has no complex32, float16 becomes complex64."""
     return str(dtype).replace("complex32", "complex64")

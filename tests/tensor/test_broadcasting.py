@@ -186,3 +186,23 @@ def test_strides_of_broadcast_results(T: Any) -> Any:
         (T.ones(1, 4).expand(3, 4) + 1).stride(),
         (T.ones(2, 1, 4).transpose(0, 2) * T.ones(3, 1)).stride(),
     )
+
+
+@differential
+def test_strides_where_the_operands_disagree(T: Any) -> Any:
+    dense = T.ones(2, 3, 4)
+    layouts = [
+        dense,
+        T.ones(4, 3, 2).transpose(0, 2),
+        T.ones(3, 2, 4).transpose(0, 1),
+        T.ones(2, 4, 3).transpose(1, 2),
+        T.ones(2, 3, 8)[:, :, ::2],
+        dense[:, :1],
+        T.ones(3, 2, 1).transpose(0, 1),
+        T.ones(4, 3).t(),
+        T.ones(4),
+        T.ones(1, 3, 1).expand(2, 3, 4),
+    ]
+    return [[(a + b).stride() for a in layouts] for b in layouts] + [
+        [(a > b.double()).stride() for a in layouts] for b in layouts
+    ]

@@ -436,3 +436,21 @@ def test_equality_functions(T: Any) -> Any:
         "same size": a.is_same_size(b),
         "allclose dtype": outcome(lambda: T.allclose(a, a.double()), ""),
     }
+
+
+@differential
+def test_data_keeps_the_subclass(T: Any) -> Any:
+    class Own(T.Tensor):  # type: ignore[misc, name-defined]
+        pass
+
+    class OwnParameter(T.nn.Parameter):  # type: ignore[misc, name-defined]
+        pass
+
+    own = T.ones(2).as_subclass(Own)
+    return (
+        type(own.data).__name__,
+        own.data._is_view(),
+        own.data.data_ptr() == own.data_ptr(),
+        type(T.nn.Parameter(T.ones(2)).data).__name__,
+        type(OwnParameter(T.ones(2)).data).__name__,
+    )

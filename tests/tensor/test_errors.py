@@ -219,6 +219,8 @@ WRONG_ARGUMENTS: dict[str, tuple[Call, str]] = {
     "meshgrid indexing": (lambda T: T.meshgrid(T.ones(2), indexing="ab"), "indexing"),
     "searchsorted": (lambda T: T.bucketize(T.ones(2), "x"), ""),
     "unique text": (lambda T: T.unique("a"), ""),
+    "trace number": (lambda T: T.trace(2.0), "must be Tensor, not float"),
+    "gather list": (lambda T: T.ones(2).gather(0, [0]), "must be Tensor, not list"),
     "isclose": (lambda T: T.isclose(T.ones(2), T.ones(2), rtol=-1.0), "rtol must be greater than or equal to zero"),
 }
 

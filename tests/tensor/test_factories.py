@@ -391,6 +391,7 @@ def test_like_factories_preserve_dense_strides(T: Any) -> Any:
             T.empty_like(source).stride(),
             T.ones_like(source, memory_format=T.contiguous_format),
             T.rand_like(source).stride(),
+            T.rand_like(source, memory_format=T.contiguous_format).stride(),
         )
         for name, source in sources.items()
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.differential import differential, outcome, warned
+from tests.support.differential import differential, outcome, supported, warned
 
 UNARY = [
     "abs", "neg", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "relu", "floor", "ceil", "round",
@@ -285,3 +285,32 @@ def test_in_place_and_gradients(T: Any) -> Any:
         ),
         "zero_": outcome(lambda: leaf.zero_(), phrase),
     }
+
+
+@differential
+def test_fill_diagonal(T: Any) -> Any:
+    leaf = T.ones(3, 4, requires_grad=True)
+    filled = (leaf * 2).fill_diagonal_(5)
+    filled.sum().backward()
+    return {
+        "wide": T.zeros(2, 4).fill_diagonal_(1),
+        "tall": T.zeros(7, 3).fill_diagonal_(1),
+        "wrapped": T.zeros(9, 3).fill_diagonal_(1, wrap=True),
+        "wrapped end": T.zeros(5, 3).fill_diagonal_(1, wrap=True),
+        "cube": T.zeros(3, 3, 3).fill_diagonal_(2),
+        "part": T.zeros(4, 4)[1:, ::2].fill_diagonal_(3),
+        "gradient": (filled, leaf.grad),
+        "vector": outcome(lambda: T.zeros(3).fill_diagonal_(1), "dimensions must larger than 1"),
+        "box": outcome(lambda: T.zeros(2, 3, 4).fill_diagonal_(1), "all dimensions of input must be of equal length"),
+    }
+
+
+@differential
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])
+@pytest.mark.parametrize("target", ["bool", "int32", "float16", "float64", "complex64"])
+def test_sums_are_computed_in_the_dtype_of_out(T: Any, name: str, target: str) -> Any:
+    tensor = T.tensor([[0.75, 1.5], [2.5, 3.0]])
+    function, dtype = getattr(T, name), getattr(T, target)
+    return supported(lambda: function(tensor, 0, out=T.empty(0, dtype=dtype))), outcome(
+        lambda: function(tensor, 0, dtype=T.int64, out=T.empty(0, dtype=dtype))
+    )

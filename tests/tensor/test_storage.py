@@ -309,3 +309,14 @@ def test_versions_are_shared_by_views_but_not_by_data(T: Any) -> Any:
     view.add_(1)
     data.add_(1)
     return base._version, view._version, detached._version, data._version, base.clone()._version
+
+
+@differential
+def test_storage_module(T: Any) -> Any:
+    tensor = T.arange(3.0)
+    return (
+        T.storage.UntypedStorage is T.UntypedStorage,
+        T.storage.TypedStorage is T.TypedStorage,
+        isinstance(tensor.untyped_storage(), T.UntypedStorage),
+        isinstance(tensor.storage(), T.TypedStorage),
+    )

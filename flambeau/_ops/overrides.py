@@ -27,7 +27,7 @@ def has_override(values: Iterable[Any]) -> bool:
 
 def all_plain(values: Iterable[Any]) -> bool:
     """Whether `values` are nothing but tensors of the plain classes."""
-    for value in values:
+    for value in values:  # noqa: SIM110  (quicker than a generator, on the path of every list of tensors)
         if type(value) not in PLAIN_TYPES:
             return False
     return True

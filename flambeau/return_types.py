@@ -5,4 +5,3 @@ from __future__ import annotations
 from ._ops.return_types import RETURN_TYPES
 
 globals().update(RETURN_TYPES)
-__all__ = [*sorted(RETURN_TYPES)]

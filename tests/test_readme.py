@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import flambeau
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -43,6 +45,26 @@ def test_readme_examples_print_what_the_readme_shows() -> None:
         runner.run(test, out=complaints.append, clear_globs=False)
         namespace = test.globs
     assert not complaints, "".join(complaints)
+
+
+def test_readme_names_targets_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"\bmake (\w+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert {"demo", "test"} <= named
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
+@pytest.mark.parametrize("name", ["optim", "save", "load", "compile", "distributed"])
+def test_what_readme_calls_absent_is_absent(name: str) -> None:
+    """Once it exists, the status section must say so."""
+    status = (ROOT / "README.md").read_text(encoding="utf-8").partition("absent today")[2].partition("##")[0]
+    assert f"`{name}`" in status
+    assert not hasattr(flambeau, name)
+
+
+def test_layers_and_gpus_are_absent_as_the_readme_says() -> None:
+    assert not hasattr(flambeau.nn, "Module")
+    assert not flambeau.cuda.is_available()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -176,7 +176,8 @@ def stub_methods() -> str:
 
 def stub_package() -> str:
     """The text of `__init__.pyi`: the package's functions and constants."""
-    lines = [f"{GENERATED}import builtins", "from collections.abc import Sequence", "from typing import Any, TypeAlias", ""]
+    lines = [GENERATED.rstrip("\n"), "", "import builtins", "from collections.abc import Sequence"]
+    lines += ["from typing import Any, TypeAlias", ""]
     lines += [f"from . import {name} as {name}" for name in _MODULES]
     lines += [f"from {module} import {name} as {name}" for module, names in _REEXPORTS.items() for name in names]
     lines += [TYPES, CONSTANTS]

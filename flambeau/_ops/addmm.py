@@ -245,6 +245,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight_dims}D")
     if bias is None:
         return matmul(input, _t(weight))
+    if not isinstance(bias, Tensor):
+        raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
     if weight_dims == 1:
         raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
     if dims == 2:

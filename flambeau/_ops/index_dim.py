@@ -62,6 +62,9 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
 
 def _index_add_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> tuple[Any, ...]:
     dim = wrap_dim(dim, input._array.ndim)
+    for name, each in (("index", index), ("source", source)):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"index_add_(): argument '{name}' must be Tensor, not {type(each).__name__}")
     if index._array.ndim > 1:
         raise IndexError(
             f"index_add_(): Index is supposed to be a vector, but got dim: {index._array.ndim} with type: "

@@ -154,6 +154,8 @@ def has_format(array: Any, wanted: memory_format) -> bool:
     """Whether the elements lie in memory in the order of this format."""
     if wanted is contiguous_format:
         return bool(array.flags.c_contiguous)
+    if not isinstance(wanted, memory_format):
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(wanted).__name__}")
     if wanted is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     rank, order = _CHANNELS_LAST[wanted]

@@ -14,6 +14,7 @@ from .dispatch import Array, fresh, primitive
 from .inplace import run_inplace
 from .precision import in_single
 from .registry import public
+from .shape import common_shape
 from .softmax import log_softmax
 
 NONE, MEAN, SUM = range(3)
@@ -61,6 +62,7 @@ def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
             UserWarning,
             stacklevel=5,
         )
+        common_shape((input, target))  # or an error that says where they differ
     if input.dtype is not target.dtype:
         from .promotion import result_type_of
 
@@ -73,8 +75,7 @@ def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
 
 
 def _count(self: Any, target: Any) -> int:
-    shapes = self._array.shape, target._array.shape
-    return int(np.prod(np.broadcast_shapes(*shapes), dtype=np.int64))
+    return int(np.prod(common_shape((self, target)), dtype=np.int64))
 
 
 def _mse_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:

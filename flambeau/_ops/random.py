@@ -6,6 +6,7 @@ a zero gradient, and so do the parameters of a distribution: sampling has no der
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ from .._core.generator import Generator, default_generator
 from .._core.kind import Kind
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
-from .create import chosen_kind, made
+from .create import allocated, chosen_kind, made
 from .dispatch import Array, Primitive, primitive
 from .inplace import before_change, check_no_overlap, check_writable, rebase_history
 from .like import memory_like
@@ -48,7 +49,7 @@ def _filled(shape: tuple[int, ...], kind: Kind, fill: Make, generator: Generator
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     if kind.device is META:
         return empty_meta(shape, kind.dtype.numpy)
-    array = np.empty(shape, kind.dtype.numpy)
+    array = allocated(shape, kind)
     fill(array, _source(generator))
     return array
 
@@ -70,7 +71,7 @@ def rand(
     """Numbers in [0, 1), all equally likely."""
     kind = _kind_for(dtype, device, out)
     shape = as_shape(size)
-    if kind.device is META or min(shape, default=0) < 0:
+    if kind.device is META or min(shape, default=0) < 0 or math.prod(shape) >= 2**60:  # it says what is wrong
         array = _filled(shape, kind, sampling.fill_uniform, generator)
     else:
         array = sampling.uniform(shape, kind.dtype.numpy, _source(generator))

@@ -44,7 +44,7 @@ def _refuse(caller: str, dtype: DType, *categories: int) -> None:
 def _check_range(start: Any, end: Any, step: Any) -> None:
     if isinstance(start, complex) or isinstance(end, complex) or isinstance(step, complex):
         raise RuntimeError("value cannot be converted to type double without overflow: the bounds must be real")
-    if step == 0:
+    if step == 0 or math.isnan(step):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")

@@ -141,6 +141,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> flambeau.tensor([0, 2, 2]).bincount()
     tensor([1, 0, 2])
     """
+    if weights is not None and not isinstance(weights, Tensor):
+        raise TypeError(f"bincount(): argument 'weights' (position 2) must be Tensor, not {type(weights).__name__}")
     if input._kind.dtype.category != INTEGER:
         raise no_kernel("bincount_cpu", input)
     if minlength < 0:

@@ -68,8 +68,13 @@ def _as_int(value: Any) -> int:
         ) from None
 
 
-def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
-    """`shape` with its -1, if any, replaced by what is left of `numel`."""
+def _misfit(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None) -> str:
+    present = "" if given is None else f": the input has shape {list(given)}"
+    return f"shape '{list(shape)}' is invalid for input of size {numel}{present}"
+
+
+def infer_size(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """`shape` with its -1, if any, replaced by what is left of `numel`. `given`, the present shape, is for messages."""
     total = 1
     for size in shape:
         if size < 0:
@@ -77,7 +82,7 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
         total *= size
     else:
         if total != numel:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+            raise RuntimeError(_misfit(shape, numel, given))
         return shape
     if shape.count(-1) > 1:
         raise RuntimeError(f"only one dimension can be inferred, but the shape {list(shape)} has several -1")
@@ -87,14 +92,14 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     known = -math.prod(shape)
     if known == 0:
         if numel:
-            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+            raise RuntimeError(_misfit(shape, numel, given))
         raise RuntimeError(
             f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified "
             "dimension size -1 "
             "can be any value and is ambiguous"
         )
     if numel % known:
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+        raise RuntimeError(_misfit(shape, numel, given))
     return tuple([numel // known if size == -1 else size for size in shape])
 
 
@@ -139,7 +144,7 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
         from .complex_view import view_dtype
 
         return view_dtype(input, size if dtype is None else dtype)
-    return _view(input, infer_size(shape, input._array.size))  # type: ignore[no-any-return]
+    return _view(input, infer_size(shape, input._array.size, input._array.shape))  # type: ignore[no-any-return]
 
 
 export_method(view, "view")
@@ -148,7 +153,7 @@ export_method(view, "view")
 @public()
 def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
     """The same elements in another shape: a view where the strides allow it, else a copy."""
-    return reshaped(input, infer_size(as_shape((shape, *more)), input._array.size))
+    return reshaped(input, infer_size(as_shape((shape, *more)), input._array.size, input._array.shape))
 
 
 def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:

@@ -89,6 +89,9 @@ class _Pass:
         while ready:
             node = heappop(ready)[1]
             grads = self.waiting.pop(node)
+            if self.sums:  # from here on others may hold these gradients: they take no more in place
+                for gradient in grads:
+                    self.sums.pop(id(gradient), None)
             if node._hooks is not None:
                 grads = run_tensor_hooks(node, grads)
             if captured is not None and node in captured:
@@ -254,7 +257,8 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     if not (alone and array.strides == like._array.strides):
         if gradient.is_meta:
             return Tensor._from_parts((array, gradient._kind, new_counter()))
-        copied = np.empty_like(like._array, dtype=array.dtype)
+        # A tensor that got another shape in place retains the gradient of what it was.
+        copied = np.empty_like(like._array if like._array.shape == array.shape else array, dtype=array.dtype)
         np.copyto(copied, array)
         array = copied
     return Tensor._from_parts((array, gradient._kind, new_counter()))

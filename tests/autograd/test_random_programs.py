@@ -173,6 +173,43 @@ _ONCE_DIFFERENT: dict[str, Program] = {
         "v0.requires_grad_(False)",
         "v1.sum().backward()",
     ),
+    "gradients that others hold take no more in place": (
+        "v0 = T.tensor([1.0, 2.0], dtype=T.float64).requires_grad_()",
+        "v1 = v0.add(v0)",
+        "g0, = T.autograd.grad(v1.pow(3).sum(), [v1], create_graph=True)",
+        "g1, g2, = T.autograd.grad(g0.sum() + v1.sum(), [v0, v1])",
+    ),
+    "retain_grad, then another shape in place": (
+        "v0 = T.tensor([[1.0, 2.0, 3.0]], dtype=T.float64).requires_grad_()",
+        "v1 = v0 * 1.5",
+        "v1.retain_grad()",
+        "v1.t_()",
+        "v1.pow(2).sum().backward()",
+    ),
+    "retain_grad on a view made under no_grad": (
+        "v0 = T.tensor([1.0, 2.0], dtype=T.float64).requires_grad_()",
+        "v1 = v0 * 1.5",
+        "with T.no_grad(): v2 = v1[:1]",
+        "v1.copy_(T.tensor(0.5, dtype=T.float64))",
+        "v2.retain_grad()",
+    ),
+    "a leaf that moved into the graph": (
+        "v0 = T.tensor([1.0, 2.0], dtype=T.float64).requires_grad_()",
+        "v1 = v0 * 1.5",
+        "v0.requires_grad_(False)",
+        "v0.copy_(v1)",
+        "v1.sum().backward()",
+    ),
+    "gradient of a value with leading dimensions of size 1": (
+        "v0 = T.tensor([[1.0, 2.0]], dtype=T.float64).requires_grad_()",
+        "v1 = T.zeros(3, dtype=T.float64)",
+        "v1[T.tensor([0, 2])] = v0",
+        "v1.pow(2).sum().backward()",
+    ),
+    "gradient of a maximum that is NaN": (
+        "v0 = T.tensor([1.0, float('nan')], dtype=T.float64).requires_grad_()",
+        "v0.max().pow(2).backward()",
+    ),
     "argmax of nothing": ("v0 = T.zeros(0, 2).argmax()",),
 }
 

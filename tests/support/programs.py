@@ -282,6 +282,7 @@ class _Author:
         self.program: list[str] = []
         self.count = 0
         self.doubled: list[Any] = []  # tensors with a hook that changes their gradient
+        self.hooked: list[Any] = []
 
     def write(self) -> Program:
         """Leaves, random steps, and derivatives."""
@@ -316,7 +317,7 @@ class _Author:
         return f"{letter}{self.count - 1}"
 
     def number(self) -> float:
-        return round(self.random.uniform(-2, 2), 2)
+        return round(self.random.uniform(-2, 2), 2) or 0.25  # the sign of zero is not the point
 
     def tensors(self, suits: Callable[[Any], bool] = lambda tensor: True) -> list[str]:
         return [
@@ -571,7 +572,9 @@ class _Author:
         return f"{self.new()} = {name}.{self.pick(options)}"
 
     def hook(self) -> str:
-        name = self.any(lambda tensor: tensor.requires_grad)
+        # PyTorch gives a tensor's later hooks to the node that had its first one, whatever made it since.
+        name = self.any(lambda tensor: tensor.requires_grad and not any(tensor is each for each in self.hooked))
+        self.hooked.append(self.tensor(name))
         if self.chance(0.2):
             self.doubled.append(self.tensor(name))
             return f"{name}.grad_fn, {name}.register_hook(lambda grad: grad * 2)"

@@ -105,9 +105,9 @@ def _tensor_from_parts(parts: Any) -> Tensor:
 
 
 def _tensor_of_number(value: Any) -> Tensor:
-    from .._ops.create import scalar_tensor
+    from .._ops.create import tensor
 
-    return scalar_tensor(value)
+    return tensor(value)
 
 
 class _Special:

@@ -9,7 +9,7 @@ import importlib
 import math
 from typing import Any
 
-from . import _ops, autograd
+from . import autograd
 from ._core.defaults import get_default_device, set_default_device
 from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
 from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
@@ -19,8 +19,9 @@ from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
 from ._core.typed_storage import TypedStorage
+from ._ops import catalogue
 from ._ops.overrides import DisableTorchFunctionSubclass
-from ._ops.registry import FUNCTIONS, resolved
+from ._ops.registry import function_named
 from ._ops.settings import (
     are_deterministic_algorithms_enabled,
     get_num_threads,
@@ -56,11 +57,12 @@ def __getattr__(name: str) -> Any:
     # Subpackages load on first use: importing the package stays quick.
     if name in _SUBPACKAGES:
         return importlib.import_module(f".{name}", __name__)
-    if name in FUNCTIONS[""]:  # made on first use too, then kept
-        function = globals()[name] = resolved(FUNCTIONS[""][name])
-        return function
-    raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
+    try:
+        function = globals()[name] = function_named("", name)  # made on first use too, then kept
+    except KeyError:
+        raise AttributeError(f"module 'flambeau' has no attribute {name!r}") from None
+    return function
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBPACKAGES, *FUNCTIONS[""]})
+    return sorted({*globals(), *_SUBPACKAGES, *catalogue.FUNCTIONS[""]})

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ._ops.registry import load_all
 from ._ops.return_types import RETURN_TYPES
 
-globals().update(RETURN_TYPES)
+
+def __getattr__(name: str) -> Any:
+    load_all()  # the families define them
+    if name not in RETURN_TYPES:
+        raise AttributeError(f"module 'flambeau.return_types' has no attribute {name!r}")
+    return RETURN_TYPES[name]

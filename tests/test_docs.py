@@ -22,7 +22,7 @@ import pytest
 
 import flambeau
 from flambeau._ops.dispatch import PRIMITIVES
-from flambeau._ops.registry import FUNCTIONS, METHODS, resolved
+from flambeau._ops.registry import FUNCTIONS, METHODS, load_all, resolved
 from flambeau.autograd import gradcheck
 
 ROOT = Path(__file__).parent.parent
@@ -204,6 +204,7 @@ def test_contributing_op_examples_work() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     source = "\n".join(body for language, body in FENCE.findall(text) if language == "python")
     names = {"softsquare", "blend", "running_total", "mean_square"}
+    load_all()
     before = {name: dict(functions) for name, functions in FUNCTIONS.items()}
     methods, primitives = dict(METHODS), dict(PRIMITIVES)
     try:

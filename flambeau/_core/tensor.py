@@ -87,6 +87,7 @@ class Tensor(TensorMethods):
     _view: View | None
     _extra: Extra | None
 
+    volatile = False  # the flag of PyTorch's first years: see autograd/variable.py
     __array_priority__ = 1000  # NumPy's operators defer to ours
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:

@@ -510,7 +510,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     modes = THREAD.modes
     array = target._array
     if len(others) != len(op.parameters) - 1:
-        raise TypeError(f"{op.name}_() takes {len(op.parameters) - 1} positional argument(s) but {len(others)} were given")
+        raise TypeError(f"{op.name}_() takes {len(op.parameters) - 1} arguments but {len(others)} were given")
     other: Any = others[0] if others else None
     if others and other is None:
         raise TypeError(f"{op.name}_(): argument 'other' (position 1) must be Tensor or number, not NoneType")

@@ -149,7 +149,7 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options
     return made_tensor
 
 
-Tensor._make_subclass = staticmethod(make_subclass)  # type: ignore[attr-defined]
+export_method(staticmethod(make_subclass), "_make_subclass")
 
 
 def as_subclass(input: Any, cls: type) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import DEFAULTS, FLOAT, LEGACY_NAMES, bfloat16, float16
+from .._core.dtype import DEFAULTS, FLOAT, LEGACY_NAMES
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 
-_HALVES = frozenset((float16.numpy, bfloat16.numpy))
+_HALVES = frozenset(("float16", "bfloat16"))
 _SINGLE = np.dtype(np.float32)
 
 
@@ -21,10 +21,10 @@ def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
-        if args[0].itemsize != 2 or (half := args[0].dtype) not in _HALVES:
+        if args[0].itemsize != 2 or (half := args[0].dtype).name not in _HALVES:
             return kernel(*args)
         result = kernel(
-            *[each.astype(_SINGLE) if isinstance(each, np.ndarray) and each.dtype in _HALVES else each for each in args]
+            *[each.astype(_SINGLE) if isinstance(each, np.ndarray) and each.dtype == half else each for each in args]
         )
         if type(result) is tuple:
             return tuple(_rounded(each, half) for each in result)

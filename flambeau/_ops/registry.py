@@ -6,12 +6,14 @@ users call is made around it on first use (`Published.function`): importing the 
 
 from __future__ import annotations
 
+import importlib
 import linecache
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.caller import GENERATED
 from .._core.tensor import PLAIN_TYPES, Tensor
+from . import catalogue
 from .inplace import run_inplace
 from .overrides import has_override, run_override
 
@@ -48,6 +50,56 @@ class Published:
         return self._function
 
 
+class _FamilyMember:
+    """Stands for a method until its family is imported, which puts the real one in its place."""
+
+    __slots__ = ("family", "name")
+
+    def __init__(self, name: str, family: str) -> None:
+        self.name = name
+        self.family = family
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        load_family(self.family)
+        return getattr(owner if instance is None else instance, self.name)
+
+
+class _FamilyProperty(_FamilyMember):
+    """The same for a property, which may also be assigned to."""
+
+    __slots__ = ()
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        load_family(self.family)
+        setattr(instance, self.name, value)
+
+
+def load_family(family: str) -> None:
+    """Import one file of ops."""
+    importlib.import_module(f"{__package__}.{family}")
+
+
+def load_all() -> None:
+    """Import every family: afterwards `FUNCTIONS` and `METHODS` are complete."""
+    families = set(catalogue.METHODS.values()).union(*(space.values() for space in catalogue.FUNCTIONS.values()))
+    for family in sorted(families):
+        load_family(family)
+
+
+def place_family_members() -> None:
+    """Put a stand-in on `Tensor` for each method of the catalogue."""
+    for name, family in catalogue.METHODS.items():
+        setattr(Tensor, name, (_FamilyProperty if name in catalogue.PROPERTIES else _FamilyMember)(name, family))
+
+
+def function_named(space: str, name: str) -> Function:
+    """The public function `name` of a namespace; a KeyError if there is none."""
+    functions = FUNCTIONS.setdefault(space, {})
+    if name not in functions:
+        load_family(catalogue.FUNCTIONS[space][name])
+    return resolved(functions[name])
+
+
 class _LazyMethod:
     """Stands for a method until its first use, then puts the real one in its place."""
 
@@ -70,14 +122,14 @@ def resolved(value: Any) -> Function:
 
 def namespace(name: str) -> tuple[Callable[[str], Any], list[str]]:
     """For a module that is a namespace of ops: its `__getattr__`, and the names for its `__all__`."""
-    functions = FUNCTIONS.setdefault(name, {})
 
     def __getattr__(attribute: str) -> Any:
-        if attribute not in functions:
-            raise AttributeError(f"module 'flambeau.{name}' has no attribute {attribute!r}")
-        return resolved(functions[attribute])
+        try:
+            return function_named(name, attribute)
+        except KeyError:
+            raise AttributeError(f"module 'flambeau.{name}' has no attribute {attribute!r}") from None
 
-    return __getattr__, sorted(functions)
+    return __getattr__, sorted(catalogue.FUNCTIONS.get(name, ()))
 
 
 def export(function: Function, *names: str) -> None:
@@ -280,3 +332,6 @@ def write_out(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
         stored = tuple(store(each, into, operands) for each, into in zip(result, out, strict=True))
         return type(result)(*stored) if hasattr(result, "_fields") else stored
     return store(result, out, operands)
+
+
+place_family_members()

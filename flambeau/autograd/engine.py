@@ -90,8 +90,8 @@ class _Pass:
             node = heappop(ready)[1]
             grads = self.waiting.pop(node)
             if self.sums:  # from here on others may hold these gradients: they take no more in place
-                for gradient in grads:
-                    self.sums.pop(id(gradient), None)
+                for held in grads:
+                    self.sums.pop(id(held), None)
             if node._hooks is not None:
                 grads = run_tensor_hooks(node, grads)
             if captured is not None and node in captured:

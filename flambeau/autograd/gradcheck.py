@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import flambeau
@@ -638,3 +640,13 @@ def _check_undefined_tangents(
                 f"Forward mode treats a missing tangent unlike a zero one: along input {input_index}, differentiable"
                 f" output {index} differs by up to {_largest(left - right)}"
             )
+
+
+class _CallableModule(ModuleType):
+    """`autograd.gradcheck` is the function and this module at once, whichever was asked for first."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
+        return gradcheck(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule

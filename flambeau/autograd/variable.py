@@ -52,6 +52,3 @@ class Variable(metaclass=_VariableMeta):
         if requires_grad:
             tensor.requires_grad = True
         return tensor
-
-
-Tensor.volatile = False  # type: ignore[attr-defined]

@@ -269,10 +269,15 @@ def test_options_accumulate_as_in_pytorch(calls: list[dict[str, Any]]) -> None:
 def test_printoptions_restores_after_an_error() -> None:
     set_options(precision=3, sci_mode=True)
     before = printing.get_printoptions()
-    with pytest.raises(KeyError), printing.printoptions(precision=1, profile="full"):
-        assert printing.get_printoptions()["precision"] == 1
-        assert printing.get_printoptions()["threshold"] == math.inf
-        raise KeyError
+
+    def fail_inside() -> None:
+        with printing.printoptions(precision=1, profile="full"):
+            assert printing.get_printoptions()["precision"] == 1
+            assert printing.get_printoptions()["threshold"] == math.inf
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_inside()
     assert printing.get_printoptions() == before
 
 

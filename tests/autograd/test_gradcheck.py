@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -353,3 +354,13 @@ def test_tolerances() -> None:
     kink = real(1e-4)
     assert gradcheck(lambda a: a.abs(), (kink,))
     assert not gradcheck(lambda a: a.abs(), (kink,), eps=1e-2, raise_exception=False)
+
+
+def test_the_module_is_the_function_too() -> None:
+    """Whoever imports the module first must still be able to call `autograd.gradcheck`."""
+    program = (
+        "import flambeau.autograd.gradcheck, flambeau as torch;"
+        "x = torch.ones(2, dtype=torch.float64, requires_grad=True);"
+        "assert torch.autograd.gradcheck(lambda a: a * a, (x,))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

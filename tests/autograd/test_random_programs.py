@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.support.programs import Program, difference, report, shrink, write_program
+from tests.support.differential import differential, outcome
+from tests.support.program_writer import write_program
+from tests.support.programs import Program, difference, report, shrink
 
 _SEEDS = range(300)
 _BATCH = 20
@@ -150,21 +154,9 @@ _ONCE_DIFFERENT: dict[str, Program] = {
         "v0 = T.tensor([1.0], dtype=T.float64).expand(3)",
         "v0.copy_(v0)",
     ),
-    "an index of itself as value": (
-        "v0 = T.tensor([[1.0, 2.0]], dtype=T.float64)",
-        "v0[T.tensor([0, 0])] = v0",
-        "v0[T.tensor([0, 0])] = v0[0]",
-        "v0[T.tensor([[True, False]])] = v0[0, 1]",
-    ),
     "a mask and a value with a leading dimension of size 1": (
         "v0 = T.tensor([[1.0, 2.0, 3.0]], dtype=T.float64)",
         "v0[T.tensor([[True, False, True]])] = T.tensor([[7.0, 8.0]], dtype=T.float64)",
-    ),
-    "operands that see the written memory shifted": (
-        "v0 = T.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=T.float64)",
-        "v0.remainder_(v0[1])",
-        "v0.div_(v0[None])",
-        "v0.addcmul_(v0[0], v0[1])",
     ),
     "hooks of a leaf that was frozen": (
         "v0 = T.tensor([1.0, 2.0], dtype=T.float64).requires_grad_()",
@@ -219,3 +211,21 @@ _ONCE_DIFFERENT: dict[str, Program] = {
 def test_once_different(program: Program, every_step: bool) -> None:
     found = difference(program, every_step)
     assert found is None, report(program, found)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "x[T.tensor([0, 0])] = x",
+        "x[T.tensor([0, 0])] = x[0]",
+        "x[T.tensor([[True, False], [False, True]])] = x[0, 1]",
+        "x.remainder_(x[1])",
+        "x.div_(x[None])",
+        "x.addcmul_(x[0], x[1])",
+        "x.mul_(x)",
+    ],
+)
+@differential
+def test_memory_that_is_read_while_it_is_written(T: Any, statement: str) -> Any:
+    x = T.tensor([[1.0, 2.0], [3.0, 4.0]])
+    return outcome(lambda: exec(statement, {"T": T, "x": x})), x

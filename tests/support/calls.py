@@ -11,8 +11,8 @@ import torch as pytorch
 import flambeau
 from tests.support.differential import describe, differences
 
-# Each function with the kinds of its arguments: t tensor, d dimension, s size, n number, i index tensor, l list of tensors,
-# b boolean. A name that starts with a dot is a method.
+# Each function with the kinds of its arguments: t tensor, d dimension, s size, n number, i index tensor, l list of
+# tensors, b boolean. A name that starts with a dot is a method.
 FUNCTIONS: tuple[tuple[str, str], ...] = tuple(
     (name, kinds)
     for kinds, names in {
@@ -216,7 +216,9 @@ def disagreement(call: str) -> str | None:
             return f"{str(expected)[:150]} in PyTorch, {our_error} in Flambeau ({we_said[:150]})"
         return next(differences(expected, actual), None)
     if our_error:
-        if error == our_error or (our_error in _REFUSALS and (error in _FIRST_LOOK or our_error == "NotImplementedError")):
+        if error == our_error or (
+            our_error in _REFUSALS and (error in _FIRST_LOOK or our_error == "NotImplementedError")
+        ):
             return None
         return f"{error} in PyTorch ({said[:150]}), {our_error} in Flambeau ({we_said[:150]})"
     no_kernel = error == "NotImplementedError" or "not implemented for" in said

@@ -26,10 +26,12 @@ from .._core.dtype import (
     dtype,
     float16,
     float32,
-)  # fmt: skip
+    promote_types,
+)
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
 from .._core.node import OpNode, SavedTensor, initialise, new_node
+from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class
 from .inplace import (
@@ -441,7 +443,10 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     if isinstance(left, Tensor) and isinstance(right, Tensor) and left._kind.device is not right._kind.device:
         _check_devices(op.name, left, right)
         place = left._kind.device if left._array.ndim else right._kind.device
-    common = result_type_of(left, right)
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and left._array.ndim and right._array.ndim:
+        common = promote_types(left._kind.dtype, right._kind.dtype)
+    else:
+        common = result_type_of(left, right)
     kind = kind_of(common, place)
     body, result_kind = op.table.get(kind) or op.entry(kind)
     if place is META:
@@ -518,10 +523,9 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         type(other) in PLAIN_TYPES
         and other._kind is target._kind
         and modes.plain
-        and not (target._requires_grad or other._requires_grad)
-        and target._view is other._view is None
         and target._counter is not None
-        and array.base is None
+        and not (target.requires_grad or other.requires_grad)
+        and (array.base is None or (0 not in array.strides and owner_of(array) is not owner_of(other._array)))
     ):  # nothing to record, nothing that could overlap
         entry = op.table.get(target._kind)
         if entry is not None and entry[1] is target._kind and type(entry[0]) is np.ufunc:

@@ -92,6 +92,10 @@ def _quick_pick(array: Any, index: Any) -> Any:
 
 
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
+    if type(index) is int and tensor._array.ndim:
+        size = tensor._array.shape[0]
+        if -size <= index < size:
+            return _select(tensor, 0, index if index >= 0 else index + size)  # type: ignore[no-any-return]
     if basic_index(index, tensor._array.ndim) is not None:
         return _basic_getitem(tensor, index)
     plan = plan_index(index, tensor._array.shape)

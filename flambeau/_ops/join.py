@@ -111,7 +111,12 @@ def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
     arrays = []
     for tensor in tensors:
         array = tensor._array
-        if tensor._kind is not kind or tensor.requires_grad or not (array.size and array.flags.c_contiguous):
+        if (
+            tensor._kind is not kind
+            or tensor._requires_grad
+            or (tensor._view is not None and tensor.requires_grad)
+            or not (array.size and array.flags.c_contiguous)
+        ):
             return None
         arrays.append(array)
     try:

@@ -153,6 +153,8 @@ export_method(view, "view")
 @public()
 def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
     """The same elements in another shape: a view where the strides allow it, else a copy."""
+    if type(shape) is int and shape == -1 and not more:  # the commonest of all
+        return reshaped(input, (input._array.size,))
     return reshaped(input, infer_size(as_shape((shape, *more)), input._array.size, input._array.shape))
 
 

@@ -406,6 +406,28 @@ def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> No
         modes.listener(op, tuple(args), outputs)
 
 
+class listening:
+    """A context in which `listener(op, args, outputs)` hears of every op of this thread, backward passes included.
+
+    There is one slot: profilers, capture and checks take turns.
+    """
+
+    def __init__(self, listener: Callable[[Any, tuple[Any, ...], list[Tensor]], None]) -> None:
+        self.listener = listener
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        if modes.listener is not None:
+            raise RuntimeError("somebody listens to this thread's ops already: there is one slot")
+        modes.listener = self.listener
+        modes.refresh()
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.listener = None
+        modes.refresh()
+
+
 def note_traceback(node: Node | None) -> None:
     """Keep on a node the stack of the call that recorded it."""
     if node is not None:

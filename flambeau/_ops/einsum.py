@@ -117,9 +117,8 @@ def _read(character: str, position: int, text: str, labels: list[str], where: st
         return position + 3
     if character not in _LETTERS:
         raise RuntimeError(
-            f"einsum(): invalid subscript given at index {position + offset} in the equation string, "
-            "subscripts must be in "
-            "[a-zA-Z]"
+            f"einsum(): invalid subscript given at index {position + offset} in the equation string, subscripts must "
+            "be in [a-zA-Z]"
         )
     labels.append(character)
     return skip
@@ -152,8 +151,7 @@ def _ellipsis_width(equation: Equation, operands: list[Any]) -> int:
             if named > ndim:
                 raise RuntimeError(
                     f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
-                    "dimensions "
-                    f"({ndim}) for operand {number}"
+                    f"dimensions ({ndim}) for operand {number}"
                 )
             width = max(width, ndim - named)
         elif named != ndim:
@@ -233,13 +231,11 @@ def _size_message(name: Any, dim: int, size: int, known: int, number: int) -> st
     if isinstance(name, int):
         return (
             f"einsum(): dimension {dim} covered by ellipsis in operand {number} has size {size} which does not "
-            "broadcast with "
-            f"previously seen ellipsis with size {known} for the respective dimension"
+            f"broadcast with previously seen ellipsis with size {known} for the respective dimension"
         )
     return (
-        f"einsum(): subscript {name} has size {size} for operand {number} which does not broadcast with "
-        "previously seen size "
-        f"{known}"
+        f"einsum(): subscript {name} has size {size} for operand {number} which does not broadcast with previously "
+        f"seen size {known}"
     )
 
 

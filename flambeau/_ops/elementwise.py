@@ -489,8 +489,8 @@ def shape_error(name: str, left: Any, right: Any) -> Exception:
         if size_a != size_b and 1 not in (size_a, size_b):
             return RuntimeError(
                 f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton "
-                "dimension "
-                f"{ndim + position}: {name} of shapes {list(a)} and {list(b)}. Sizes must be equal, or one of them 1."
+                f"dimension {ndim + position}: {name} of shapes {list(a)} and {list(b)}. Sizes must be equal, or one "
+                "of them 1."
             )
     return RuntimeError(f"{name}(): shapes {list(a)} and {list(b)}")
 

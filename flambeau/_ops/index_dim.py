@@ -74,17 +74,15 @@ def _index_add_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor,
         raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {LEGACY_NAMES[index.dtype]}")
     if source._kind.dtype is not input._kind.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({LEGACY_NAMES[input.dtype]}) and source ({LEGACY_NAMES[source.dtype]}) must "
-            "have the same "
-            "scalar type"
+            f"index_add_(): self ({LEGACY_NAMES[input.dtype]}) and source ({LEGACY_NAMES[source.dtype]}) must have "
+            "the same scalar type"
         )
     shape, given = input._array.shape, source._array.shape
     count = given[dim] if given and dim < len(given) else 1
     if count != index._array.size:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index._array.size}) should be equal to source.size(dim): "
-            f"({count}), for dim: "
-            f"{dim}"
+            f"index_add_(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({count}), "
+            f"for dim: {dim}"
         )
     if shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
         raise RuntimeError(

@@ -79,8 +79,9 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
 
 
 def _share_saved_result(target: Tensor, result: Tensor) -> None:
-    """Where the derivative reads the result, that is now the content of `target`: later changes of it must be "
-    "noticed."""
+    """Where the derivative reads the result, that is now the content of `target`: later changes of it must be
+    noticed.
+    """
     node = result._grad_fn
     counter = target._counter
     if counter is None or result._kind is not target._kind:
@@ -173,8 +174,8 @@ def _forbidden_view(target: Tensor, view: View, deed: str = "is being modified i
     if view.creation == INFERENCE:
         return (
             "A view was created in inference mode and is being modified inplace in normal mode. Given that this use "
-            "case is "
-            "ambiguous and error-prone, it is forbidden. Do both inside the inference_mode block, or both outside."
+            "case is ambiguous and error-prone, it is forbidden. Do both inside the inference_mode block, or both "
+            "outside."
         )
     name = "" if made_by is None else made_by.name().removesuffix("0").removesuffix("Backward")
     what = "A view" if made_by is None else f"Output {target._output_nr} of {name} is a view and"
@@ -186,15 +187,14 @@ def _forbidden_view(target: Tensor, view: View, deed: str = "is being modified i
     if view.creation == MULTI_OUTPUT:
         return (
             f"{what} {deed}. This view is the output of a function that returns multiple views. Such functions do not "
-            "allow "
-            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+            "allow the output views to be modified inplace. You should replace the inplace operation by an "
+            "out-of-place one."
         )
     return (
         f"{what} {deed}. This view was created inside a custom Function (or because an input was returned as-is) and "
-        "the "
-        "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
-        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
-        "custom Function."
+        "the autograd logic to handle view+inplace would override the custom backward associated with the custom "
+        "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+        "output of the custom Function."
     )
 
 
@@ -273,8 +273,9 @@ def _geometry(tensor: Tensor) -> Geometry:
 
 
 class CopySlices(Node):
-    """An in-place change of a view, as its base sees it: one window of the base was replaced by the result of "
-    "`inner`."""
+    """An in-place change of a view, as its base sees it: one window of the base was replaced by the result of
+    `inner`.
+    """
 
     __slots__ = ("geometry", "inner", "window")
     prefix = "torch::autograd::"

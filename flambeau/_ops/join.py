@@ -165,8 +165,8 @@ def _cat_error(first: tuple[int, ...], shape: tuple[int, ...], dim: int, positio
     wrong = next(i for i in range(len(first)) if i != dim and first[i] != shape[i])
     return RuntimeError(
         f"Sizes of tensors must match except in dimension {dim}. Expected size {first[wrong]} but got size "
-        f"{shape[wrong]} for "
-        f"tensor number {position} in the list. (dimension {wrong}; shapes {list(first)} and {list(shape)})"
+        f"{shape[wrong]} for tensor number {position} in the list. (dimension {wrong}; shapes {list(first)} and "
+        f"{list(shape)})"
     )
 
 

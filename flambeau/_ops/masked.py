@@ -42,9 +42,8 @@ def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tens
         return value
     if not is_number(value):
         raise TypeError(
-            f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a "
-            "Tensor or a "
-            f"number, not {type(value).__name__}"
+            f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a Tensor "
+            f"or a number, not {type(value).__name__}"
         )
     return fresh(np.asarray(value), source)
 
@@ -151,9 +150,8 @@ def _check_mask_fits(input: Tensor, mask: Tensor) -> None:
     shape = _same_shape(input, mask)._array.shape
     if shape != input._array.shape:
         raise RuntimeError(
-            f"output with shape {list(input._array.shape)} doesn't match the broadcast shape {list(shape)}: "
-            "the mask is larger "
-            "than the tensor that is written to"
+            f"output with shape {list(input._array.shape)} doesn't match the broadcast shape {list(shape)}: the mask "
+            "is larger than the tensor that is written to"
         )
 
 

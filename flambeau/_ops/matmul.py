@@ -148,9 +148,8 @@ def check_mm(left: Tensor, right: Tensor) -> None:
     """Refuse what `mm` refuses."""
     if left._array.shape[1] != right._array.shape[0]:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({_size(left)} and {_size(right)}): the columns of the "
-            "first must be "
-            "as many as the rows of the second"
+            f"mat1 and mat2 shapes cannot be multiplied ({_size(left)} and {_size(right)}): the columns of the first "
+            "must be as many as the rows of the second"
         )
     if left._kind.dtype is not right._kind.dtype:
         raise RuntimeError(

@@ -13,8 +13,9 @@ _NEVER = frozenset({bool, int, float, complex, str, type(None)})
 
 
 def has_override(values: Iterable[Any]) -> bool:
-    """Whether one of `values` (or of the lists among them) has a `__torch_function__` of its own that is to be "
-    "heeded."""
+    """Whether one of `values` (or of the lists among them) has a `__torch_function__` of its own that is to be
+    heeded.
+    """
     for value in values:
         kind = type(value)
         if kind in PLAIN_TYPES or kind in _NEVER:

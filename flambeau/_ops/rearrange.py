@@ -321,9 +321,8 @@ def trace(input: Tensor) -> Tensor:
 def _check_source(src: Tensor, shape: tuple[int, ...]) -> None:
     if src._array.shape != shape:
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, "
-            "slice size = "
-            f"{list(shape)}"
+            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice size "
+            f"= {list(shape)}"
         )
 
 

@@ -288,8 +288,9 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
 
 
 def is_overriding(value: Any, function: str, argument: str, position: int) -> bool:
-    """Whether an argument that must be a tensor has a `__torch_function__` to be heeded; what is no tensor is "
-    "refused."""
+    """Whether an argument that must be a tensor has a `__torch_function__` to be heeded; what is no tensor is
+    refused.
+    """
     if has_override((value,)):
         return True
     if not isinstance(value, Tensor):

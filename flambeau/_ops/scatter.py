@@ -34,9 +34,8 @@ def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> 
         )
     if not fits or any(size > has for size, has in zip(given, values, strict=True)):
         raise RuntimeError(
-            f"Expected index {list(given)} to be no larger than self {list(shape)} apart from dimension {dim} "
-            "and to be no "
-            f"larger size than src {list(values)}"
+            f"Expected index {list(given)} to be no larger than self {list(shape)} apart from dimension {dim} and to "
+            f"be no larger size than src {list(values)}"
         )
 
 

@@ -71,9 +71,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         wanted = infer_size(wanted, shape[dim])
     except RuntimeError as error:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(wanted)} don't multiply up to the size of dim {dim} "
-            f"({shape[dim]}) in the input "
-            f"tensor of shape {list(shape)}: {error}"
+            f"unflatten: Provided sizes {list(wanted)} don't multiply up to the size of dim {dim} ({shape[dim]}) in "
+            f"the input tensor of shape {list(shape)}: {error}"
         ) from None
     return input.view((*shape[:dim], *wanted, *shape[dim + 1 :]))
 
@@ -90,9 +89,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """`input` with the dimensions `source` moved to `destination`, the others in their order; shares memory."""
     if isinstance(source, int) != isinstance(destination, int):
         raise TypeError(
-            "movedim() received an invalid combination of arguments: source and destination must both be int "
-            "or both be "
-            f"tuple of ints, got {type(source).__name__} and {type(destination).__name__}"
+            "movedim() received an invalid combination of arguments: source and destination must both be int or both "
+            f"be tuple of ints, got {type(source).__name__} and {type(destination).__name__}"
         )
     if isinstance(source, int):
         source, destination = (source,), (destination,)
@@ -144,9 +142,8 @@ def detach_(input: Tensor) -> Tensor:
     """Take the tensor out of the graph: it becomes a leaf that needs no gradient."""
     if input._view is not None:
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead: the view would still be a part of its base, "
-            "which stays "
-            "in the graph."
+            "Can't detach views in-place. Use detach() instead: the view would still be a part of its base, which "
+            "stays in the graph."
         )
     input._requires_grad = False
     input._grad_fn = None
@@ -183,9 +180,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 continue
             if result[position] != 1:
                 raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {shape[position]} at {position}! "
-                    "Mismatching argument at "
-                    f"index {number} had {shape}; but expected shape should be broadcastable to {result}"
+                    f"Attempting to broadcast a dimension of length {shape[position]} at {position}! Mismatching "
+                    f"argument at index {number} had {shape}; but expected shape should be broadcastable to {result}"
                 )
             result[position] = shape[position]
     return Size(result)
@@ -213,9 +209,8 @@ def _mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
         sizes = [shape[position] if len(shape) >= -position else 1 for shape in (a, b)]
         if sizes[0] != sizes[1] and 1 not in sizes:
             return RuntimeError(
-                f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({sizes[1]}) at "
-                "non-singleton dimension "
-                f"{ndim + position}: shapes {list(a)} and {list(b)}"
+                f"The size of tensor a ({sizes[0]}) must match the size of tensor b ({sizes[1]}) at non-singleton "
+                f"dimension {ndim + position}: shapes {list(a)} and {list(b)}"
             )
     return RuntimeError(f"shapes {list(a)} and {list(b)} do not broadcast")
 
@@ -292,9 +287,9 @@ def _reversed(tensor: Tensor) -> Tensor:
         _warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.")
     elif ndim != 2:
         _warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
-            "will throw an "
-            "error in a future release. Write x.mT to transpose matrices, or x.permute(...) to reverse dimensions."
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Write x.mT to transpose matrices, or x.permute(...) to reverse "
+            "dimensions."
         )
     return tensor.permute(tuple(range(ndim - 1, -1, -1)))
 

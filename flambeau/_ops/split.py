@@ -75,9 +75,8 @@ def split_arguments(input: Tensor, split_size: int, dim: int) -> tuple[int, int]
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     if split_size == 0 and shape[dim]:
         raise RuntimeError(
-            f"split_size can only be 0 if dimension size is 0, but got dimension size of {shape[dim]} "
-            f"(dimension {dim} of "
-            f"{list(shape)})"
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {shape[dim]} (dimension "
+            f"{dim} of {list(shape)})"
         )
     return split_size, dim
 
@@ -94,9 +93,8 @@ def sizes_arguments(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[in
         )
     if sum(sizes) != shape[dim]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {shape[dim]} (input tensor's size at "
-            f"dimension {dim}), "
-            f"but got split_sizes={list(sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {shape[dim]} (input tensor's size at dimension "
+            f"{dim}), but got split_sizes={list(sizes)}"
         )
     return sizes, dim
 
@@ -216,9 +214,9 @@ def _as_indices(indices_or_sections: Any) -> int | list[int]:
     if isinstance(indices_or_sections, Tensor):
         if indices_or_sections.dtype.name != "int64" or indices_or_sections.ndim > 1:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
-                "tensor of dtype "
-                f"int64, but got a tensor with {indices_or_sections.ndim} dims and dtype {indices_or_sections.dtype}"
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor "
+                f"of dtype int64, but got a tensor with {indices_or_sections.ndim} dims and dtype "
+                f"{indices_or_sections.dtype}"
             )
         return indices_or_sections.tolist()  # type: ignore[no-any-return]
     if isinstance(indices_or_sections, (tuple, list)):
@@ -242,9 +240,8 @@ def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, indices_or
         count = indices_or_sections
         if count == 0 or shape[dim] % count:
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-                f"{shape[dim]} is not "
-                f"divisible by the split_size {count}!"
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} "
+                f"is not divisible by the split_size {count}!"
             )
     return tensor_split(input, indices_or_sections, dim)
 

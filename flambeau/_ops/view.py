@@ -94,9 +94,8 @@ def infer_size(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None
         if numel:
             raise RuntimeError(_misfit(shape, numel, given))
         raise RuntimeError(
-            f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified "
-            "dimension size -1 "
-            "can be any value and is ambiguous"
+            f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified dimension "
+            "size -1 can be any value and is ambiguous"
         )
     if numel % known:
         raise RuntimeError(_misfit(shape, numel, given))
@@ -256,9 +255,8 @@ def expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, 
     added = len(size) - len(shape)
     if added < 0:
         raise RuntimeError(
-            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of "
-            "dimensions in the "
-            f"tensor ({len(shape)}): {list(shape)} cannot become {list(size)}"
+            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(shape)}): {list(shape)} cannot become {list(size)}"
         )
     result = []
     for position, wanted in enumerate(size):
@@ -438,9 +436,8 @@ def narrowed(shape: tuple[int, ...], dim: int, start: Any, length: int) -> tuple
         first += size
     if first + length > size:
         raise RuntimeError(
-            f"start ({first}) + length ({length}) exceeds dimension size ({size}). (narrow along dimension "
-            f"{dim} of shape "
-            f"{list(shape)})"
+            f"start ({first}) + length ({length}) exceeds dimension size ({size}). (narrow along dimension {dim} of "
+            f"shape {list(shape)})"
         )
     return dim, first
 

@@ -95,8 +95,8 @@ def _finish(wanted: Any, gradient: Tensor | None, allow_unused: bool, materializ
     if not allow_unused:
         raise RuntimeError(
             "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-            "this is "
-            f"the desired behavior. (It has shape {list(wanted.shape) if isinstance(wanted, Tensor) else '?'}.)"
+            "this is the desired behavior. (It has shape "
+            f"{list(wanted.shape) if isinstance(wanted, Tensor) else '?'}.)"
         )
     return wanted.new_zeros(wanted.shape, requires_grad=create_graph) if materialize else None
 
@@ -117,11 +117,9 @@ def _batched_grad(
         if gradient is not None and gradient.shape[1:] != output.shape:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
-                "dimension. The "
-                "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
-                "mismatch was "
-                f"detected: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of "
-                f"{output.shape}."
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{number}] has a shape of {gradient.shape} and "
+                f"output[{number}] has a shape of {output.shape}."
             )
     sizes = {each.shape[0] for each in given if each is not None}
     if len(sizes) != 1:
@@ -156,9 +154,8 @@ def root_gradients(
         if edge is None:
             raise RuntimeError(
                 f"element {number} of tensors does not require grad and does not have a grad_fn: nothing that it was "
-                "computed "
-                "from requires gradients, or it was computed under no_grad() or from a .detach()ed tensor. Set "
-                "requires_grad=True on the tensors to differentiate by, before computing."
+                "computed from requires gradients, or it was computed under no_grad() or from a .detach()ed tensor. "
+                "Set requires_grad=True on the tensors to differentiate by, before computing."
             )
         if gradient is None:
             gradient = _implicit_gradient(output)

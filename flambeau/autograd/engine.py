@@ -265,8 +265,9 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
 
 
 def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tensor:
-    """`gradient` in the shape and dtype of what it is the gradient of; broadcasts are summed back here, and only "
-    "here."""
+    """`gradient` in the shape and dtype of what it is the gradient of; broadcasts are summed back here, and only
+    here.
+    """
     if isinstance(target, Node):
         shape, kind = target.outputs[number]
     else:

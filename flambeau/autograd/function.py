@@ -178,9 +178,8 @@ class Function(metaclass=FunctionMeta):
 
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
-            "invoke "
-            "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
-            "PyTorch.",
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -188,8 +187,8 @@ class Function(metaclass=FunctionMeta):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function "
-            "with static forward method: write forward and backward as @staticmethod and call Name.apply(...)"
+            "function with static forward method: write forward and backward as @staticmethod and call "
+            "Name.apply(...)"
         )
 
     @staticmethod

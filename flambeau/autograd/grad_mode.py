@@ -14,8 +14,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _ContextDecorator:
-    """A context manager that also decorates functions, generator functions (resumed each time in its mode) and "
-    "classes."""
+    """A context manager that also decorates functions, generator functions (resumed each time in its mode) and
+    classes.
+    """
 
     def __enter__(self) -> None:
         raise NotImplementedError

@@ -17,20 +17,18 @@ FUNCTIONS: tuple[tuple[str, str], ...] = tuple(
     (name, kinds)
     for kinds, names in {
         "t": "abs neg exp log sqrt sin tanh sigmoid floor sign reciprocal isnan logical_not bitwise_not erf square "
-        "relu "
-        "sum mean prod max min std var median argmax any all norm numel nonzero trace diag t triu flatten clone cumsum "
-        "inverse det .item .tolist .contiguous .double .bool .view .T .mT .squeeze .detach .unbind .exp_ .zero_ .t_",
+        "relu sum mean prod max min std var median argmax any all norm numel nonzero trace diag t triu flatten clone "
+        "cumsum inverse det .item .tolist .contiguous .double .bool .view .T .mT .squeeze .detach .unbind .exp_ "
+        ".zero_ .t_",
         "td": "sum mean prod max min amax amin argmax argmin cumsum cumprod softmax log_softmax logsumexp std var any "
         "all sort argsort flip squeeze unsqueeze unbind select topk median mode norm roll count_nonzero chunk split "
         "logcumsumexp diff .size .stride glu tensor_split",
         "tdb": "sum mean max min argmax std var sort",
         "tt": "add sub mul div pow maximum minimum atan2 eq lt ge logical_and bitwise_and remainder fmod floor_divide "
-        "matmul "
-        "mm mv dot outer bmm where masked_select dist equal allclose isclose cross kron .add_ .mul_ .copy_ .div_ "
-        ".expand_as .view_as .type_as .sub_ .pow_ .bitwise_or_ inner vdot hypot copysign heaviside "
-        "nn.functional.linear "
-        "nn.functional.mse_loss nn.functional.l1_loss nn.functional.cross_entropy nn.functional.binary_cross_entropy "
-        "nn.functional.nll_loss",
+        "matmul mm mv dot outer bmm where masked_select dist equal allclose isclose cross kron .add_ .mul_ .copy_ "
+        ".div_ .expand_as .view_as .type_as .sub_ .pow_ .bitwise_or_ inner vdot hypot copysign heaviside "
+        "nn.functional.linear nn.functional.mse_loss nn.functional.l1_loss nn.functional.cross_entropy "
+        "nn.functional.binary_cross_entropy nn.functional.nll_loss",
         "tn": "add sub mul div pow remainder floor_divide eq clamp .fill_ .add_ .mul_ .pow_ full_like tril diagonal "
         "bitwise_left_shift nn.functional.leaky_relu nn.functional.dropout .repeat .index_fill_",
         "tnn": "clamp addcmul .clamp_ nan_to_num diagonal",

@@ -180,8 +180,8 @@ def usable_device(value: Any) -> device:
         return META
     if found.type == "cuda":
         raise AssertionError(
-            "Torch not compiled with CUDA enabled: this Flambeau has no CUDA device. "
-            "Install the extra 'flambeau[cuda]' on a machine with an NVIDIA GPU, or use device='cpu'."
+            "Torch not compiled with CUDA enabled: this version of Flambeau has no CUDA devices. Use device='cpu'; the "
+            "same program needs no other change."
         )
     raise NotImplementedError(
         f"Could not run an operation on device '{found}': this Flambeau has the devices cpu and meta"

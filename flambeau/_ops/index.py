@@ -242,7 +242,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
-    """Do `tensor[index] = source` for one index tensor if NumPy's rules are PyTorch's there; say whether it was done."""
+    """Do `tensor[index] = source` for one index tensor where NumPy's rules are PyTorch's; say whether it was done."""
     array = tensor._array
     if type(source) is np.ndarray and source.dtype is not array.dtype:
         return False

@@ -49,7 +49,7 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
 
 
 class saved_tensors_hooks:
-    """In this context, in this thread, what the graph saves goes through `pack_hook` and comes back by `unpack_hook`."""
+    """In this context and thread, what the graph saves goes through `pack_hook` and comes back by `unpack_hook`."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook

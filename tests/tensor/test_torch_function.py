@@ -1,0 +1,115 @@
+"""Subclasses of `Tensor` and foreign classes with a `__torch_function__`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.differential import differential, outcome
+
+
+def logging_class(T: Any, log: list[str]) -> Any:
+    class Logged(T.Tensor):  # type: ignore[misc]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            log.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    return Logged
+
+
+def plain_class(T: Any) -> Any:
+    class Plain(T.Tensor):  # type: ignore[misc]
+        pass
+
+    return Plain
+
+
+CALLS = """
+x + 1|1 + x|x * x|T.add(x, 1)|T.add(T.ones(2), x)|x.exp()|x.sum()|x[0]|x[:1]|x.view(2)|T.cat([x, x])
+T.cat([T.ones(1), x])|T.stack((x, x))|x.clone()|x.to(T.float64)|x @ x|x.unbind()|x.max(0).values
+T.where(x > 0, x, T.zeros(2))|x.softmax(0)|-x|abs(x)|x == 1|x.t()|x.reshape(2, 1)|x.add_(1)|T.zeros_like(x)
+T.nn.functional.relu(x)|T.linalg.vector_norm(x)
+"""
+
+
+@pytest.mark.parametrize("call", CALLS.strip().replace("\n", "|").split("|"))
+@differential
+def test_results_keep_the_subclass(T: Any, call: str) -> Any:
+    x = T.tensor([1.0, 2.0]).as_subclass(plain_class(T))
+    result = eval(call, {"T": T, "x": x, "abs": abs})
+    first = result[0] if isinstance(result, (tuple, list)) else result
+    return type(first).__name__, first.tolist(), isinstance(first, T.Tensor)
+
+
+@differential
+def test_override_sees_every_call(T: Any) -> Any:
+    log: list[str] = []
+    x = T.tensor([1.0, 2.0]).as_subclass(logging_class(T, log))
+    results = [T.exp(x), T.sum(x), T.matmul(x, x), x.clone(), T.cat([x, x])]
+    return log, [type(each).__name__ for each in results]
+
+
+@differential
+def test_gradients_through_a_subclass(T: Any) -> Any:
+    leaf = T.tensor([1.0, 2.0], requires_grad=True)
+    x = leaf.as_subclass(plain_class(T))
+    (x * x).sum().backward()
+    return leaf.grad
+
+
+def foreign_class(result: Any) -> Any:
+    class Foreign:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return result
+
+    return Foreign
+
+
+@differential
+def test_foreign_objects_take_part(T: Any) -> Any:
+    foreign = foreign_class("mine")()
+    return (
+        T.add(foreign, 1),
+        T.add(T.ones(1), foreign),
+        T.ones(1) + foreign,
+        T.cat([T.ones(1), foreign]),
+        T.sum(foreign),
+        T.mean(foreign, 0),
+    )
+
+
+@differential
+def test_nobody_implements_it(T: Any) -> Any:
+    refusing = foreign_class(NotImplemented)()
+    return outcome(lambda: T.add(refusing, 1), "no implementation found for")[:2]
+
+
+@differential
+def test_subclasses_come_first(T: Any) -> Any:
+    order: list[str] = []
+
+    class Base(T.Tensor):  # type: ignore[misc]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            order.append(cls.__name__)
+            return NotImplemented
+
+    class Derived(Base):
+        pass
+
+    base, derived = T.ones(1).as_subclass(Base), T.ones(1).as_subclass(Derived)
+    refused = outcome(lambda: T.add(base, derived))[:2]
+    return order, refused
+
+
+@differential
+def test_disabled(T: Any) -> Any:
+    log: list[str] = []
+    x = T.tensor([1.0]).as_subclass(logging_class(T, log))
+    disable = getattr(T, "DisableTorchFunctionSubclass", None) or T._C.DisableTorchFunctionSubclass
+    with disable():
+        result = x + 1
+    return log, type(result).__name__

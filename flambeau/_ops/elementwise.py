@@ -429,23 +429,17 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
 
 def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     """An elementwise op of two operands of any dtype, tensors or numbers: the long path."""
-    source = left if isinstance(left, Tensor) else right
-    for position, operand in enumerate((left, right), 1):
-        if not isinstance(operand, Tensor) and not is_number(operand):
-            word = "input" if position == 1 else "other"
-            raise TypeError(
-                f"{op.name}(): argument '{word}' (position {position}) must be Tensor or number, not "
-                f"{type(operand).__name__}"
-            )
-    if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
-        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
-    place = source._kind.device
-    if isinstance(left, Tensor) and isinstance(right, Tensor) and left._kind.device is not right._kind.device:
-        _check_devices(op.name, left, right)
-        place = left._kind.device if left._array.ndim else right._kind.device
-    if isinstance(left, Tensor) and isinstance(right, Tensor) and left._array.ndim and right._array.ndim:
-        common = promote_types(left._kind.dtype, right._kind.dtype)
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        place = left._kind.device
+        if right._kind.device is not place:
+            _check_devices(op.name, left, right)
+            place = place if left._array.ndim else right._kind.device
+        if left._array.ndim and right._array.ndim:
+            common = promote_types(left._kind.dtype, right._kind.dtype)
+        else:
+            common = result_type_of(left, right)
     else:
+        place = _device_of_tensor(op, left, right)
         common = result_type_of(left, right)
     kind = kind_of(common, place)
     body, result_kind = op.table.get(kind) or op.entry(kind)
@@ -464,6 +458,21 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         if type(array) is np.ndarray and array.ndim > 1:
             array = arranged(array, *[each._array for each in (left, right) if isinstance(each, Tensor)])
     return _finish(op, (left, right), array, result_kind)
+
+
+def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:
+    """Where the one tensor among a tensor and a number is; a TypeError for anything else."""
+    for position, operand in enumerate((left, right), 1):
+        if not isinstance(operand, Tensor) and not is_number(operand):
+            word = "input" if position == 1 else "other"
+            raise TypeError(
+                f"{op.name}(): argument '{word}' (position {position}) must be Tensor or number, not "
+                f"{type(operand).__name__}"
+            )
+    source = left if isinstance(left, Tensor) else right
+    if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
+        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
+    return source._kind.device
 
 
 def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:

@@ -93,12 +93,12 @@ def arranged(result: Any, *operands: Any) -> Any:
 
     NumPy prefers the row-major order where operands disagree; PyTorch follows the first that has an opinion.
     """
+    first = operands[0]
+    if len(operands) == 2 and not any(first.strides) and result.strides == operands[1].strides:
+        return result  # the first is one element, repeated: it has no opinion
     shape = result.shape
     if result.size == 0 or all(each.flags.c_contiguous for each in operands):
         return result
-    first = operands[0]
-    if len(operands) == 2 and result.strides == operands[1].strides and not any(first.strides):
-        return result  # the first is one element, repeated: it has no opinion
     if first.shape == shape:  # the usual cases, quickly: a transposed matrix, a part of a row-major tensor
         if first.flags.f_contiguous:
             return np.asfortranarray(result)

@@ -17,9 +17,12 @@ Place = tuple[CodeType, int]
 _is_internal: dict[str, bool] = {}
 
 
-def calling_place() -> Place | None:
-    """Where the innermost frame outside this package stands."""
-    frame = sys._getframe(3)  # at least two callers of this function are the package's own
+def calling_place(inner: int = 2) -> Place | None:
+    """Where the innermost frame outside this package stands; `inner`: so many callers are known to be the package's."""
+    try:
+        frame = sys._getframe(inner + 1)
+    except ValueError:  # called from no Python code at all: a thread can start in one of our methods
+        return None
     while True:
         code = frame.f_code
         file = code.co_filename

@@ -369,12 +369,12 @@ new_node: Any = object.__new__
 """Makes a node without `__init__`; `initialise` fills it."""
 
 
-def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...]) -> None:
-    """Fill the slots that every node has."""
+def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...], inner: int = 2) -> None:
+    """Fill the slots that every node has. `inner` as in `calling_place`, this function included."""
     node.edges = edges
     node.outputs = outputs
     node.sequence = next_sequence_number()
-    node.place = calling_place()
+    node.place = calling_place(inner)
     node._hooks = None
     node._metadata = None
 

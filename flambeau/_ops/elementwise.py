@@ -197,7 +197,8 @@ class Elementwise:
             edges = (edge, other_edge)
             plan = self.plans[(edge is not None) + 2 * (other_edge is not None)]
         node: OpNode = new_node(node_type)
-        initialise(node, edges, ((output._array.shape, output._kind),))
+        # Called by `begin_node`, that by `record` or `change`, that by the op's function: four of our own at least.
+        initialise(node, edges, ((output._array.shape, output._kind),), 4)
         for name, position in plan:
             if position is None:
                 value = None

@@ -393,7 +393,7 @@ small_arrays = st.sampled_from([np.float16, np.float32, np.float64, np.complex64
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(array=small_arrays, options=print_options)
 def test_any_array_with_any_options(array: np.ndarray[Any, Any], options: dict[str, Any]) -> None:
     set_options(**options)

@@ -8,6 +8,7 @@ Also which packages each import spends its time in, and whether Flambeau loads o
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -36,8 +37,15 @@ print(json.dumps([seconds * 1e3, len(sys.modules), sorted({{name.partition(".")[
 def run_fresh(target: str, *flags: str) -> subprocess.CompletedProcess[str]:
     """Import `target` in a new process."""
     program = PROGRAM.format(checkout=str(_measure.CHECKOUT), target=target)
+    # Installed packages have their bytecode on disk; a checkout gets it at its first import, unless that is forbidden.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
-        [sys.executable, *flags, "-c", program], cwd=_measure.BENCHMARKS, capture_output=True, text=True, check=False
+        [sys.executable, *flags, "-c", program],
+        cwd=_measure.BENCHMARKS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -13,12 +13,9 @@ from . import autograd
 from ._core.defaults import get_default_device, set_default_device
 from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
 from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
-from ._core.generator import Generator, default_generator
-from ._core.printing import set_printoptions
 from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
-from ._core.typed_storage import TypedStorage
 from ._ops import catalogue
 from ._ops.overrides import DisableTorchFunctionSubclass
 from ._ops.registry import function_named
@@ -50,6 +47,12 @@ globals().update(NAMES)
 globals().update(LAYOUTS)
 globals().update(MEMORY_FORMATS)
 
+_LATER = {
+    "Generator": "_core.generator",
+    "default_generator": "_core.generator",
+    "set_printoptions": "_core.printing",
+    "TypedStorage": "_core.typed_storage",
+}
 _SUBPACKAGES = frozenset({"cuda", "linalg", "nn", "random", "return_types", "special", "storage", "testing", "utils"})
 
 
@@ -57,6 +60,9 @@ def __getattr__(name: str) -> Any:
     # Subpackages load on first use: importing the package stays quick.
     if name in _SUBPACKAGES:
         return importlib.import_module(f".{name}", __name__)
+    if name in _LATER:
+        value = globals()[name] = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+        return value
     try:
         function = globals()[name] = function_named("", name)  # made on first use too, then kept
     except KeyError:
@@ -65,4 +71,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBPACKAGES, *catalogue.FUNCTIONS[""]})
+    return sorted({*globals(), *_LATER, *_SUBPACKAGES, *catalogue.FUNCTIONS[""]})

@@ -378,7 +378,7 @@ def binary(
                     raise shape_error(name, input, other) from None
                 if type(array) is not np.ndarray:
                     array = np.asarray(array)
-                elif array.ndim > 1 and array.strides != input._array.strides and other_array is not other:
+                elif array.ndim > 1 and other_array is not other and not input._array.flags.c_contiguous:
                     array = arranged(array, input._array, other_array)
                 kind = entry[1]
                 output: Tensor = new(Tensor)

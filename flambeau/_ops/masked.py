@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from .._core.device import CPU
 from .._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
-from .._core.tensor import Tensor
+from .._core.kind import kind_of
+from .._core.modes import THREAD
+from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from .dispatch import Array, fresh, primitive
 from .elementwise import shape_error
 from .promotion import Operand, is_number, result_type_of
@@ -15,6 +18,7 @@ from .registry import public
 from .scalar import _C_NAMES, fitting
 from .writing import change, publish_change, writing
 
+_CPU_BOOL = kind_of(bool_, CPU)
 _MASK_NAMES = _C_NAMES | {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
 }  # fmt: skip
@@ -55,6 +59,20 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
     >>> flambeau.where(flambeau.tensor([True, False]), flambeau.tensor([1, 2]), 0)
     tensor([1, 0])
     """
+    if (
+        type(condition) in PLAIN_TYPES
+        and type(input) in PLAIN_TYPES
+        and type(other) in PLAIN_TYPES
+        and input._kind is other._kind
+        and condition._kind is _CPU_BOOL
+        and input._kind.is_cpu
+        and THREAD.modes.plain
+        and not (input.requires_grad or other.requires_grad)
+        and condition._array.shape == input._array.shape == other._array.shape
+        and condition._array.flags.c_contiguous
+        and input._array.flags.c_contiguous
+    ):  # the short way
+        return Tensor._from_parts((np.where(condition._array, input._array, other._array), input._kind, new_counter()))
     if not isinstance(condition, Tensor):
         raise TypeError(
             "where() received an invalid combination of arguments: 'condition' must be Tensor, not "

@@ -42,16 +42,21 @@ def _as_operand(value: Any) -> Any:
 def operator(function: Callable[..., Any], name: str, backwards: bool = False) -> Operator:
     """Make the operator `name` a method of tensors: it runs `function`; `backwards`: with its operands exchanged."""
 
-    def run(input: Any, other: Any) -> Any:
+    def forwards(input: Any, other: Any) -> Any:
         kind = type(other)
-        if not (type(input) in PLAIN_TYPES and (kind in PLAIN_TYPES or kind in _NUMBERS)):
-            if has_override((input, other)):
-                return run_override(run, (input, other), (input, other), {})
-            if not _operand(other):
-                return NotImplemented
-            other = _as_operand(other)
+        if kind in PLAIN_TYPES or kind in _NUMBERS:
+            return function(input, other)
+        return rarely(input, other)
+
+    def rarely(input: Any, other: Any) -> Any:
+        if has_override((input, other)):
+            return run_override(run, (input, other), (input, other), {})
+        if not _operand(other):
+            return NotImplemented
+        other = _as_operand(other)
         return function(other, input) if backwards else function(input, other)
 
+    run = rarely if backwards else forwards
     run.__name__ = run.__qualname__ = name
     export_method(run, name)
     return run

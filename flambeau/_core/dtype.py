@@ -94,6 +94,15 @@ LEGACY_NAMES = {
 """The names of error messages and of the legacy tensor types: `torch.FloatTensor`."""
 
 
+C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+"""What PyTorch's messages call the types of elements, by the name of the dtype."""
+
+
 def dtype_named(name: str) -> dtype:
     """The dtype called `name`; pickles name dtypes so."""
     return NAMES[name]

@@ -84,9 +84,6 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence
 
-    def _register_hook_dict(self, tensor: Tensor) -> None:
-        raise NotImplementedError("tensor hooks are kept by the node itself; call tensor.register_hook")
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtype import LEGACY_NAMES, from_numpy_dtype
+from .dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from .generator import Generator
 
 if TYPE_CHECKING:
@@ -551,14 +551,5 @@ def legacy_name(dtype: np.dtype[Any]) -> str:
     return LEGACY_NAMES[from_numpy_dtype(dtype)]
 
 
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-"""What PyTorch's messages call the types of elements."""
-
-
 def _c_name(dtype: np.dtype[Any]) -> str:
-    return _C_NAMES[_name(dtype)]
+    return C_NAMES[_name(dtype)]

@@ -58,3 +58,13 @@ def _as_int(value: Any, position: int) -> int:
     if hasattr(value, "__index__"):
         return int(value.__index__())
     raise TypeError(f"torch.Size() takes an iterable of 'int' (item {position} is '{type(value).__name__}')")
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a row-major tensor of `shape`."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))

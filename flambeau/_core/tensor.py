@@ -15,14 +15,14 @@ import numpy as np
 from . import node as node_module
 from .caller import calling_place
 from .device import device, layout, strided
-from .dtype import DEFAULTS, LEGACY_NAMES, dtype
+from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
 from .errors import INFERENCE_INPLACE, INFERENCE_VERSION
 from .hooks import HookDict, RemovableHandle
 from .kind import Kind, kind_of_array
 from .methods import TensorMethods
 from .modes import THREAD
 from .node import AccumulateGrad, Node
-from .size import Size
+from .size import Size, contiguous_strides
 from .storage import UntypedStorage, address_of, offset_of, storage_of
 
 if TYPE_CHECKING:
@@ -381,7 +381,7 @@ class Tensor(TensorMethods):
                 if value.dtype is not self.dtype:
                     raise RuntimeError(
                         f"assigned grad has data of a different type: attempting to assign a gradient with dtype "
-                        f"'{_C_NAMES.get(value.dtype.name, value.dtype.name)}' to a tensor with grad_dtype "
+                        f"'{C_NAMES[value.dtype.name]}' to a tensor with grad_dtype "
                         f"'{LEGACY_NAMES[self.dtype]}'. Convert it first, as in grad.to({self.dtype})"
                     )
                 raise RuntimeError(
@@ -501,15 +501,6 @@ _CHANGES_FLAG = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
     "that doesn't require differentiation use var_no_grad = var.detach()."
 )
-_C_NAMES = {
-    "float64": "double",
-    "float32": "float",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int64": "long int",
-}
-"""Element types as messages about gradients call them."""
-
 new: Any = object.__new__
 """Makes an instance without `__init__`: ops fill the slots themselves."""
 
@@ -527,16 +518,6 @@ def wrap(array: Any, place: device) -> Tensor:
 def new_counter() -> Counter | None:
     """The version counter of a new tensor; inference tensors have none."""
     return None if THREAD.modes.inference else [0, None]
-
-
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a contiguous tensor of `shape`."""
-    strides = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 def _dimension_message(dim: int, ndim: int) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 from .._core.caller import PACKAGE, calling_place
 from .._core.device import META, contiguous_format
 from .._core.modes import THREAD
-from .._core.storage import address_of, owner_of
+from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from .dispatch import Array, Primitive, after, fresh, primitive
-from .inplace import check_no_overlap, check_writable, rebase_history
-from .layout import element_strides, empty_array, has_format, is_dense, strides_like
+from .inplace import check_apart, check_no_overlap, check_writable, rebase_history
+from .layout import empty_array, has_format, strides_like
 from .meta import empty_meta
 from .overrides import has_override, run_override
 from .promotion import is_number
@@ -209,7 +209,7 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
         check_broadcast(target.shape, source.shape)
     if 0 in target.strides and src is not input:
         check_no_overlap(input)
-    check_no_partial_overlap(target, source)
+    check_apart(target, source, but_same=True)
     if input._kind.device is not META:
         if src._kind.device is META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -223,21 +223,6 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
 
         adopt_tangent(input, src)
     return input
-
-
-def check_no_partial_overlap(target: Any, source: Any) -> None:
-    """Refuse to write to memory that is also read, but as other elements: the result would depend on the order."""
-    if owner_of(target) is not owner_of(source) or not (target.size and source.size):
-        return
-    if not (is_dense(target.shape, element_strides(target)) and is_dense(source.shape, element_strides(source))):
-        return
-    start, other_start = address_of(target), address_of(source)
-    same = start == other_start and target.nbytes == source.nbytes and target.strides == source.strides
-    if not same and start < other_start + source.nbytes and other_start < start + target.nbytes:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-            "memory location. Please clone() the tensor before performing the operation."
-        )
 
 
 def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:

@@ -14,9 +14,10 @@ from .._core.dtype import dtype as DType
 from .._core.from_data import array_from_data
 from .._core.kind import Kind, kind_of, kind_of_array
 from .._core.modes import THREAD
+from .._core.size import contiguous_strides
 from .._core.storage import adopt_array
 from .._core.tensor import Tensor, new
-from .layout import channels_last_strides, contiguous_strides, empty_array, ordered_strides
+from .layout import channels_last_strides, empty_array, ordered_strides
 from .meta import empty_meta
 from .promotion import default_of_category, is_number, scalar_category
 from .registry import export

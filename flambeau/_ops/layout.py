@@ -9,21 +9,12 @@ from typing import Any
 import numpy as np
 
 from .._core.device import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from .._core.size import contiguous_strides
 
 Shape = tuple[int, ...]
 
 _CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
 """The rank that each format is for, and the order of its dimensions from the outermost to the innermost."""
-
-
-def contiguous_strides(shape: Shape) -> Shape:
-    """Strides, in elements, of a row-major tensor."""
-    strides = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 def ordered_strides(shape: Shape, order: tuple[int, ...]) -> Shape:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import CPU
-from .._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
+from .._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
 from .._core.kind import kind_of
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
@@ -15,13 +15,11 @@ from .dispatch import Array, fresh, primitive
 from .elementwise import shape_error
 from .promotion import Operand, is_number, result_type_of
 from .registry import public
-from .scalar import _C_NAMES, fitting
+from .scalar import fitting
 from .writing import change, publish_change, writing
 
 _CPU_BOOL = kind_of(bool_, CPU)
-_MASK_NAMES = _C_NAMES | {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
-}  # fmt: skip
+_MASK_NAMES = C_NAMES | {"int16": "short"}
 
 
 # ----- where --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import META
-from .._core.dtype import INTEGER, LEGACY_NAMES
+from .._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from .._core.modes import THREAD
 from .._core.node import SavedTensor, initialise, new_node
 from .._core.tensor import PLAIN_TYPES, Tensor, new
@@ -17,14 +17,11 @@ from .dispatch import Array, Primitive, fresh, primitive
 from .elementwise import shape_error
 from .overrides import has_override, run_override
 from .registry import export_method, public
-from .scalar import _C_NAMES
 from .view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
 
 _NUMBERS = frozenset(np.dtype(each).num for each in "bBhilqfdFD")
 """NumPy's numbers of the element types whose products NumPy computes as PyTorch does."""
-_ELEMENT_NAMES = _C_NAMES | {
-    "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int",
-}  # fmt: skip
+_ELEMENT_NAMES = C_NAMES | {"int16": "short"}
 
 
 def element_name(tensor: Tensor) -> str:

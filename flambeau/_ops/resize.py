@@ -6,11 +6,12 @@ from typing import Any
 
 from .._core.device import META, contiguous_format, preserve_format
 from .._core.dtype import LEGACY_NAMES
+from .._core.size import contiguous_strides
 from .._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
 from .._core.tensor import Tensor
 from .._core.typed_storage import TypedStorage
 from .inplace import check_writable
-from .layout import channels_last_strides, contiguous_strides
+from .layout import channels_last_strides
 from .meta import empty_meta
 from .registry import export_method, public
 from .view import as_shape

@@ -7,12 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._core.dtype import BOOL, FLOAT, INTEGER, dtype
+from .._core.dtype import BOOL, C_NAMES, FLOAT, INTEGER, dtype
 
-_C_NAMES = {
-    "bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
 _LARGEST = {
     "float16": 65504.0,
     "bfloat16": 3.3895313892515355e38,
@@ -76,5 +72,5 @@ def _wrapped(value: int, target: dtype) -> int:
 
 
 def _refuse(value: Any, target: dtype) -> NoReturn:
-    name = _C_NAMES.get(target.name, f"{target.name}_t")
+    name = f"{target.name}_t" if target.category == INTEGER else C_NAMES[target.name]
     raise RuntimeError(f"value cannot be converted to type {name} without overflow: {value} into a {target} tensor")

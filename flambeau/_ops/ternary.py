@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import BOOL, COMPLEX, FLOAT, LEGACY_NAMES
+from .._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .binary import conj
 from .dispatch import Array, primitive
@@ -64,10 +64,8 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
             if name == "weight" and not each._array.ndim:
                 weight = each.to(input.dtype)
                 continue
-            ours, theirs = str(input.dtype)[6:], str(each.dtype)[6:]
-            raise RuntimeError(
-                f"expected dtype {_C_NAMES.get(ours, ours)} for `{name}` but got dtype {_C_NAMES.get(theirs, theirs)}"
-            )
+            ours, theirs = C_NAMES[input.dtype.name], C_NAMES[each.dtype.name]
+            raise RuntimeError(f"expected dtype {ours} for `{name}` but got dtype {theirs}")
     if input._kind.dtype.category < FLOAT:
         raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     try:
@@ -75,14 +73,6 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     except ValueError:
         raise _joined_shape_error("lerp", input, end, weight) from None
 
-
-_C_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int64": "long int",
-}
 
 # ----- fused products and quotients --------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .._core.size import contiguous_strides
 from .._core.storage import owner_of
-from .layout import contiguous_strides
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 """Sizes, strides and offset of a tensor on its storage, in elements."""

@@ -41,6 +41,7 @@ from .inplace import (
     check_writable,
     rebase_history,
     run_inplace,
+    shadow_of,
 )
 from .layout import arranged
 from .meta import empty_meta
@@ -565,10 +566,8 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         check_partial_overlap(target, other)
     node = None
     if modes.grad and (target.requires_grad or (other is not None and other.requires_grad)):
-        before = Tensor._from_parts((array, target._kind, [0, None]))
-        if op.saves_first((target, *others)):
-            before._array = array.copy()
-        _keep_history(before, target)
+        content = array.copy() if op.saves_first((target, *others)) else array
+        before = shadow_of(target, content, target._edge())
         node = op.begin_node((before, *others), target)
     try:
         if other is None:
@@ -583,14 +582,6 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
             node.result = SavedTensor(target, node)  # type: ignore[attr-defined]
         rebase_history(target, node, 0)
     return target
-
-
-def _keep_history(shadow: Tensor, target: Tensor) -> None:
-    edge = target._edge()
-    if edge is not None:
-        shadow._requires_grad = True
-        shadow._grad_fn = target._grad_fn
-        shadow._output_nr = target._output_nr
 
 
 def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exception:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new
 from .._core.storage import owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from .layout import element_strides, is_dense
+
+if TYPE_CHECKING:
+    from .._core.node import Edge
 
 
 def run_inplace(
@@ -41,9 +44,15 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
     edge = target._edge() if modes.grad else None
     recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))
     array = target._array.copy() if recorded else target._array
-    shadow = Tensor._from_parts((array, target._kind, [0, None]))
+    shadow = shadow_of(target, array, edge)
     if target._extra is not None and target._extra.tangents:
         shadow._get_extra().tangents = target._extra.tangents
+    return shadow
+
+
+def shadow_of(target: Tensor, array: Any, edge: Edge) -> Tensor:
+    """A stand-in over `array` for `target` as it is before a change: `edge` is its place in the graph."""
+    shadow = Tensor._from_parts((array, target._kind, [0, None]))
     if edge is not None:
         shadow._requires_grad = True
         shadow._grad_fn = edge[0] if isinstance(edge[0], Node) else None

@@ -53,6 +53,12 @@ def _reduce(losses: Any, reduction: int) -> Tensor:
     return losses.mean() if reduction == MEAN else losses.sum()  # type: ignore[no-any-return]
 
 
+def _reduce_weighted(losses: Any, weight: Tensor, number: int) -> Tensor:
+    """Losses times their weights, reduced; a mean is one by weight."""
+    weighted: Tensor = losses * weight
+    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)
+
+
 def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
     """Both sides in a common dtype and shape; a warning where they broadcast."""
     if input._array.shape != target._array.shape:
@@ -105,8 +111,7 @@ def mse_loss(
     number = reduction_number(reduction, size_average, reduce)
     input, target = _matched("mse_loss", input, target)
     if weight is not None:
-        weighted = _mse_loss(input, target, NONE) * weight
-        return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)
+        return _reduce_weighted(_mse_loss(input, target, NONE), weight, number)
     return _mse_loss(input, target, number)  # type: ignore[no-any-return]
 
 
@@ -123,11 +128,7 @@ def l1_loss(
     number = reduction_number(reduction, size_average, reduce)
     input, target = _matched("l1_loss", input, target)
     losses: Any = (input - target).abs()
-    if weight is not None:
-        losses = losses * weight
-        if number == MEAN:
-            return losses.sum() / weight.expand_as(losses).sum()  # type: ignore[no-any-return]
-    return _reduce(losses, number)
+    return _reduce(losses, number) if weight is None else _reduce_weighted(losses, weight, number)
 
 
 def _smooth_l1_gradient(grad: Any, self: Any, target: Any, beta: float, reduction: int) -> Any:
@@ -191,8 +192,7 @@ def huber_loss(
     input, target = _matched("huber_loss", input, target)
     if weight is None:
         return _huber_loss(input, target, number, delta)  # type: ignore[no-any-return]
-    weighted = _huber_loss(input, target, NONE, delta) * weight
-    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)
+    return _reduce_weighted(_huber_loss(input, target, NONE, delta), weight, number)
 
 
 # ----- yes or no ---------------------------------------------------------------------------------------------------

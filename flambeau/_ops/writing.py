@@ -10,11 +10,10 @@ import numpy as np
 
 from .._core.device import META
 from .._core.modes import THREAD
-from .._core.node import Node
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .copy import copied
 from .dispatch import Formula, Primitive, primitive
-from .inplace import check_writable, rebase_history, run_inplace
+from .inplace import check_writable, rebase_history, run_inplace, shadow_of
 from .overrides import has_override, run_override
 from .registry import export, export_method
 
@@ -53,12 +52,7 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     check_writable(target, brings_grad)
     recorded: Tensor | None = None
     if modes.grad and not modes.inference and (target.requires_grad or brings_grad):
-        before = Tensor._from_parts((target._array, target._kind, [0, None]))
-        edge = target._edge()
-        if edge is not None:
-            before._requires_grad = True
-            before._grad_fn = edge[0] if isinstance(edge[0], Node) else None
-            before._output_nr = edge[1]
+        before = shadow_of(target, target._array, target._edge())
         recorded = Tensor._from_parts(target._parts())
         op.record((before, *args), [recorded])
     array = target._array

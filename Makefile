@@ -6,11 +6,12 @@ DEMO_VENV := .venv-demo
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 SOURCES := flambeau tests examples benchmarks tools
 
-.PHONY: help demo test lint types bench clean
+.PHONY: help demo test conformance lint types bench clean
 
 help:
 	@echo "make demo    train a convolutional network on handwritten digits and draw its curves"
 	@echo "make test    linters, strict type check, all tests (WORKERS=$(WORKERS) processes)"
+	@echo "make conformance   PyTorch's operator database, whole; writes docs/compatibility.md"
 	@echo "make lint    ruff only"
 	@echo "make types   mypy only"
 	@echo "make bench   the benchmarks, beside PyTorch"
@@ -32,6 +33,9 @@ demo: $(DEMO_VENV)/.installed
 
 test: lint types
 	$(VENV)/bin/python -m pytest -n $(WORKERS)
+
+conformance: $(VENV)/.installed
+	$(VENV)/bin/python -m tests.conformance --jobs $(WORKERS)
 
 lint: $(VENV)/.installed
 	$(VENV)/bin/ruff check $(SOURCES)

@@ -1,0 +1,150 @@
+"""Derivatives of the entries of the operator database: of first and second order, and in forward mode.
+
+Both libraries differentiate the same function at the same point along the same random directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import torch as pytorch
+
+import flambeau
+
+from .checks import Outcome, arguments, both, report, translated
+from .compare import TENSORS, Tolerance, differences, magnitude, tensors_in
+from .entries import Entry
+from .translate import tensor, translate
+
+_FIRST, _SECOND = 1e-7, 1e-6
+"""What is allowed, relative to the largest value: the sums of a gradient may run in any order."""
+
+
+class _Differentiable:
+    """A sample as a function of its differentiable inputs, in one library."""
+
+    def __init__(self, library: Any, op: Any, process: Any, wrapper: Any, args: Any, kwargs: Any) -> None:
+        self.library = library
+        self.inputs = [each for each in tensors_in((args, kwargs)) if each.requires_grad]
+        self._positions = {id(each): position for position, each in enumerate(self.inputs)}
+        self._op, self._process, self._wrapper, self._args, self._kwargs = op, process, wrapper, args, kwargs
+
+    def __call__(self, inputs: list[Any]) -> list[Any]:
+        """The differentiable results."""
+        args, kwargs = self._with(self._args, inputs), self._with(self._kwargs, inputs)
+        results = tensors_in(self._process(self._wrapper(self._op, *args, **kwargs)))
+        return [each for each in results if each.is_floating_point() or each.is_complex()]
+
+    def _with(self, value: Any, inputs: list[Any]) -> Any:
+        if isinstance(value, TENSORS):
+            return inputs[self._positions[id(value)]] if id(value) in self._positions else value
+        if isinstance(value, dict):
+            return {key: self._with(item, inputs) for key, item in value.items()}
+        if isinstance(value, (list, tuple)) and tensors_in(value):
+            items = [self._with(item, inputs) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return value
+
+    def first(self) -> list[Any]:
+        """The gradients of the results, weighted at random."""
+        results = [each for each in self(self.inputs) if each.requires_grad]
+        if not results:
+            return []
+        return list(self.library.autograd.grad(results, self.inputs, self.weights(results, 1), allow_unused=True))
+
+    def second(self) -> list[Any]:
+        """The gradients of the gradients, with respect to the inputs and to the weights."""
+        results = [each for each in self(self.inputs) if each.requires_grad]
+        if not results:
+            return []
+        grad = self.library.autograd.grad
+        weights = [each.requires_grad_() for each in self.weights(results, 1)]
+        gradients = grad(results, self.inputs, weights, create_graph=True, allow_unused=True)
+        again = [each for each in gradients if each is not None and each.requires_grad]
+        if not again:
+            return []
+        return list(grad(again, [*self.inputs, *weights], self.weights(again, 2), allow_unused=True))
+
+    def forward(self) -> list[Any]:
+        """The tangents of the results."""
+        ad = self.library.autograd.forward_ad
+        directions = self.weights(self.inputs, 3)
+        with ad.dual_level():
+            duals = [ad.make_dual(each.detach(), way) for each, way in zip(self.inputs, directions, strict=True)]
+            return [ad.unpack_dual(each).tangent for each in self(duals)]
+
+    def weights(self, like: list[Any], seed: int) -> list[Any]:
+        """Reproducible tensors of random numbers."""
+        numbers = numpy.random.default_rng(seed)
+        made = []
+        for each in like:
+            values = numbers.standard_normal(tuple(each.shape))
+            if each.is_complex():
+                values = values + 1j * numbers.standard_normal(tuple(each.shape))
+            made.append(pytorch.tensor(values, dtype=getattr(pytorch, str(each.dtype).removeprefix("torch."))))
+        return made if self.library is pytorch else [tensor(each) for each in made]
+
+
+def _compare(entry: Entry, sample: Any, differentiate: Callable[[_Differentiable], Any], base: float) -> Iterator[str]:
+    process, our_process = entry.process(sample)
+    wrapper = entry.info.gradcheck_wrapper
+    theirs = _Differentiable(pytorch, entry.info.op, process, wrapper, *arguments(sample))
+    ours = _Differentiable(flambeau, entry.op, our_process, translate(wrapper), *translated(sample))
+    if not theirs.inputs:
+        return
+    expected, actual = both(lambda: differentiate(theirs), lambda: differentiate(ours))
+    if len(expected) != len(actual):
+        yield f"{len(actual)} derivatives, not {len(expected)}"
+        return
+    for position, (left, right) in enumerate(zip(expected, actual, strict=True)):
+        if left is None or right is None:
+            if not (_is_nothing(left) and _is_nothing(right)):
+                yield f"derivative {position} is {_presence(right)}, not {_presence(left)}"
+        else:
+            allowed = Tolerance(base * magnitude(left), base)
+            yield from differences(left.detach(), right.detach(), allowed, f"derivative {position}: ")
+
+
+def _is_nothing(value: Any) -> bool:
+    """No derivative, and one of zeros, say the same."""
+    return value is None or not bool((value != 0).any())
+
+
+def _presence(value: Any) -> str:
+    return "None" if value is None else "a tensor"
+
+
+def _supported(entry: Entry, sample: Any, differentiate: Callable[[_Differentiable], Any]) -> bool:
+    """Whether PyTorch has this derivative for this sample."""
+    theirs = _Differentiable(
+        pytorch, entry.info.op, entry.process(sample)[0], entry.info.gradcheck_wrapper, *arguments(sample)
+    )
+    try:
+        differentiate(theirs)
+    except (NotImplementedError, RuntimeError):
+        return False
+    return True
+
+
+def gradient(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    """Gradients of first order."""
+    for sample in entry.samples(dtype, requires_grad=True):
+        yield report(sample, _compare, entry, sample, _Differentiable.first, _FIRST)
+
+
+def second_gradient(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    """Gradients of gradients."""
+    if entry.info.supports_gradgrad:
+        for sample in entry.samples(dtype, requires_grad=True):
+            if _supported(entry, sample, _Differentiable.second):
+                yield report(sample, _compare, entry, sample, _Differentiable.second, _SECOND)
+
+
+def forward_mode(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
+    """Tangents, where PyTorch has them."""
+    if entry.info.supports_forward_ad:
+        for sample in entry.samples(dtype, requires_grad=True):
+            if _supported(entry, sample, _Differentiable.forward):
+                yield report(sample, _compare, entry, sample, _Differentiable.forward, _FIRST)

@@ -1,0 +1,193 @@
+"""PyTorch's objects as Flambeau's: tensors, functions, and the functions of PyTorch's operator database.
+
+The database names its operators by PyTorch's own functions, or by small Python functions that call them. A builtin
+becomes the function of the same name; a Python function of the database is made again around globals in which
+`torch` is Flambeau.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch as pytorch
+
+import flambeau
+
+Function = Callable[..., Any]
+
+
+class Missing(Exception):
+    """Flambeau has no object of that name."""
+
+
+_HOMES = {
+    "torch": "",
+    "torch.functional": "",
+    "torch._tensor": "Tensor",
+    "torch._C._nn": "nn.functional",
+    "torch._C._fft": "fft",
+    "torch._C._linalg": "linalg",
+    "torch._C._special": "special",
+    "torch._C._sparse": "sparse",
+    "torch.masked._ops": "masked",
+    "torch.signal.windows.windows": "signal.windows",
+    "torch._ops.aten": "ops.aten",
+}
+"""Where Flambeau keeps what PyTorch defines in a module; elsewhere, under the module's own name."""
+
+_PREFIXES = {"torch._C._fft": "fft_", "torch._C._linalg": "linalg_", "torch._C._special": "special_"}
+_OTHER_NAMES = {"log_sigmoid": "logsigmoid", "_sparse_mm": "mm"}
+_REBUILT = ("torch.testing._internal", "torch.nn.init")
+"""Python functions of these modules are made again; others have a namesake."""
+
+
+def named(path: str) -> Any:
+    """The object of Flambeau at a dotted path."""
+    path = path.strip(".")
+    try:
+        return functools.reduce(getattr, path.split("."), flambeau) if path else flambeau
+    except AttributeError:
+        raise Missing(f"flambeau.{path}") from None
+
+
+def seeded(op: Function, *args: Any, **kwargs: Any) -> Any:
+    """What the database's `wrapper_set_seed` does: the same numbers in every call."""
+    flambeau.manual_seed(42)
+    return op(*args, **kwargs)
+
+
+def identity(value: Any, *args: Any, **kwargs: Any) -> Any:
+    return value
+
+
+_REPLACED: dict[str, Function] = {"wrapper_set_seed": seeded}
+
+
+@functools.cache
+def _function(function: Function) -> Function:
+    """Flambeau's counterpart of a function of PyTorch."""
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__name__", "")
+    if name in _REPLACED:
+        return _REPLACED[name]
+    if isinstance(function, types.FunctionType) and module is not None and module.startswith(_REBUILT):
+        return _rebuilt(function)
+    if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        result = named(f"Tensor.{name}")
+    elif module is None:
+        raise Missing(name)
+    else:
+        if module == "torch._ops.aten":
+            name = name.partition(".")[0]
+        name = name.removeprefix(_PREFIXES.get(module, ""))
+        home = _HOMES.get(module, module.removeprefix("torch."))
+        result = named(f"{home}.{_OTHER_NAMES.get(name, name)}")
+    return result  # type: ignore[no-any-return]
+
+
+def _names(code: types.CodeType) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names(constant)
+    return names
+
+
+def _rebuilt(function: types.FunctionType) -> Function:
+    """`function` with PyTorch's names in its globals, defaults and closure replaced by Flambeau's."""
+    known = function.__globals__
+    globals_ = {name: _quietly(known[name]) for name in _names(function.__code__) if name in known}
+    globals_["__builtins__"] = known["__builtins__"]
+    closure = None
+    if function.__closure__ is not None:
+        closure = tuple(types.CellType(_quietly(cell.cell_contents)) for cell in function.__closure__)
+    defaults = function.__defaults__ and tuple(map(_quietly, function.__defaults__))
+    made = types.FunctionType(function.__code__, globals_, function.__name__, defaults, closure)
+    made.__kwdefaults__ = function.__kwdefaults__ and {
+        name: _quietly(value) for name, value in function.__kwdefaults__.items()
+    }
+    return made
+
+
+def _quietly(value: Any) -> Any:
+    """The translation, or a stand-in that complains only when it is called: not every global is used."""
+    try:
+        return translate(value)
+    except Missing as error:
+        reason = str(error)
+
+        def missing(*args: Any, **kwargs: Any) -> Any:
+            raise Missing(reason)
+
+        return missing
+
+
+def tensor(value: pytorch.Tensor, memory: dict[int, Any] | None = None) -> flambeau.Tensor:
+    """A tensor with the same values, strides, offset and `requires_grad`; equal storages become one storage."""
+    if value.layout is not pytorch.strided:
+        raise Missing(f"tensors of layout {value.layout}")
+    dtype = getattr(flambeau, str(value.dtype).removeprefix("torch."))
+    if value.is_meta:
+        result = flambeau.empty_strided(tuple(value.shape), value.stride(), dtype=dtype, device="meta")
+        return result.requires_grad_(value.requires_grad)
+    plain = value.detach().resolve_conj().resolve_neg()
+    storage = plain.untyped_storage()
+    memory = {} if memory is None else memory
+    if storage.data_ptr() not in memory:
+        memory[storage.data_ptr()] = _copied(storage)
+    result = flambeau.empty(0, dtype=dtype)
+    result.set_(memory[storage.data_ptr()], plain.storage_offset(), tuple(plain.shape), plain.stride())
+    return result.requires_grad_(value.requires_grad)
+
+
+def _copied(storage: pytorch.UntypedStorage) -> Any:
+    if storage.nbytes() == 0:
+        return flambeau.empty(0, dtype=flambeau.uint8).untyped_storage()
+    data = bytearray(ctypes.string_at(storage.data_ptr(), storage.nbytes()))
+    return flambeau.frombuffer(data, dtype=flambeau.uint8).untyped_storage()
+
+
+def translate(value: Any, memory: dict[int, Any] | None = None) -> Any:
+    """Flambeau's counterpart of any value: a tensor, a dtype, a function, a container of them; or the value itself."""
+    if isinstance(value, pytorch.Tensor):
+        return tensor(value, memory)
+    if value is None or isinstance(value, (bool, int, float, complex, str, slice, type(Ellipsis))):
+        return value
+    if isinstance(value, pytorch.Size):
+        return flambeau.Size(value)
+    if isinstance(value, (list, tuple)):
+        items = [translate(item, memory) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, dict):
+        return {key: translate(item, memory) for key, item in value.items()}
+    if isinstance(value, (pytorch.dtype, pytorch.layout, pytorch.memory_format)):
+        return named(str(value).removeprefix("torch."))
+    if isinstance(value, pytorch.device):
+        return flambeau.device(str(value))
+    if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == "torch":
+        return named(value.__name__.removeprefix("torch").removeprefix(".")) if _public(value) else value
+    if isinstance(value, functools.partial):
+        return functools.partial(_function(value.func), *translate(value.args), **translate(value.keywords))
+    if value is pytorch.Tensor:
+        return flambeau.Tensor
+    if isinstance(value, pytorch.Generator):
+        made = flambeau.Generator()
+        made.set_state(tensor(value.get_state()))
+        return made
+    if callable(value) and _of_pytorch(value) and not isinstance(value, type):
+        return _function(value)
+    return value
+
+
+def _public(module: types.ModuleType) -> bool:
+    return not module.__name__.startswith("torch.testing._internal")
+
+
+def _of_pytorch(function: Any) -> bool:
+    if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return issubclass(function.__objclass__, pytorch._C.TensorBase)
+    return (getattr(function, "__module__", None) or "").partition(".")[0] == "torch"

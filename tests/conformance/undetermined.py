@@ -1,0 +1,75 @@
+"""Results that an operator's definition leaves open, brought into a form that can be compared.
+
+- A singular vector or an eigenvector may be multiplied by any phase: it is turned so that its largest component is
+  real and positive.
+- Which of several equal elements is reported is open: an index is replaced by the element that it points to. Where
+  the indices are a permutation, they are also compared as a set.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch as pytorch
+
+import flambeau
+
+_VECTORS: dict[str, dict[int, int]] = {
+    "linalg.eig": {1: -2},
+    "linalg.eigh": {1: -2},
+    "linalg.svd": {0: -2, 2: -1},
+    "svd": {0: -2, 2: -2},
+    "svd_lowrank": {0: -2, 2: -2},
+    "pca_lowrank": {0: -2, 2: -2},
+}
+"""Operator -> for each result of vectors, the dimension along which the components of a vector lie."""
+
+_DIM_ARGUMENT = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "median": 0, "nanmedian": 0, "mode": 0}
+"""Operator that reports indices -> which of its arguments after the input is `dim`."""
+
+
+def settled(name: str, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The results in comparable form, or as they are where nothing is open."""
+    if name in _VECTORS:
+        fixed = list(results)
+        for position, dim in _VECTORS[name].items():
+            fixed[position] = _standard(results[position], dim)
+        return fixed
+    if name in _DIM_ARGUMENT and not kwargs.get("stable"):
+        return _pointed_at(name, results, args, kwargs)
+    return results
+
+
+def _pointed_at(name: str, results: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if isinstance(results, (pytorch.Tensor, flambeau.Tensor)):
+        if name != "argsort":
+            return results  # the median of all elements comes without an index
+        results = (None, results)
+    values, indices = results
+    if indices.device.type == "meta" or indices.numel() == 0:
+        return results
+    position = 1 + _DIM_ARGUMENT[name]
+    dim = kwargs.get("dim", args[position] if len(args) > position else -1)
+    source = args[0] if args[0].ndim else args[0].reshape(1)
+    shaped = indices
+    if indices.ndim < source.ndim:
+        shaped = indices.unsqueeze(dim if args[0].ndim else 0)
+    found = [values, source.gather(dim, shaped)]
+    if name in ("sort", "argsort", "topk"):
+        found.append((shaped.sort(dim)[0].diff(dim=dim) == 0).any())  # no element twice
+    return found
+
+
+def _standard(vectors: Any, dim: int) -> Any:
+    if vectors.numel() == 0 or vectors.device.type == "meta":
+        return vectors
+    # Equal moduli up to rounding must give the same choice: later components count a little less.
+    largest = vectors.gather(dim, (vectors.abs() * _slope(vectors, dim)).argmax(dim, keepdim=True))
+    return vectors * (largest.conj() / largest.abs())
+
+
+def _slope(vectors: Any, dim: int) -> Any:
+    library = pytorch if isinstance(vectors, pytorch.Tensor) else flambeau
+    shape = [1] * vectors.ndim
+    shape[dim] = vectors.shape[dim]
+    return 1 - 1e-3 * library.arange(vectors.shape[dim], dtype=library.float64).reshape(shape)

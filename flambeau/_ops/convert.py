@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._core.defaults import device_for
-from .._core.device import CPU, META, device
+from .._core.device import CPU, META, contiguous_format, device
 from .._core.dtype import LEGACY_NAMES, NAMES, bfloat16
 from .._core.dtype import dtype as DType
 from .._core.kind import Kind, kind_of
@@ -116,6 +116,8 @@ def _as_dtype_method(name: str, target: DType) -> None:
                 return input if input._kind is kind else converted(input, kind, None)
         elif has_override((input,)):
             return run_override(method, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+        if input._kind.dtype is target and memory_format is contiguous_format:
+            return input  # PyTorch looks no further than the dtype here
         return to(input, target, memory_format=memory_format)
 
     method.__name__ = method.__qualname__ = name
@@ -123,7 +125,7 @@ def _as_dtype_method(name: str, target: DType) -> None:
     export_method(method, name)
 
 
-for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "cfloat", "cdouble"):
+for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "chalf", "cfloat", "cdouble"):
     _as_dtype_method(_name, NAMES[_name])
 for _name, _dtype in (("char", "int8"), ("byte", "uint8"), ("bool", "bool")):
     _as_dtype_method(_name, NAMES[_dtype])
@@ -192,8 +194,6 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
     source: Any = input
     if force:
         source = source.detach().cpu()
-        if source._kind.dtype is bfloat16:
-            raise TypeError(_NO_BFLOAT16)
     elif source.requires_grad and THREAD.modes.grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     kind = source._kind
@@ -202,16 +202,14 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
             f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."
         )
-    if kind.dtype is bfloat16:
-        raise TypeError(_NO_BFLOAT16)
+    if kind.dtype is bfloat16 or kind.dtype.wide is not None:
+        raise TypeError(
+            f"Got unsupported ScalarType {LEGACY_NAMES[kind.dtype]}: NumPy has no such type. Convert the tensor first, "
+            f"for example with .to({kind.dtype.wide or 'torch.float32'})."
+        )
     array = source._array
     fix_size(owner_of(array))
     return array.view()
-
-
-_NO_BFLOAT16 = (
-    "Got unsupported ScalarType BFloat16: NumPy has no such type. Convert the tensor first, for example with .float()."
-)
 
 
 def _array_protocol(input: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:

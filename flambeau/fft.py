@@ -1,0 +1,7 @@
+"""Discrete Fourier transforms, under the names of `torch.fft`."""
+
+from __future__ import annotations
+
+from ._ops.registry import namespace
+
+__getattr__, __all__ = namespace("fft")

@@ -1,0 +1,7 @@
+"""Window functions, under the names of `torch.signal.windows`."""
+
+from __future__ import annotations
+
+from .._ops.registry import namespace
+
+__getattr__, __all__ = namespace("signal.windows")

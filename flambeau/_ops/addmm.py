@@ -25,6 +25,7 @@ from .matmul import (
     outer,
     product,
     scalar_factor,
+    write_product,
 )  # fmt: skip
 from .registry import public
 from .view import _t, reshaped
@@ -145,6 +146,10 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array:
     if self.dtype.kind == "b":
         return np.logical_and.outer(vec1, vec2) & bool(alpha) | (self & bool(beta))
+    if _half(self):  # every step is rounded
+        kind = self.dtype.type
+        result = np.multiply.outer(vec1 * kind(alpha), vec2)
+        return result if beta == 0 else self * kind(beta) + result
     return _combined(self, vec1, vec2, np.multiply.outer, "addr", beta, alpha)
 
 
@@ -172,7 +177,21 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), grad), alpha),
 )
 def _baddbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
-    return _combined(self, batch1, batch2, np.matmul, "baddbmm", beta, alpha)
+    return _combined(self, batch1, batch2, _batched_product, "baddbmm", beta, alpha)
+
+
+_SMALL = 400
+"""Below so many multiplications PyTorch adds up each element of a complex product term by term, without BLAS."""
+
+
+def _batched_product(batch1: Any, batch2: Any) -> Any:
+    rows, inner = batch1.shape[1:]
+    if batch1.dtype.kind != "c" or rows * inner * batch2.shape[2] >= _SMALL:
+        return np.matmul(batch1, batch2)
+    total = np.zeros((len(batch1), rows, batch2.shape[2]), batch1.dtype)
+    for place in range(inner):
+        total += batch1[:, :, place, None] * batch2[:, None, place]
+    return total
 
 
 @public(inplace=True, out=True)
@@ -199,6 +218,10 @@ def _spread(grad: Any, count: int) -> Any:
     batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), _spread(grad, len(batch1))), alpha),
 )
 def _addbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
+    if _half(batch1) and len(batch1):  # rounded after each product
+        for one, two in zip(batch1, batch2, strict=True):
+            self, beta = _combined(self, one, two, np.dot, "addbmm", beta, alpha), 1
+        return self
     return _combined(self, batch1, batch2, _sum_of_products, "addbmm", beta, alpha)
 
 
@@ -235,7 +258,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 # ----- layers -------------------------------------------------------------------------------------------------------
 
 
-@public("nn.functional.linear", function=False, method=False)
+@public("nn.functional.linear", function=False, method=False, out=write_product)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
     dims, weight_dims = input._array.ndim, weight._array.ndim
@@ -266,15 +289,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     i3=lambda grad, i1, i2: _einsum("no,ni,oij->nj", grad, conj(i1), conj(i2)),
 )
 def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
-    if _half(i1):
-        return _trilinear_product(*(each.astype(np.float32) for each in (i1, i2, i3))).astype(i1.dtype)
-    return _trilinear_product(i1, i2, i3)
-
-
-def _trilinear_product(i1: Any, i2: Any, i3: Any) -> Any:
     outputs, first, second = i2.shape
-    partial = np.dot(i1, i2.transpose(1, 0, 2).reshape(first, outputs * second)).reshape(len(i1), outputs, second)
-    return np.matmul(partial, i3[:, :, None]).reshape(len(i1), outputs)
+    wide = [each.astype(np.float32) for each in (i1, i2, i3)] if _half(i1) else [i1, i2, i3]
+    partial = np.dot(wide[0], wide[1].transpose(1, 0, 2).reshape(first, outputs * second))
+    if _half(i1):  # two products in PyTorch, each of them rounded
+        partial = partial.astype(i1.dtype).astype(np.float32)
+    result = np.matmul(partial.reshape(len(i1), outputs, second), wide[2][:, :, None]).reshape(len(i1), outputs)
+    return result.astype(i1.dtype, copy=False)
 
 
 def _einsum(*args: Any) -> Any:

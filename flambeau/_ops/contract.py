@@ -217,16 +217,13 @@ def _dense(tensor: Any) -> Any:
 )
 def _cross(self: Array, other: Array, dim: int) -> Array:
     left, right = np.broadcast_arrays(self, other)
-    half = left.dtype.itemsize == 2 and left.dtype.kind not in "iu"
-    if half:
-        left, right = left.astype(np.float32), right.astype(np.float32)
     a, b = np.moveaxis(left, dim, 0), np.moveaxis(right, dim, 0)
     result = np.empty(left.shape, left.dtype)
     parts = np.moveaxis(result, dim, 0)
     for place in range(3):
         one, two = (place + 1) % 3, (place + 2) % 3
-        parts[place] = a[one] * b[two] - a[two] * b[one]
-    return result.astype(self.dtype) if half else result
+        parts[place] = a[one] * b[two] - a[two] * b[one]  # in half precision too every step is rounded, as in PyTorch
+    return result
 
 
 @public("linalg.cross", function=False, method=False, out=True, name="linalg_cross")

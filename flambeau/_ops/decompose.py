@@ -20,6 +20,7 @@ from .linalg_checks import (
     check_square,
     column_major,
     row_major,
+    write_as_computed,
 )
 from .matmul import hermitian
 from .norm import matrix_norm
@@ -35,8 +36,10 @@ LINALG_EIG = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
 LSTSQ = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
 
 
-def _needs_grad(tensor: Tensor) -> bool:
-    return tensor.requires_grad and THREAD.modes.grad
+def _needs_vectors(tensor: Tensor) -> bool:
+    """Whether values alone do not do: their derivatives are made of the vectors."""
+    modes = THREAD.modes
+    return modes.forward_level >= 0 or (modes.grad and tensor.requires_grad)
 
 
 def _real(tensor: Any) -> Any:
@@ -114,13 +117,13 @@ def _checked_qr(A: Tensor, mode: str) -> Any:
     return _qr(A, mode)
 
 
-@public("linalg.qr", function=False, method=False, out=True, name="linalg_qr")
+@public("linalg.qr", function=False, method=False, out=write_as_computed, name="linalg_qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """A = Q R with orthonormal columns in Q and an upper triangular R."""
     return named(LINALG_QR, _checked_qr(A, mode))
 
 
-@public(out=True)
+@public(out=write_as_computed)
 def qr(input: Tensor, some: bool = True) -> Any:
     """`linalg.qr` under its old name; with `some=False` Q is square."""
     return named(QR, _checked_qr(input, "reduced" if some else "complete"))
@@ -226,7 +229,7 @@ def _check_svd(A: Tensor, driver: str | None) -> None:
         raise RuntimeError(f"torch.linalg.svd: keyword {_DRIVERS}, but got driver={driver!r} on {A.device}")
 
 
-@public("linalg.svd", function=False, method=False, out=True, name="linalg_svd")
+@public("linalg.svd", function=False, method=False, out=write_as_computed, name="linalg_svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """A = U diag(S) Vh with orthonormal columns in U and rows in Vh; S descends."""
     _check_svd(A, driver)
@@ -237,10 +240,10 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, in descending order."""
     _check_svd(A, driver)
-    return _svd(A, False)[1] if _needs_grad(A) else _svdvals(A)  # type: ignore[no-any-return]
+    return _svd(A, False)[1] if _needs_vectors(A) else _svdvals(A)  # type: ignore[no-any-return]
 
 
-@public(out=True)
+@public(out=write_as_computed)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form."""
     if input._array.ndim < 2:
@@ -296,7 +299,7 @@ def _check_eigh(A: Tensor, UPLO: str) -> str:
     return UPLO.upper()
 
 
-@public("linalg.eigh", function=False, method=False, out=True)
+@public("linalg.eigh", function=False, method=False, out=write_as_computed)
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     return named(LINALG_EIGH, _eigh(A, _check_eigh(A, UPLO)))
@@ -306,7 +309,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, in ascending order."""
     triangle = _check_eigh(A, UPLO)
-    return _eigh(A, triangle)[0] if _needs_grad(A) else _eigvalsh(A, triangle)  # type: ignore[no-any-return]
+    return _eigh(A, triangle)[0] if _needs_vectors(A) else _eigvalsh(A, triangle)  # type: ignore[no-any-return]
 
 
 def _eig_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -> list[Any]:
@@ -346,7 +349,7 @@ def _check_eig(A: Tensor) -> None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
-@public("linalg.eig", function=False, method=False, out=True)
+@public("linalg.eig", function=False, method=False, out=write_as_computed)
 def eig(A: Tensor) -> Any:
     """The eigenvalues and eigenvectors, always complex."""
     _check_eig(A)
@@ -357,7 +360,7 @@ def eig(A: Tensor) -> Any:
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues, always complex."""
     _check_eig(A)
-    return _eig(A)[0] if _needs_grad(A) else _eigvals(A)  # type: ignore[no-any-return]
+    return _eig(A)[0] if _needs_vectors(A) else _eigvals(A)  # type: ignore[no-any-return]
 
 
 # ----- pseudo-inverse, least squares, rank, condition ---------------------------------------------------------------
@@ -478,7 +481,7 @@ def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     return solution, residuals, rank, values
 
 
-@public("linalg.lstsq", function=False, method=False)
+@public("linalg.lstsq", function=False, method=False, out=write_as_computed)
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X that makes the columns of A X - B shortest."""
     for name, each in (("input", A), ("other", B)):

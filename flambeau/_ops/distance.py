@@ -12,6 +12,7 @@ from .._core.tensor import Tensor
 from .dispatch import Array, fresh, primitive
 from .linalg_checks import batch_shape
 from .norm import _norm_gradient, _norm_of, vector_norm
+from .precision import as_floating
 from .promotion import result_type_of
 from .registry import public
 
@@ -64,8 +65,11 @@ def _euclidean_gradient(grad: Any, x: Any, other: Any, result: Any) -> Any:
     x2=lambda grad, x1, x2, result: _euclidean_gradient(grad.mT, x2, x1, result.mT),
 )
 def _euclidean_dist(x1: Array, x2: Array) -> Array:
-    squares = (x1 * x1).sum(-1)[..., :, None] + (x2 * x2).sum(-1)[..., None, :]
-    return np.sqrt(np.maximum(squares - 2 * np.matmul(x1, x2.swapaxes(-1, -2)), 0))
+    # |a|^2 + |b|^2 - 2 a.b as one product of [-2 a, |a|^2, 1] and [b, 1, |b|^2], which rounds as PyTorch's does.
+    first, second = ((each * each).sum(-1, keepdims=True) for each in (x1, x2))
+    left = np.concatenate([x1 * -2, first, np.ones_like(first)], -1)
+    right = np.concatenate([x2, np.ones_like(second), second], -1)
+    return np.sqrt(np.maximum(np.matmul(left, right.swapaxes(-1, -2)), 0))
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -170,7 +174,7 @@ def _shifted(self: Array, other: float) -> Array:
 @public("nn.functional.pairwise_distance", method=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The `p`-norm of x1 - x2 + eps along the last dimension."""
-    shifted = _shifted(x1 - x2, eps)
+    shifted = _shifted(as_floating(x1 - x2), eps)
     if shifted._array.ndim == 0:
         raise RuntimeError("pairwise_distance: x1 and x2 must have at least one dimension")
     return _norm_along(shifted, float(p), (shifted._array.ndim - 1,), keepdim)  # type: ignore[no-any-return]

@@ -22,6 +22,7 @@ from .linalg_checks import (
     column_major,
     first_failure,
     row_major,
+    write_as_computed,
 )  # fmt: skip
 from .matmul import hermitian
 from .registry import public
@@ -64,6 +65,10 @@ def _identity(A: Any) -> Any:
 
 
 def _det_gradient(grad: Any, A: Any, result: Any) -> Any:
+    if A._array.size == 0:
+        return None
+    if A._array.shape[-1] == 1:  # the determinant is the element itself
+        return grad[..., None, None].expand(A._array.shape)
     scale = grad * conj(result)
     if not np.all(result._array):
         return grad[..., None, None] * _cofactors(A)
@@ -183,7 +188,7 @@ def _raise_singular(name: str, info: Tensor) -> None:
         )
 
 
-@public("linalg.inv_ex", function=False, method=False, out=True)
+@public("linalg.inv_ex", function=False, method=False, out=write_as_computed)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, and codes that are not zero where there is none."""
     check_square("linalg.inv", A)
@@ -194,7 +199,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     return named(INV_EX, (inverse, info))
 
 
-@public("linalg.inv", function=False, method=False, out=True)
+@public("linalg.inv", function=False, method=False, out=write_as_computed)
 def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch."""
     check_square("linalg.inv", A)
@@ -204,7 +209,7 @@ def inv(A: Tensor) -> Tensor:
     return inverse  # type: ignore[no-any-return]
 
 
-@public(out=True)
+@public(out=write_as_computed)
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch."""
     return inv(input)
@@ -292,7 +297,7 @@ def _raise_unsolved(name: str, info: Tensor) -> None:
         raise LinAlgError(f"{name}: {failure[0]}The solver failed because the input matrix is singular.")
 
 
-@public("linalg.solve_ex", function=False, method=False, out=True)
+@public("linalg.solve_ex", function=False, method=False, out=write_as_computed)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution of A X = B, and codes that are not zero where there is none."""
     _check_solve("linalg.solve", A, B, left)
@@ -302,7 +307,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return named(SOLVE_EX, (result, info))
 
 
-@public("linalg.solve", function=False, method=False, out=True)
+@public("linalg.solve", function=False, method=False, out=write_as_computed)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of A X = B; with `left=False` of X A = B."""
     _check_solve("linalg.solve", A, B, left)
@@ -343,6 +348,8 @@ def _triangular_gradients(
     grads: Any, needs: Any, self: Any, result: Any, upper: bool, left: bool, unitriangular: bool
 ) -> list[Any]:
     grad = grads[0]
+    if grad is None:
+        return [None, None]
     of_right = _solve_triangular(hermitian(self), grad, not upper, left, unitriangular)
     of_matrix = None
     if needs[0]:
@@ -360,7 +367,7 @@ def _solve_triangular(self: Array, B: Array, upper: bool, left: bool, unitriangu
     return column_major(turned.swapaxes(-1, -2))
 
 
-@public("linalg.solve_triangular", function=False, method=False, out=True)
+@public("linalg.solve_triangular", function=False, method=False, out=write_as_computed)
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solution of A X = B, or of X A = B, for a triangular A."""
     name = "linalg.solve_triangular"
@@ -395,7 +402,7 @@ def _triangular_solve(self: Array, A: Array, upper: bool, transpose: bool, unitr
     return column_major(solution), column_major(np.broadcast_to(A, (*batch, *A.shape[-2:])).copy())
 
 
-@public(out=True)
+@public(out=write_as_computed)
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -472,13 +479,13 @@ def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = Tr
     return L, info
 
 
-@public("linalg.cholesky_ex", function=False, method=False, out=True)
+@public("linalg.cholesky_ex", function=False, method=False, out=write_as_computed)
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and codes that are not zero where there is none."""
     return named(CHOLESKY_EX, _checked_cholesky("linalg.cholesky_ex", A, upper, check_errors))
 
 
-@public("linalg.cholesky", function=False, method=False, out=True, name="linalg_cholesky")
+@public("linalg.cholesky", function=False, method=False, out=write_as_computed, name="linalg_cholesky")
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L L^H; with `upper` the U with A = U^H U."""
     return _checked_cholesky("linalg.cholesky", A, upper)[0]  # type: ignore[no-any-return]
@@ -496,6 +503,8 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 def _cholesky_solve_gradients(grads: Any, needs: Any, result: Any, input2: Any, upper: bool) -> list[Any]:
     grad = grads[0]
+    if grad is None:
+        return [None, None]
     of_right = _cholesky_solve(grad, input2, upper)
     of_factor = None
     if needs[1]:
@@ -540,7 +549,7 @@ def _cholesky_inverse(self: Array, upper: bool) -> Array:
     return column_major(np.matmul(inverse, adjoint) if upper else np.matmul(adjoint, inverse))
 
 
-@public(out=True)
+@public(out=write_as_computed)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
     check_square("cholesky_inverse", L)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._core.device import META
-from .._core.dtype import FLOAT, LEGACY_NAMES
+from .._core.dtype import FLOAT, LEGACY_NAMES, can_cast, complex64, complex128, float32, float64
 from .._core.tensor import Tensor
-from .registry import export
+from .registry import export, write_out
 
 
 class LinAlgError(RuntimeError):
@@ -20,20 +20,30 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # what PyTorch
 export(LinAlgError, "linalg.LinAlgError")
 
 
+_PRECISE = frozenset((float32, float64, complex64, complex128))
+"""The dtypes that LAPACK computes in."""
+
+
+def check_kernel(kernel: str, A: Tensor) -> None:
+    """Refuse the dtypes for which LAPACK has no routine; `kernel` is PyTorch's name for it."""
+    if A._kind.dtype not in _PRECISE:
+        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[A._kind.dtype]!r}')
+
+
 def check_floating(name: str, A: Tensor, kernel: str = "") -> None:
     """Refuse integers and, where a `kernel` is named, half precision."""
     if A._kind.dtype.category < FLOAT:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[A._kind.dtype]}"
         )
-    if kernel and A._kind.dtype.itemsize == 2:
-        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[A._kind.dtype]!r}')
+    if kernel:
+        check_kernel(kernel, A)
 
 
 def check_precise(name: str, A: Tensor) -> None:
     """Refuse integers and half precision."""
     check_floating(name, A)
-    if A._kind.dtype.itemsize == 2:
+    if A._kind.dtype not in _PRECISE:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {LEGACY_NAMES[A._kind.dtype]}")
 
 
@@ -85,6 +95,19 @@ def row_major(array: Any) -> Any:
 def column_major(array: Any) -> Any:
     """A copy of `array` with the columns of its matrices contiguous, as LAPACK leaves them."""
     return row_major(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def write_as_computed(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
+    """`out=` where an empty tensor takes on, with the shape of the result, its memory order: columns contiguous."""
+    pairs = [(result, out)]
+    if isinstance(result, tuple):
+        pairs = list(zip(result, out, strict=False)) if isinstance(out, (tuple, list)) else []
+    for each, into in pairs:
+        if isinstance(into, Tensor) and into._array.shape == (0,) and can_cast(each._kind.dtype, into._kind.dtype):
+            shape, strides = each._array.shape, each.stride()
+            reach = sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) + 1
+            into.resize_(reach if each._array.size else 0).as_strided_(shape, strides)
+    return write_out(result, out, operands)
 
 
 def batch_shape(name: str, A: Tensor, B: Tensor) -> tuple[int, ...]:

@@ -27,9 +27,10 @@ from .linalg_checks import (
     column_major,
     first_failure,
     row_major,
+    write_as_computed,
 )
 from .matmul import hermitian
-from .registry import public, write_out
+from .registry import public
 from .return_types import named, return_type
 from .view import wrap_dim
 
@@ -166,7 +167,7 @@ def _raise_unfactored(name: str, info: Tensor) -> None:
         )
 
 
-@public("linalg.lu_factor_ex", function=False, method=False, out=True)
+@public("linalg.lu_factor_ex", function=False, method=False, out=write_as_computed)
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """L and U in one matrix, the row swaps, and codes that are not zero where U has a zero on its diagonal."""
     check_matrix("torch.lu_factor_ex", A)
@@ -177,7 +178,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return named(LU_FACTOR_EX, (packed, pivots, info))
 
 
-@public("linalg.lu_factor", function=False, method=False, out=True)
+@public("linalg.lu_factor", function=False, method=False, out=write_as_computed)
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L and U in one matrix, and the row swaps."""
     packed, pivots, info = lu_factor_ex(A, pivot=pivot)
@@ -223,7 +224,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return named(LU_UNPACK, (permutation.detach(), lower, upper))
 
 
-@public("linalg.lu_solve", function=False, method=False, out=True, name="linalg_lu_solve")
+@public("linalg.lu_solve", function=False, method=False, out=write_as_computed, name="linalg_lu_solve")
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution of A X = B from the LU factors of A; `left=False`: of X A = B; `adjoint`: with A^H for A."""
     name = "torch.linalg.lu_solve"
@@ -274,10 +275,16 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = No
     """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`."""
     packed, pivots, info = lu_factor_ex(input, pivot=pivot)
     result = (packed, pivots, info) if get_infos else (packed, pivots)
-    return result if out is None else write_out(result, out)
+    if out is None:
+        return result
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+    if len(out) != len(result):
+        raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+    return tuple(into.resize_as_(each).copy_(each) for each, into in zip(result, out, strict=True))
 
 
-@public(out=True)
+@public(out=write_as_computed)
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve` under its old name."""
     return linalg_lu_solve(LU_data, LU_pivots, b)
@@ -316,8 +323,9 @@ def _matrix_exp_gradient(grad: Any, self: Any) -> Any:
 
 @primitive("LinalgMatrixExpBackward0", self=_matrix_exp_gradient)
 def _matrix_exp(self: Array) -> Array:
-    narrow = self.dtype.name == "bfloat16" or self.dtype == np.float16
-    return _exponential(self.astype(np.float32)).astype(self.dtype) if narrow else _exponential(self)
+    # Squaring doubles the rounding errors, so that narrower types need the precision of float64.
+    wide = np.complex128 if self.dtype.kind == "c" else np.float64
+    return _exponential(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
 
 
 @public("linalg.matrix_exp", function=False, method=False, name="linalg_matrix_exp")

@@ -16,7 +16,7 @@ from .binary import conj, mul
 from .dispatch import Array, Primitive, fresh, primitive
 from .elementwise import shape_error
 from .overrides import has_override, run_override
-from .registry import export_method, public
+from .registry import export_method, public, write_out
 from .view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
 
 _NUMBERS = frozenset(np.dtype(each).num for each in "bBhilqfdFD")
@@ -172,6 +172,26 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return checked_mm(input, mat2)
 
 
+@primitive(None)
+def _wide_product(self: Array, mat2: Array) -> Array:
+    # The sums are exact in float64, which BLAS is quick in.
+    return np.dot(self.astype(np.float64), mat2.astype(np.float64)).astype(np.int32)
+
+
+@public(method=False, out=True)
+def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of 8-bit integers, in 32-bit integers."""
+    for name, each, fits in (("self", input, ("int8", "uint8")), ("mat2", mat2, ("int8",))):
+        if each._array.ndim != 2:
+            raise RuntimeError(f"_int_mm: Expected {name} to be of dimension 2 but got {each._array.ndim}")
+        if each._kind.dtype.name not in fits:
+            raise RuntimeError(f"_int_mm: Expected {name} dtype to be {' or '.join(fits)} but got {element_name(each)}")
+    columns, rows = input._array.shape[1], mat2._array.shape[0]
+    if columns != rows:
+        raise RuntimeError(f"_int_mm: self.size(1) needs to match mat2.size(0) but got {columns} and {rows}")
+    return _wide_product(input, mat2)  # type: ignore[no-any-return]
+
+
 # ----- bmm, mv, dot -------------------------------------------------------------------------------------------------
 
 
@@ -291,7 +311,15 @@ def _without_dim(self: Array, dim: int) -> Array:
     return self.reshape(self.shape[:dim] + self.shape[dim + 1 :])
 
 
-@public("linalg.matmul", out=True)
+def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Any:
+    """`out=` of `matmul`: for a vector times a matrix it is used as a row, which makes it contiguous."""
+    is_row = operands[0]._array.ndim == 1 and operands[1]._array.ndim == 2
+    if is_row and isinstance(out, Tensor) and out._kind is result._kind and not out._array.flags.c_contiguous:
+        out.resize_((1, *result._array.shape)).squeeze_(0)
+    return write_out(result, out, operands)
+
+
+@public("linalg.matmul", out=write_product)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
 

@@ -202,10 +202,15 @@ def _check_matrix(name: str, A: Tensor, dim: Any) -> tuple[int, int]:
     return first, second
 
 
-def _singular_values(A: Tensor, dims: tuple[int, int]) -> Tensor:
-    if not hasattr(A, "svd"):
-        raise NotImplementedError("linalg.matrix_norm: the orders 2, -2 and 'nuc' need svd, which does not exist here")
-    return A.movedim(dims, (-2, -1)).svd().S  # type: ignore[no-any-return]
+def _singular_values(A: Tensor, dims: tuple[int, int]) -> Any:
+    from .decompose import svdvals
+
+    return svdvals(A.movedim(dims, (-2, -1)))
+
+
+def _zero_norm(nothing: Any, dim: int, keepdim: bool) -> Tensor:
+    """The norm of an empty matrix: zero, and as in PyTorch a constant."""
+    return nothing.detach().sum(dim, keepdim)  # type: ignore[no-any-return]
 
 
 @public("linalg.matrix_norm", function=False, method=False, out=True)
@@ -224,17 +229,23 @@ def matrix_norm(
         if A._kind.dtype.itemsize == 2:
             raise RuntimeError(f"linalg.matrix_norm: Low precision dtypes not supported. Got {LEGACY_NAMES[A.dtype]}")
         values = _singular_values(A, dims)
-        result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+        if ord == "nuc":
+            result = values.sum(-1)
+        elif ord > 0:
+            result = values.amax(-1) if values._array.shape[-1] else _zero_norm(values, -1, False)
+        else:
+            result = values.amin(-1)
         return restore_dims(result, A._array.ndim, dims, False) if keepdim else result
     if abs(ord) not in (1, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, compared = dims if abs(ord) == 1 else (dims[1], dims[0])
     sums = vector_norm(A, 1, summed, True)
-    if ord > 0 and A._array.size == 0:  # the norm of an empty matrix is 0
-        sums = sums.new_zeros([1 if each == compared else size for each, size in enumerate(sums._array.shape)])
+    empty = sums._array.shape[compared] == 0
     if not keepdim:
         sums = sums.squeeze(summed)
         compared -= compared > summed
+    if ord > 0 and empty:
+        return _zero_norm(sums, compared, keepdim)
     return sums.amax(compared, keepdim) if ord > 0 else sums.amin(compared, keepdim)
 
 

@@ -217,6 +217,75 @@ def test_ranks_and_out(T: Any) -> Any:
     return T.linalg.matrix_rank(matrices), T.linalg.matrix_rank(matrices, atol=1.5), same, out.contiguous()
 
 
+MEMORY = """
+T.linalg.solve(A, B)|T.linalg.solve(A, B[:, 0])|T.linalg.solve(A, B.mT, left=False)|T.linalg.solve_ex(A, B)
+T.linalg.inv(A)|T.inverse(A)|T.linalg.inv_ex(A)|T.linalg.solve_triangular(A, B, upper=True)|T.triangular_solve(B, A)
+T.linalg.lu(A)|T.linalg.lu_factor(A)|T.linalg.lu_factor_ex(A)|T.linalg.lu_solve(*T.linalg.lu_factor(A), B)
+T.linalg.qr(B)|T.linalg.svd(A)|T.svd(B)|T.linalg.eigh(A + A.mT)|T.linalg.eig(A)|T.linalg.lstsq(B, B)
+T.cholesky(A @ A.mT)|T.linalg.cholesky_ex(A @ A.mT)|T.cholesky_inverse(A)|T.cholesky_solve(B, A)
+T.linalg.matrix_power(A, 2)|T.linalg.pinv(B)
+"""
+
+
+@pytest.mark.parametrize("expression", [case for line in MEMORY.strip().splitlines() for case in line.split("|")])
+@differential
+def test_an_empty_out_takes_on_the_memory_order(T: Any, expression: str) -> Any:
+    random = np.random.default_rng(8)
+    values = {"A": random.normal(size=(4, 4)) + 4 * np.eye(4), "B": random.normal(size=(4, 3))}
+    names: dict[str, Any] = {"T": T, **{name: T.from_numpy(array) for name, array in values.items()}}
+    results = eval(expression, names)
+    single = isinstance(results, T.Tensor)
+    out = [T.empty(0, dtype=each.dtype) for each in ([results] if single else results)]
+    names["out"] = out[0] if single else tuple(out)
+    eval(f"{expression[:-1]}, out=out)", names)
+    return [(each.shape, each.stride(), each.abs().sum()) for each in out]
+
+
+@pytest.mark.parametrize("order", [1, -1, 2, -2, "nuc", "fro", float("inf"), float("-inf")])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (0, 2, 2), (2, 0, 3)])
+@differential
+def test_norms_of_empty_matrices(T: Any, shape: tuple[int, ...], order: Any) -> Any:
+    def derived(keepdim: bool) -> Any:
+        x = T.ones(shape, dtype=T.float64, requires_grad=True)
+        result = T.linalg.matrix_norm(x, order, keepdim=keepdim)
+        return result.detach(), T.autograd.grad(result.sum(), x)
+
+    return outcome(lambda: derived(False)), outcome(lambda: derived(True))
+
+
+@pytest.mark.parametrize("name", ["svdvals", "eigvals", "eigvalsh", "cond", "det", "inv"])
+@differential(tolerance=1e-3)
+def test_tangents(T: Any, name: str) -> Any:
+    random = np.random.default_rng(9)
+    matrix, direction = (each + each.T for each in random.normal(size=(2, 3, 3)))
+    with T.autograd.forward_ad.dual_level():
+        dual = T.autograd.forward_ad.make_dual(T.from_numpy(matrix), T.from_numpy(direction))
+        tangent = T.autograd.forward_ad.unpack_dual(getattr(T.linalg, name)(dual)).tangent
+    return tangent.detach().contiguous().tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@differential(tolerance=0.0)
+def test_half_precision_is_rounded_where_pytorch_rounds(T: Any, dtype: str) -> Any:
+    random = np.random.default_rng(10)
+    a, b, c = (T.from_numpy(random.normal(size=size)).to(getattr(T, dtype)) for size in ((4, 3, 3), (4, 3, 3), (3, 3)))
+    return T.addbmm(c, a, b), T.addr(c, a[0, 0], b[0, 0], beta=0.6, alpha=0.2), T.linalg.cross(a, b)
+
+
+@differential
+def test_integers(T: Any) -> Any:
+    a, b = (T.arange(12, dtype=T.int8).reshape(shape) * 10 for shape in ((3, 4), (4, 3)))
+    packed, pivots = (T.zeros(0, dtype=T.int64) for _ in range(2))
+    T.lu(T.eye(2) * 3, out=(packed, pivots))
+    return (
+        T._int_mm(a, b),
+        outcome(lambda: T._int_mm(a, a), "self.size(1) needs to match mat2.size(0) but got 4 and 3"),
+        outcome(lambda: T._int_mm(a.float(), b), "Expected self dtype to be int8 or uint8 but got float"),
+        T.nn.functional.pairwise_distance(a.long(), b.long().mT),
+        (packed, pivots),
+    )
+
+
 @differential
 def test_conditions(T: Any) -> Any:
     singular = T.ones(2, 2)

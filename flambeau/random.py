@@ -7,13 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from ._core.generator import default_generator
-from ._ops.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from ._ops.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "thread_safe_generator",
+]  # fmt: skip
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cpu") -> Iterator[None]:
+def fork_rng(
+    devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
+    device_type: str | None = None,
+) -> Iterator[None]:  # fmt: skip
     """Random numbers drawn in this context leave those drawn after it as they would have been."""
     if not enabled:
         yield

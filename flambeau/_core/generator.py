@@ -7,9 +7,13 @@ NumPy's engine always stands at the end of the current block, which is what make
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
+import operator
 import os
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,6 +119,24 @@ class Generator:
         clone.set_state_bytes(self.state_bytes())
         return clone
 
+    def get_offset(self) -> int:
+        """The position in the streams that have one, which the CPU's has not."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> Generator:
+        """Move to a position in the streams that have one, which the CPU's has not."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def graphsafe_get_state(self) -> Generator:
+        """The state as an object that CUDA graphs share; the CPU has none."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator: use clone_state()")
+
+    def graphsafe_set_state(self, new_state: Generator) -> Generator:
+        """Share the state of another generator, as CUDA graphs need it; the CPU cannot."""
+        if not isinstance(new_state, Generator):
+            raise TypeError(f"expected a Generator, but got {type(new_state).__name__}")
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator: use set_state(get_state())")
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_state, (self.state_bytes().tobytes(),)
 
@@ -171,6 +193,26 @@ class Generator:
         if waiting is not None:
             return np.concatenate(([waiting], samples[:fresh]))
         return np.asarray(samples[:fresh], dtype=np.float64)
+
+    @contextlib.contextmanager
+    def one_by_one(self) -> Iterator[OneByOne]:
+        """Numbers for methods that find out while drawing how many they need."""
+        with self._lock:
+            ahead: list[Iterator[float]] = []
+            source = OneByOne(itertools.chain.from_iterable(self._units_ahead(ahead)), self._next_normal)
+            try:
+                yield source
+            finally:
+                self._next_normal = source.waiting
+                if ahead:
+                    self._position -= 2 * operator.length_hint(ahead[0])
+
+    def _units_ahead(self, ahead: list[Iterator[float]]) -> Iterator[Iterator[float]]:
+        """The numbers of `unit64` that the current block still holds, again and again; `ahead` has the last ones."""
+        while True:
+            room = 0 if self._block is None else (BLOCK - self._position) // 2
+            ahead[:] = [iter(self.unit64(room or 1).tolist())]
+            yield ahead[0]
 
     def _few_pairs(self, pairs: int) -> list[float]:
         words = iter(self.draw32(4 * pairs).tolist())
@@ -275,6 +317,26 @@ class Generator:
                 self._next_normal = float(record["normal"])
             if record["has_normal32"]:
                 self._next_normal32 = float(record["normal32"])
+
+
+class OneByOne:
+    """Single draws from a generator: `next(units)` is a number in [0, 1), `normal()` a standard normal one."""
+
+    __slots__ = ("units", "waiting")
+
+    def __init__(self, units: Iterator[float], waiting: float | None) -> None:
+        self.units = units
+        self.waiting = waiting
+
+    def normal(self) -> float:
+        """A standard normal number: the second of the last pair, or the first of a new one."""
+        if self.waiting is not None:
+            sample, self.waiting = self.waiting, None
+            return sample
+        theta = 2.0 * math.pi * next(self.units)
+        length = math.sqrt(-2.0 * math.log1p(-next(self.units)))
+        self.waiting = length * math.sin(theta)
+        return length * math.cos(theta)
 
 
 def _from_state(state: bytes) -> Generator:

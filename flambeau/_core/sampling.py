@@ -2,11 +2,7 @@
 
 Each `fill_*` function writes into an array of any strides. PyTorch fills in the order of memory, not of indices, so the
 numbers of a transposed array are the transposed numbers. Where PyTorch's compiled code fuses a multiplication with the
-addition that follows, so does `_multiply_add`.
-
-PyTorch's own last digit depends on the processor: `randn` in float32 uses the C library's float functions or, with
-AVX2, polynomials of its own. Here the functions are evaluated in float64 and rounded once, which agrees with either
-to within a few units in the last place, and is the same on every machine.
+addition that follows, so does `multiply_add`.
 """
 
 from __future__ import annotations
@@ -21,12 +17,13 @@ import numpy as np
 
 from .dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from .generator import Generator
+from .narrow import is_complex
+from .normal_sampling import NORMAL_BLOCK, multiply_add, multiply_add32, normal_blocks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-    Float64s = npt.NDArray[np.float64]
 
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 """Bits of the significand: the largest n for which all integers up to 2**n are exact."""
@@ -42,9 +39,6 @@ _NAMES = {np.dtype(code).num: np.dtype(code).name for code in "?bBhHiIlLqQefdFD"
 BAREBONES_UNSIGNED = ("uint16", "uint32", "uint64")
 """The integer types that most of PyTorch's distributions do not know."""
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
-_NORMAL_BLOCK = 16
-_CHUNK = 8192
-"""Long computations run over pieces of this many numbers, whose intermediate results stay in the cache."""
 
 
 # Making ---------------------------------------------------------------------------------------------------------------
@@ -66,17 +60,6 @@ def normal(shape: Sequence[int], dtype: np.dtype[Any], generator: Generator) -> 
     out = np.empty(shape, dtype)
     fill_normal(out, generator)
     return out
-
-
-def dropout_mask(shape: Sequence[int], dtype: np.dtype[Any], p: float, generator: Generator) -> Array:
-    """What a dropout layer multiplies its input by: 0 with probability `p`, else 1 / (1 - p)."""
-    mask = np.empty(shape, dtype)
-    fill_bernoulli(mask, generator, 1.0 - p)
-    if p < 1.0:
-        # In float32 for the small types, as all their arithmetic.
-        wide = mask.astype(np.float32) if dtype.itemsize == 2 else mask
-        mask = (wide / wide.dtype.type(1.0 - p)).astype(dtype, copy=False)
-    return mask
 
 
 def multinomial(weights: Array, count: int, replacement: bool, generator: Generator) -> Array:
@@ -101,7 +84,7 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: Genera
 
 def fill_uniform(out: Array, generator: Generator, low: float = 0.0, high: float = 1.0) -> None:
     """Numbers in [low, high)."""
-    if out.dtype.kind == "c":
+    if is_complex(out.dtype):
         if out.size:
             fill_uniform(_real_view(out), generator, low, high)
         return
@@ -123,12 +106,12 @@ def fill_uniform(out: Array, generator: Generator, low: float = 0.0, high: float
     if name == "float64":
         values = generator.unit64(out.size)
         if low != 0.0 or high != 1.0:
-            values = _multiply_add(values, high - low, low)
+            values = multiply_add(values, high - low, low)
     else:
         values = generator.unit32(out.size)
         if low != 0.0 or high != 1.0:
             bottom, top = np.float32(low), np.float32(high)
-            values = _multiply_add32(values, top - bottom, bottom)
+            values = multiply_add32(values, top - bottom, bottom)
     values = rounded(values, out.dtype)
     # Rounding may have reached the upper end, which does not belong to the range.
     ends = rounded(np.array([low, high]), out.dtype)
@@ -144,20 +127,20 @@ def fill_normal(out: Array, generator: Generator, mean: float = 0.0, std: float 
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if out.size == 0:
         return
-    if out.dtype.kind == "c":
+    if is_complex(out.dtype):
         # Half of the variance each for the real and the imaginary part.
         fill_normal(_real_view(out), generator, mean, std / math.sqrt(2.0))
         return
     name = _float_name(out.dtype, "normal_kernel_cpu")
-    if out.size < _NORMAL_BLOCK or not out.flags.c_contiguous:
+    if out.size < NORMAL_BLOCK or not out.flags.c_contiguous:
         samples = generator.scalar_normals(out.size)
-        _store(out, rounded(_multiply_add(samples, std, mean), out.dtype))
+        _store(out, rounded(multiply_add(samples, std, mean), out.dtype))
     elif name == "float64":
-        _store(out, _normal_blocks(generator.unit64, out.size, mean, std))
+        _store(out, normal_blocks(generator.unit64, out.size, mean, std))
     elif name == "float32":
-        _store(out, _normal_blocks(generator.unit32, out.size, mean, std))
+        _store(out, normal_blocks(generator.unit32, out.size, mean, std))
     else:
-        _store(out, rounded(_normal_blocks(generator.unit32, out.size, mean, std, spare_draws=False), out.dtype))
+        _store(out, rounded(normal_blocks(generator.unit32, out.size, mean, std, spare_draws=False), out.dtype))
 
 
 def fill_log_normal(out: Array, generator: Generator, mean: float = 1.0, std: float = 2.0) -> None:
@@ -168,7 +151,7 @@ def fill_log_normal(out: Array, generator: Generator, mean: float = 1.0, std: fl
         return
     _float_name(out.dtype, "log_normal_cpu")
     samples = generator.scalar_normals(out.size)
-    _store(out, rounded(np.exp(_multiply_add(samples, std, mean)), out.dtype))
+    _store(out, rounded(np.exp(multiply_add(samples, std, mean)), out.dtype))
 
 
 def fill_exponential(out: Array, generator: Generator, rate: float = 1.0) -> None:
@@ -191,7 +174,7 @@ def fill_cauchy(out: Array, generator: Generator, median: float = 0.0, sigma: fl
     values = generator.unit64(out.size)
     values -= 0.5
     values *= math.pi
-    _store(out, rounded(_multiply_add(np.tan(values), sigma, median), out.dtype))
+    _store(out, rounded(multiply_add(np.tan(values), sigma, median), out.dtype))
 
 
 def fill_geometric(out: Array, generator: Generator, p: float) -> None:
@@ -321,94 +304,8 @@ def _computable(values: Array) -> Array:
 
 def _real_view(out: Array) -> Array:
     """A complex array as real numbers with one more dimension of two parts."""
-    part = out.real
+    part = out.real if out.dtype.kind == "c" else out.view([("real", np.float16), ("imag", np.float16)])["real"]
     return np.lib.stride_tricks.as_strided(part, (*out.shape, 2), (*out.strides, part.itemsize))
-
-
-# Box-Muller on blocks -------------------------------------------------------------------------------------------------
-
-
-def _normal_blocks(units: Any, size: int, mean: float, std: float, *, spare_draws: bool = True) -> Array:
-    """`size` >= 16 normal numbers: 8 pairs at a time, and a last block that ends with the array.
-
-    When `size` is no multiple of 16, the last 16 numbers are made again from fresh draws. In float32 and float64 the
-    overwritten numbers have used their draws up (`spare_draws`); in the 2-byte types they have not.
-    """
-    remainder = size % _NORMAL_BLOCK
-    whole = size - remainder
-    if not remainder:
-        return _box_muller(units(size), mean, std)
-    drawn = units((size if spare_draws else whole) + _NORMAL_BLOCK)
-    values = np.empty(size, drawn.dtype)
-    values[:whole] = _box_muller(drawn[:whole], mean, std)
-    values[-_NORMAL_BLOCK:] = _box_muller(drawn[-_NORMAL_BLOCK:], mean, std)
-    return values
-
-
-def _box_muller(units: Array, mean: float, std: float) -> Array:
-    """Normal numbers from uniform ones: in each 16, the first 8 give the radii, the last 8 the angles."""
-    values = np.empty_like(units)
-    for start in range(0, len(units), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        _box_muller_chunk(units[chunk].reshape(-1, 2, 8), values[chunk].reshape(-1, 2, 8))
-    if units.dtype == np.float32:
-        return _multiply_add32(values, np.float32(std), np.float32(mean))
-    return _multiply_add(values, std, mean)
-
-
-def _box_muller_chunk(pairs: Array, values: Array) -> None:
-    # Each function in float64, its argument and its result rounded to the type that PyTorch computes in.
-    dtype = pairs.dtype
-    theta = pairs[:, 1].astype(np.float64)
-    theta *= 2.0 * math.pi
-    if dtype == np.float32:
-        theta = theta.astype(np.float32).astype(np.float64)
-    logarithm = np.log((1 - pairs[:, 0]).astype(np.float64, copy=False)).astype(dtype, copy=False)
-    radius = np.sqrt(logarithm * dtype.type(-2))
-    np.multiply(radius, np.cos(theta).astype(dtype, copy=False), out=values[:, 0])
-    np.multiply(radius, np.sin(theta).astype(dtype, copy=False), out=values[:, 1])
-
-
-def _multiply_add32(x: npt.NDArray[np.float32], scale: np.float32, offset: np.float32) -> npt.NDArray[np.float32]:
-    """x * scale + offset in float32, rounded once: float64 holds the product exactly."""
-    if offset == 0:
-        return x if scale == 1 else x * scale
-    wide = x * np.float64(scale)
-    wide += float(offset)
-    return wide.astype(np.float32)
-
-
-def _multiply_add(x: Float64s, scale: float, offset: float) -> Float64s:
-    """x * scale + offset in float64, rounded once."""
-    if offset == 0.0:
-        return x if scale == 1.0 else x * scale
-    if math.frexp(scale)[0] == 0.5:
-        return x * scale + offset  # a power of two: the product is exact
-    result = np.empty_like(x)
-    for start in range(0, len(x), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
-        result[chunk] = _fused(x[chunk], scale, offset)
-    return result
-
-
-def _fused(x: Float64s, scale: float, offset: float) -> Float64s:
-    """x * scale + offset with the rounding errors of both steps (Dekker's product, Knuth's sum) added back."""
-    product = x * scale
-    total = product + offset
-    x_high, x_low = _halves(x)
-    scale_high, scale_low = _halves(scale)
-    product_error = ((x_high * scale_high - product) + x_high * scale_low + x_low * scale_high) + x_low * scale_low
-    back = total - product
-    sum_error = (product - (total - back)) + (offset - back)
-    result: Float64s = total + (sum_error + product_error)
-    return result
-
-
-def _halves(x: Any) -> tuple[Any, Any]:
-    """Two numbers of 26 bits each whose sum is `x`."""
-    spread = x * 134217729.0  # 2**27 + 1
-    high = spread - (spread - x)
-    return high, x - high
 
 
 # Categories ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ a zero gradient, and so do the parameters of a distribution: sampling has no der
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -15,18 +14,19 @@ import numpy as np
 
 from .._core import permutation, sampling
 from .._core.device import META
+from .._core.dtype import LEGACY_NAMES, int64
 from .._core.dtype import dtype as DType
-from .._core.dtype import int64
 from .._core.generator import Generator, default_generator
 from .._core.kind import Kind
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .create import allocated, chosen_kind, made
 from .dispatch import Array, Primitive, primitive
+from .elementwise import shape_error
 from .inplace import before_change, check_no_overlap, check_writable, rebase_history
 from .like import memory_like
 from .meta import empty_meta
-from .out import store
+from .out import resize_output, store
 from .registry import export, public
 from .view import as_shape
 
@@ -54,14 +54,33 @@ def _filled(shape: tuple[int, ...], kind: Kind, fill: Make, generator: Generator
     return array
 
 
-def _finished(array: Array, kind: Kind, requires_grad: bool, out: Tensor | None) -> Tensor:
-    result = made(array, kind, requires_grad)
-    return result if out is None else store(result, out)
+def _fill_out(out: Tensor, shape: tuple[int, ...], kind: Kind, fill: Make, generator: Generator | None) -> Tensor:
+    """Fill `out` itself: the numbers depend on its strides. Only factories change its shape without a warning."""
+    if out._kind is not kind:
+        what, asked, given = ("dtype", LEGACY_NAMES[kind.dtype], LEGACY_NAMES[out.dtype])
+        if kind.device is not out.device:
+            what, asked, given = "device type", str(kind.device), str(out.device)
+        raise RuntimeError(f"{what} {asked} does not match {what} of out parameter ({given})")
+    return _fill(out.resize_(shape), "", fill, generator)
 
 
-def _kind_for(dtype: Any, device: Any, out: Tensor | None, fallback: DType | None = None) -> Kind:
-    """The numbers depend on the element type: without `dtype=` that of `out` decides."""
-    return out._kind if dtype is None and out is not None else chosen_kind(dtype, device, fallback)
+def _check_out(out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+
+
+def _made(
+    shape: tuple[int, ...], dtype: Any, device: Any, fill: Make, generator: Generator | None, requires_grad: bool,
+    out: Tensor | None, fallback: DType | None = None,
+) -> Tensor:  # fmt: skip
+    """What a factory returns: without `dtype=` and `device=`, those of `out` count."""
+    if out is None:
+        kind = chosen_kind(dtype, device, fallback)
+        return made(_filled(shape, kind, fill, generator), kind, requires_grad)
+    _check_out(out)
+    kind = chosen_kind(dtype or out.dtype, device or out.device)
+    result: Any = _fill_out(out, shape, kind, fill, generator)
+    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
 
 
 def rand(
@@ -69,13 +88,12 @@ def rand(
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers in [0, 1), all equally likely."""
-    kind = _kind_for(dtype, device, out)
     shape = as_shape(size)
-    if kind.device is META or min(shape, default=0) < 0 or math.prod(shape) >= 2**60:  # it says what is wrong
-        array = _filled(shape, kind, sampling.fill_uniform, generator)
-    else:
-        array = sampling.uniform(shape, kind.dtype.numpy, _source(generator))
-    return _finished(array, kind, requires_grad, out)
+    if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
+        kind = chosen_kind(dtype, device)
+        if kind.device is not META:
+            return made(sampling.uniform(shape, kind.dtype.numpy, _source(generator)), kind, requires_grad)
+    return _made(shape, dtype, device, sampling.fill_uniform, generator, requires_grad, out)
 
 
 def randn(
@@ -83,8 +101,7 @@ def randn(
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers of the standard normal distribution."""
-    kind = _kind_for(dtype, device, out)
-    return _finished(_filled(as_shape(size), kind, sampling.fill_normal, generator), kind, requires_grad, out)
+    return _made(as_shape(size), dtype, device, sampling.fill_normal, generator, requires_grad, out)
 
 
 def randint(
@@ -99,9 +116,10 @@ def randint(
             raise TypeError("randint() missing the required argument 'size'")
         size = given.pop()
     first, last = _bounds("randint", given, low, high)
-    kind = _kind_for(dtype, device, out, int64)
-    array = _filled(as_shape((size,)), kind, lambda into, source: _between(into, source, first, last), generator)
-    return _finished(array, kind, requires_grad, out)
+    return _made(
+        as_shape((size,)), dtype, device, lambda into, source: _between(into, source, first, last), generator,
+        requires_grad, out, int64,
+    )  # fmt: skip
 
 
 def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> tuple[int, int]:
@@ -114,11 +132,17 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
         low = given.pop()
     if given:
         raise TypeError(f"{name}() got too many positional arguments: it takes (high, size) or (low, high, size)")
-    return _whole(0 if low is None else low), _whole(high)
+    return _whole(name, "low", 0 if low is None else low), _whole(name, "high", high)
 
 
-def _whole(value: Any) -> int:
-    return int(value.item()) if isinstance(value, Tensor) else operator.index(value)
+def _whole(caller: str, name: str, value: Any) -> int:
+    if isinstance(value, Tensor):
+        value = value.item()
+    if not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{caller}(): argument '{name}' must be int, not {type(value).__name__}")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"Overflow when unpacking long long: '{name}' of {caller}() is {value}")
+    return int(value)
 
 
 def _between(into: Array, source: Generator, low: int, high: int | None) -> None:
@@ -130,10 +154,11 @@ def randperm(
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The numbers from 0 to n - 1 in random order."""
-    kind = _kind_for(dtype, device, out, int64)
-    if kind.device is META:
-        return made(empty_meta((n,), kind.dtype.numpy), kind, requires_grad)
-    return _finished(permutation.randperm(n, kind.dtype.numpy, _source(generator)), kind, requires_grad, out)
+
+    def permute(into: Array, source: Generator) -> None:
+        into[...] = permutation.randperm(n, into.dtype, source)
+
+    return _made((n,), dtype, device, permute, generator, requires_grad, out, int64)
 
 
 for _factory in (rand, randn, randint, randperm):
@@ -187,25 +212,49 @@ def randint_like(
 
 @primitive("BernoulliBackward0", self=_zeros)
 def _bernoulli(self: Array, generator: Any) -> Array:
-    result = np.empty_like(self)
-    sampling.fill_bernoulli(result, generator, self)
+    result = np.zeros(self.shape, self.dtype)
+    if generator is not None:
+        sampling.fill_bernoulli(result, generator, self)
     return result
 
 
-@public(out=True)
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+def _no_derivative(grad: Tensor) -> Tensor:
+    raise RuntimeError("derivative for aten::bernoulli is not implemented: pass probabilities, or detach the input")
+
+
+@primitive("NotImplemented", self=_no_derivative)
+def _bernoulli_everywhere(self: Array, p: float, generator: Any) -> Array:
+    result = np.zeros(self.shape, self.dtype)
+    if generator is not None:
+        sampling.fill_bernoulli(result, generator, p)
+    return result
+
+
+@public()
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
     """Ones with the probability that stands in each place of `input` (or `p` everywhere), else zeros."""
-    chance = p
-    if input.is_meta or chance is not None:
-        return _like(
-            input,
-            None,
-            None,
-            lambda into, source: sampling.fill_bernoulli(into, source, chance or 0.0),
-            generator,
-            False,
+    if p is not None:
+        if out is not None:
+            raise TypeError("bernoulli() received an invalid combination of arguments: `out` goes without `p`")
+        return _bernoulli_everywhere(input, p, None if input.is_meta else _source(generator))  # type: ignore[no-any-return]
+    if out is not None:
+        _check_out(out)
+        _refuse_graph(input, out)
+        chances = input._array
+        return _fill(
+            out.resize_(input.shape), "", lambda into, source: sampling.fill_bernoulli(into, source, chances), generator
         )
-    return _bernoulli(input, _source(generator))  # type: ignore[no-any-return]
+    return _bernoulli(input, None if input.is_meta else _source(generator))  # type: ignore[no-any-return]
+
+
+def _refuse_graph(*tensors: Any) -> None:
+    if THREAD.modes.grad and any(isinstance(each, Tensor) and each.requires_grad for each in tensors):
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad. Leave out= away, or compute under torch.no_grad()."
+        )
 
 
 @primitive(None)
@@ -213,26 +262,30 @@ def _multinomial(self: Array, num_samples: int, replacement: bool, generator: An
     return sampling.multinomial(self, num_samples, replacement, generator)
 
 
-@public(out=True)
+@public()
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Indices drawn with probabilities proportional to each row of `input`."""
+    if out is not None:
+        _check_out(out)
+        if out.dtype is not int64:
+            raise RuntimeError(f"multinomial expects Long tensor out, got: {LEGACY_NAMES[out.dtype]}")
     if input.is_meta:
         kind = chosen_kind(int64, META)
-        return made(empty_meta((*input._array.shape[:-1], num_samples), kind.dtype.numpy), kind, False)
-    return _multinomial(input, num_samples, replacement, _source(generator))  # type: ignore[no-any-return]
+        result = made(empty_meta((*input._array.shape[:-1], num_samples), kind.dtype.numpy), kind, False)
+    else:
+        result = _multinomial(input, num_samples, replacement, _source(generator))
+    return result if out is None else store(result, out.resize_(result.shape))
 
 
-def _standard_normals(shape: tuple[int, ...], like: Array, generator: Generator, std: float = 1.0) -> Array:
-    result = np.empty(shape, like.dtype)
-    sampling.fill_normal(result, generator, 0.0, std)
+def _standard_normals(shape: tuple[int, ...], like: Array, generator: Generator | None, std: float = 1.0) -> Array:
+    """Numbers around zero in the type of `like`; on the meta device, without a generator, just zeros."""
+    result = np.zeros(shape, like.dtype)
+    if generator is not None:
+        sampling.fill_normal(result, generator, 0.0, std)
     return result
-
-
-def _check_deviations(std: Array) -> None:
-    if std.size and not (std >= 0).all():
-        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {std.min()}")
 
 
 @primitive("NormalBackward1", mean=_zeros)
@@ -242,7 +295,6 @@ def _normal_around(mean: Array, std: float, generator: Any) -> Array:
 
 @primitive("NormalBackward2", std=_zeros)
 def _normal_of_widths(mean: float, std: Array, generator: Any) -> Array:
-    _check_deviations(std)
     return _standard_normals(std.shape, std, generator) * std + std.dtype.type(mean)
 
 
@@ -252,9 +304,7 @@ def _normal_of_widths(mean: float, std: Array, generator: Any) -> Array:
     std=lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes),
 )
 def _normal_each(mean: Array, std: Array, generator: Any) -> Array:
-    _check_deviations(std)
-    shape = np.broadcast_shapes(mean.shape, std.shape)
-    result = _standard_normals(shape, mean, generator)
+    result = _standard_normals(np.broadcast_shapes(mean.shape, std.shape), mean, generator)
     result *= std.astype(mean.dtype, copy=False)
     result += mean
     return result
@@ -266,23 +316,56 @@ def normal(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers: `mean` and `std` are tensors, or numbers together with a `size`."""
-    source = _source(generator)
-    if isinstance(mean, Tensor):
-        if not isinstance(std, Tensor) and not std >= 0:
-            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-        result = _normal_each(mean, std, source) if isinstance(std, Tensor) else _normal_around(mean, std, source)
-    elif isinstance(std, Tensor):
-        result = _normal_of_widths(mean, std, source)
-    elif size is None:
-        raise TypeError("normal() missing the required argument 'size': mean and std are both numbers")
-    else:
-        kind = _kind_for(dtype, device, out)
-        centre, width = mean, std
-        array = _filled(
-            as_shape((size,)), kind, lambda into, chosen: sampling.fill_normal(into, chosen, centre, width), source
+    tensors = [each for each in (mean, std) if isinstance(each, Tensor)]
+    if (size is None) == (not tensors) or isinstance(size, int):
+        raise TypeError(
+            "normal() received an invalid combination of arguments: a tuple `size` goes with two numbers only"
         )
-        return _finished(array, kind, requires_grad, out)
-    return result if out is None else store(result, out)
+    _check_deviation(std)
+    if not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
+        centre, width = mean, std
+        return _made(
+            as_shape((size,)), dtype, device, lambda into, source: sampling.fill_normal(into, source, centre, width),
+            generator, requires_grad, out,
+        )  # fmt: skip
+    if out is not None:
+        return _normal_into(out, mean, std, generator)
+    source = None if tensors[0].is_meta else _source(generator)
+    if len(tensors) == 2:
+        _check_broadcast(mean, std)
+        return _normal_each(mean, std, source)  # type: ignore[no-any-return]
+    around = _normal_around if isinstance(mean, Tensor) else _normal_of_widths
+    return around(mean, std, source)  # type: ignore[no-any-return]
+
+
+def _check_broadcast(left: Any, right: Any) -> None:
+    try:
+        np.broadcast_shapes(left.shape, right.shape)
+    except ValueError:
+        raise shape_error("normal", left, right) from None
+
+
+def _check_deviation(std: Tensor | float) -> None:
+    if not isinstance(std, Tensor):
+        if not std >= 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    elif std.dtype.is_complex:
+        raise RuntimeError(f"normal expects standard deviation to be non-complex, but its dtype is {std.dtype}")
+    elif not std.is_meta and std._array.size and not (std._array >= 0).all():
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {std._array.min()}")
+
+
+def _normal_into(out: Tensor, mean: Any, std: Any, generator: Generator | None) -> Tensor:
+    """Standard numbers in `out`, then stretched and moved there; `std` decides about its shape, `mean` does not."""
+    _check_out(out)
+    _refuse_graph(out, mean, std)
+    if isinstance(std, Tensor):
+        resize_output(out, np.broadcast_shapes(std.shape, getattr(mean, "shape", ())))
+        out.normal_(generator=generator)
+        return out.mul_(std).add_(mean)
+    _check_broadcast(mean, out)
+    out.normal_(0.0, std, generator=generator)
+    return out.add_(mean)
 
 
 export(normal, "normal")
@@ -324,11 +407,26 @@ def _fill(target: Tensor, node: str, fill: Make, generator: Generator | None) ->
     return target
 
 
+def _ends(name: str, bounds: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """`from` and `to` of a range, by position or by name: the first is a keyword that no parameter can be called."""
+    if unknown := named.keys() - {"from", "to"}:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{min(unknown)}'")
+    free = [each for each in ("from", "to") if each not in named]
+    if len(bounds) > len(free):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: it takes from and to, got {len(bounds)} numbers "
+            f"and {sorted(named)}"
+        )
+    return dict(zip(free, bounds, strict=False)) | named
+
+
 @public(function=False)
-def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers in [from, to)."""
+def uniform_(input: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Tensor:
+    """Fill with numbers in [from, to): `uniform_(from=0, to=1)`."""
+    ends = _ends("uniform_", bounds, named)
+    low, high = ends.get("from", 0.0), ends.get("to", 1.0)
     return _fill(
-        input, "UniformBackward0", lambda into, source: sampling.fill_uniform(into, source, from_, to), generator
+        input, "UniformBackward0", lambda into, source: sampling.fill_uniform(into, source, low, high), generator
     )
 
 
@@ -379,15 +477,18 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = Non
 
 
 @public(function=False)
-def random_(input: Tensor, *bounds: Any, generator: Generator | None = None) -> Tensor:
+def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
     """Fill with whole numbers: `random_()` over the type's range, `random_(to)`, `random_(from, to)`."""
-    if not bounds:
+    ends = _ends("random_", bounds, named)
+    if not ends:
         return _fill(input, "RandomBackward2", sampling.fill_random, generator)
-    if len(bounds) > 2:
-        raise TypeError(f"random_() takes at most (from, to), but got {len(bounds)} numbers")
-    low = _whole(bounds[0]) if len(bounds) == 2 else 0
-    high = None if bounds[-1] is None else _whole(bounds[-1])
-    node = "RandomBackward0" if len(bounds) == 2 else "RandomBackward1"
+    if len(ends) == 1:
+        ends = {"from": 0, "to": next(iter(ends.values()))}
+        node = "RandomBackward1"
+    else:
+        node = "RandomBackward0"
+    low = _whole("random_", "from", ends["from"])
+    high = None if ends["to"] is None else _whole("random_", "to", ends["to"])
     return _fill(input, node, lambda into, source: _between(into, source, low, high), generator)
 
 
@@ -419,5 +520,10 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
-for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
+def thread_safe_generator() -> Generator | None:
+    """The generator to pass as `generator=` from any thread: None, since the default one may be used by all."""
+    return None
+
+
+for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state, thread_safe_generator):
     export(_function, _function.__name__)

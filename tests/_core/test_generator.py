@@ -181,6 +181,20 @@ def test_copies_continue_alike_and_apart(duplicate: Any) -> None:
     np.testing.assert_array_equal(twin.unit32(700), expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("get_offset", ()), ("set_offset", (3,)), ("graphsafe_get_state", ()), ("graphsafe_set_state", (None,))],
+)
+def test_what_only_other_devices_have(name: str, arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((RuntimeError, TypeError)) as expected:
+        getattr(pytorch.Generator(), name)(*arguments)
+    with pytest.raises(type(expected.value), match=str(expected.value)):
+        getattr(Generator(), name)(*arguments)
+    if name == "graphsafe_set_state":
+        with pytest.raises(NotImplementedError, match="graphsafe_set_state is not supported"):
+            Generator().graphsafe_set_state(Generator())
+
+
 def test_drawn_words_cannot_be_overwritten() -> None:
     generator = Generator().manual_seed(9)
     generator.draw32(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch as pytorch
 
-from flambeau._core import permutation, sampling
+from flambeau._core import permutation, rejection_sampling, sampling
 from flambeau._core.generator import Generator
 
 FLOATS = [pytorch.float16, pytorch.bfloat16, pytorch.float32, pytorch.float64]
@@ -35,6 +36,7 @@ LAYOUTS = [
 Fill = Callable[[Any, Generator], None]
 TorchFill = Callable[[Any, pytorch.Generator], Any]
 
+ON_ARM = platform.machine() in ("aarch64", "arm64")
 without_mkl = pytest.mark.skipif(
     pytorch.backends.mkl.is_available(), reason="a PyTorch built with MKL takes these numbers from MKL's own stream"
 )
@@ -96,10 +98,12 @@ def test_uniform(dtype: pytorch.dtype, bounds: tuple[float, float]) -> None:
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX], ids=str)
 @pytest.mark.parametrize("moments", [(0.0, 1.0), (0.3, 1.7), (-5.0, 0.0)])
 def test_normal(dtype: pytorch.dtype, moments: tuple[float, float]) -> None:
-    # PyTorch's logarithm, sine and cosine in float32 are not correctly rounded, and differ between processors.
+    # Elsewhere PyTorch's logarithm, sine and cosine in float32 are other functions.
     tolerance = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-21, "complex64": 2**-21}.get(
         str(dtype).removeprefix("torch."), 2**-51
     )
+    if ON_ARM:
+        tolerance = 0.0
     check_fill(
         lambda array, generator: sampling.fill_normal(array, generator, *moments),
         lambda tensor, generator: tensor.normal_(*moments, generator=generator),
@@ -108,12 +112,10 @@ def test_normal(dtype: pytorch.dtype, moments: tuple[float, float]) -> None:
     )
 
 
-def test_large_normal_in_float32_is_almost_always_identical() -> None:
+def test_large_normal_in_float32() -> None:
     theirs = pytorch.randn(100_003, generator=pytorch.Generator().manual_seed(2)).numpy()
     ours = sampling.normal((100_003,), np.dtype(np.float32), Generator().manual_seed(2))
-    apart = np.abs(ours.view(np.int32) - theirs.view(np.int32))
-    np.testing.assert_allclose(ours, theirs, rtol=2**-21, atol=2**-21)
-    assert np.median(apart) == 0
+    assert_close(ours, theirs, 0.0 if ON_ARM else 2**-21)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -281,15 +283,68 @@ def test_multinomial(dtype: pytorch.dtype, shape: tuple[int, ...], replacement: 
         np.testing.assert_array_equal(ours.state_bytes(), theirs.get_state().numpy())
 
 
-@without_mkl
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9, 1.0])
-def test_dropout_mask(dtype: pytorch.dtype, p: float) -> None:
-    with pytorch.random.fork_rng():
-        pytorch.manual_seed(2)
-        expected = pytorch.nn.functional.dropout(pytorch.ones(40, 25, dtype=dtype), p)
-    found = sampling.dropout_mask((40, 25), array_type(dtype), p, Generator().manual_seed(2))
-    assert_close(found, as_array(expected), 0.0)
+@pytest.mark.parametrize("high", [0.0, 3.0, 30.0, 10_000.0])
+def test_poisson(dtype: pytorch.dtype, high: float) -> None:
+    rates = pytorch.rand(700, generator=pytorch.Generator().manual_seed(1)).mul(high).to(dtype)
+    check_rejection(
+        lambda generator: rejection_sampling.poisson(as_array(rates), generator),
+        lambda generator: pytorch.poisson(rates, generator),
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS[2:], ids=str)
+@pytest.mark.parametrize("count", [0.0, 3.5, 40.0, 1_000_000.0])
+def test_binomial(dtype: pytorch.dtype, count: float) -> None:
+    chances = pytorch.linspace(-0.1, 1.1, 700, dtype=dtype)
+    chances[5] = float("nan")
+    counts = pytorch.full_like(chances, count)
+    check_rejection(
+        lambda generator: rejection_sampling.binomial(as_array(counts), as_array(chances), generator),
+        lambda generator: pytorch.binomial(counts, chances, generator),
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS[2:], ids=str)
+@pytest.mark.parametrize("high", [0.0, 1e-3, 1.0, 30.0])
+def test_gamma_and_dirichlet(dtype: pytorch.dtype, high: float) -> None:
+    shapes = pytorch.rand(100, 7, generator=pytorch.Generator().manual_seed(1)).mul(high).to(dtype)
+    tolerance = 0.0 if ON_ARM else 2**-50  # PyTorch's compiler fuses a product with a sum there
+    check_rejection(
+        lambda generator: rejection_sampling.gamma(as_array(shapes), generator),
+        lambda generator: pytorch._standard_gamma(shapes, generator),
+        tolerance,
+    )
+    check_rejection(
+        lambda generator: rejection_sampling.dirichlet(as_array(shapes), generator),
+        lambda generator: pytorch._sample_dirichlet(shapes, generator),
+        tolerance,
+    )
+
+
+def check_rejection(draw: Callable[[Generator], Any], torch_draw: Callable[[Any], Any], tolerance: float = 0.0) -> None:
+    """Twice in turn, from a stream in which a normal number waits and which stands at an odd word."""
+    ours, theirs = Generator().manual_seed(5), pytorch.Generator().manual_seed(5)
+    ours.scalar_normals(1)
+    ours.unit32(1)
+    pytorch.randn(1, generator=theirs)
+    pytorch.rand(1, generator=theirs)
+    for _ in range(2):
+        assert_close(draw(ours), as_array(torch_draw(theirs)), tolerance)
+        np.testing.assert_array_equal(ours.state_bytes(), theirs.get_state().numpy())
+
+
+def test_a_failing_draw_gives_the_rest_back() -> None:
+    ours, theirs = Generator().manual_seed(5), pytorch.Generator().manual_seed(5)
+
+    def draw_two_and_fail() -> None:
+        with ours.one_by_one() as source:
+            raise KeyError(next(source.units) + next(source.units))
+
+    with pytest.raises(KeyError):
+        draw_two_and_fail()
+    pytorch.rand(2, generator=theirs, dtype=pytorch.float64)
+    np.testing.assert_array_equal(ours.state_bytes(), theirs.get_state().numpy())
 
 
 def test_a_mixed_program_continues_alike() -> None:

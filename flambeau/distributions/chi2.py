@@ -1,0 +1,27 @@
+"""The chi-squared distribution."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flambeau import Tensor
+
+from . import constraints
+from .gamma import Gamma
+
+__all__ = ["Chi2"]
+
+
+class Chi2(Gamma):
+    """The distribution of a sum of `df` squared standard normal numbers: Gamma(df / 2, 1 / 2)."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"df": constraints.positive}
+    _batched = ("concentration", "rate")
+
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
+        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+
+    @property
+    def df(self) -> Tensor:
+        """The degrees of freedom."""
+        return self.concentration * 2

@@ -1,0 +1,43 @@
+"""The half-Cauchy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import flambeau
+from flambeau import Tensor
+
+from . import constraints
+from ._folded import _Folded
+from .cauchy import Cauchy
+
+__all__ = ["HalfCauchy"]
+
+
+class HalfCauchy(_Folded):
+    """The absolute value of Cauchy numbers around zero with half-width `scale`."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _batched = ()
+
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        super().__init__(Cauchy(0, scale, validate_args=False), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return flambeau.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
+
+    @property
+    def mode(self) -> Tensor:
+        return flambeau.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        value = flambeau.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
+        return super().log_prob(value)

@@ -1,0 +1,62 @@
+"""The inverse gamma distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from flambeau import Tensor
+
+from . import constraints
+from ._functions import where
+from .gamma import Gamma
+from .transformed_distribution import TransformedDistribution
+from .transforms import PowerTransform
+
+__all__ = ["InverseGamma"]
+
+
+class InverseGamma(TransformedDistribution):
+    """Numbers whose reciprocal has the gamma distribution."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "concentration": constraints.positive,
+        "rate": constraints.positive,
+    }
+    support = constraints.positive
+    has_rsample = True
+    _batched = ()
+    base_dist: Gamma
+
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
+
+    @property
+    def concentration(self) -> Tensor:
+        """The shape parameter, often called alpha."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Tensor:
+        """The rate of the reciprocal, often called beta."""
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Tensor:
+        mean = self.rate / (self.concentration - 1)
+        return where(self.concentration > 1, mean, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Tensor:
+        alpha = self.concentration
+        variance = self.rate.square() / ((alpha - 1).square() * (alpha - 2))
+        return where(alpha > 2, variance, math.inf)
+
+    def entropy(self) -> Tensor:
+        alpha = self.concentration
+        return alpha + self.rate.log() + alpha.lgamma() - (1 + alpha) * alpha.digamma()

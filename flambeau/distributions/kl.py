@@ -1,0 +1,72 @@
+"""Kullback-Leibler divergences: the registry of formulas and the choice among them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flambeau import Tensor
+
+from .distribution import Distribution
+
+__all__ = ["kl_divergence", "register_kl"]
+
+Formula = Callable[[Any, Any], Tensor]
+AnyFormula = TypeVar("AnyFormula", bound=Formula)
+
+_KL_REGISTRY: dict[tuple[type, type], Formula] = {}
+_KL_MEMOIZE: dict[tuple[type, type], Formula | None] = {}
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[AnyFormula], AnyFormula]:
+    """A decorator: the function computes KL(p || q) for distributions of these classes and their subclasses.
+
+    Of several that fit, the most specific is used; register the exact pair of classes where that is ambiguous.
+    """
+    for name, given in (("type_p", type_p), ("type_q", type_q)):
+        if not (isinstance(given, type) and issubclass(given, Distribution)):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {given}")
+
+    def decorate(formula: AnyFormula) -> AnyFormula:
+        _KL_REGISTRY[type_p, type_q] = formula
+        _KL_MEMOIZE.clear()  # a new formula may be the better fit
+        return formula
+
+    return decorate
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """KL(p || q), the expectation under p of log p(x) - log q(x).
+
+    >>> from flambeau.distributions import Normal
+    >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
+    tensor(0.5000)
+    """
+    pair = type(p), type(q)
+    if pair not in _KL_MEMOIZE:
+        _KL_MEMOIZE[pair] = _dispatch_kl(*pair)
+    formula = _KL_MEMOIZE[pair]
+    if formula is None:
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
+        )
+    return formula(p, q)
+
+
+def _dispatch_kl(type_p: type, type_q: type) -> Formula | None:
+    """The formula that fits best; if it matters which of the two classes is looked at first, a warning says so."""
+    order_p, order_q = type_p.__mro__, type_q.__mro__
+    fitting = [pair for pair in _KL_REGISTRY if pair[0] in order_p and pair[1] in order_q]
+    if not fitting:
+        return None
+    by_p = min(fitting, key=lambda pair: (order_p.index(pair[0]), order_q.index(pair[1])))
+    by_q = min(fitting, key=lambda pair: (order_q.index(pair[1]), order_p.index(pair[0])))
+    if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
+        warnings.warn(
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). "
+            f"Please register_kl({by_p[0].__name__}, {by_q[1].__name__})",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return _KL_REGISTRY[by_p]

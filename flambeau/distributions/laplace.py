@@ -1,0 +1,70 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import flambeau
+from flambeau import Size, Tensor
+
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Distribution):
+    """The double exponential distribution around `loc`; `scale` is the mean distance from it."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
+    _batched = ("loc", "scale")
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale**2
+
+    @property
+    def stddev(self) -> Tensor:
+        return math.sqrt(2) * self.scale
+
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        finfo = flambeau.finfo(self.loc.dtype)
+        u = self.loc.new_empty(shape).uniform_(finfo.eps - 1, 1)
+        return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        distance = value - self.loc
+        return 0.5 - 0.5 * distance.sign() * (-distance.abs() / self.scale).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        centred = value - 0.5
+        return self.loc - self.scale * centred.sign() * (-2 * centred.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()

@@ -1,0 +1,56 @@
+"""The log-normal distribution."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flambeau import Tensor
+
+from . import constraints
+from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+
+__all__ = ["LogNormal"]
+
+
+class LogNormal(TransformedDistribution):
+    """Numbers whose logarithm is normal with mean `loc` and standard deviation `scale`."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.positive
+    has_rsample = True
+    _batched = ()
+    base_dist: Normal
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean of the logarithm."""
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the logarithm."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.pow(2) / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        square = self.scale.pow(2)
+        return square.expm1() * (2 * self.loc + square).exp()
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc

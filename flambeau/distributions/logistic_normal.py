@@ -1,0 +1,50 @@
+"""The logistic-normal distribution."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flambeau import Tensor
+
+from . import constraints
+from .independent import Independent
+from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import StickBreakingTransform
+
+__all__ = ["LogisticNormal"]
+
+
+class LogisticNormal(TransformedDistribution):
+    """Vectors of probabilities that are the stick-breaking transform of normal vectors."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.simplex
+    has_rsample = True
+    _batched = ()
+    base_dist: Independent
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand([1])
+        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    @property
+    def _normal(self) -> Normal:
+        normal = self.base_dist.base_dist
+        assert isinstance(normal, Normal)
+        return normal
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean of the normal vectors."""
+        return self._normal.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """The standard deviation of the normal vectors."""
+        return self._normal.scale

@@ -1,0 +1,71 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import flambeau
+from flambeau import Size, Tensor
+
+from . import constraints
+from ._functions import logsigmoid
+from ._probs import _ProbsOrLogits
+from .gamma import Gamma
+from .utils import lazy_property
+
+__all__ = ["NegativeBinomial"]
+
+
+class NegativeBinomial(_ProbsOrLogits):
+    """The number of successes, of probability `probs`, before `total_count` failures."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+    _batched = ("total_count", "probs", "logits", "_param")
+
+    def __init__(
+        self,
+        total_count: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        (total_count,) = self._store(probs, logits, total_count)
+        self.total_count = total_count.type_as(self._param)
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / flambeau.sigmoid(-self.logits)
+
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        """The distribution of the rate: the counts are Poisson ones of random rate."""
+        return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
+
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
+        with flambeau.no_grad():
+            return flambeau.poisson(self._gamma.sample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        weights = self.total_count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
+        arrangements = (
+            flambeau.lgamma(self.total_count + value) - flambeau.lgamma(1.0 + value) - flambeau.lgamma(self.total_count)
+        )
+        # No failure to wait for and no success: one arrangement, though lgamma(0) is infinite.
+        empty = self.total_count + value == 0.0
+        return weights + arrangements.masked_fill(empty, 0.0)

@@ -1,0 +1,89 @@
+"""The categorical distribution over unit vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import flambeau
+from flambeau import Size, Tensor
+
+from . import constraints
+from ._functions import one_hot
+from .categorical import Categorical
+from .distribution import Distribution
+
+__all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
+
+
+class OneHotCategorical(Distribution):
+    """The categorical distribution with samples as unit vectors instead of numbers."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+    support = constraints.one_hot
+    has_enumerate_support = True
+    _batched = ("_categorical",)
+
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    @property
+    def _param(self) -> Tensor:
+        return self._categorical._param
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The normalised log-probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of `probs` and of `logits`."""
+        return self._categorical.param_shape
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return one_hot(self.probs.argmax(-1), self.probs.shape[-1]).to(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
+        return one_hot(self._categorical.sample(sample_shape), self._categorical._num_events).to(self.probs)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return self._categorical.log_prob(value.argmax(-1))
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        units = flambeau.eye(self.event_shape[0], dtype=self._param.dtype, device=self._param.device)
+        return self._enumerated(units, expand)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """The same, with samples that pass gradients straight through to `probs`."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -1,0 +1,98 @@
+"""The relaxed Bernoulli distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import flambeau
+from flambeau import Size, Tensor
+
+from . import constraints
+from ._probs import _ProbsOrLogits
+from .transformed_distribution import TransformedDistribution
+from .transforms import SigmoidTransform
+from .utils import broadcast_all, clamp_probs
+
+__all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
+
+
+class LogitRelaxedBernoulli(_ProbsOrLogits):
+    """The logit of a relaxed Bernoulli number: a logistic distribution around `logits / temperature`."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.real
+    has_rsample = True
+    _batched = ("probs", "logits", "_param")
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._store(probs, logits)
+        self.temperature = temperature
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    def expand(
+        self, batch_shape: Sequence[int], _instance: LogitRelaxedBernoulli | None = None
+    ) -> LogitRelaxedBernoulli:
+        new = super().expand(batch_shape, _instance)
+        new.temperature = self.temperature
+        return new
+
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        probs = clamp_probs(self.probs.expand(shape))
+        uniforms = clamp_probs(flambeau.rand(shape, dtype=probs.dtype, device=probs.device))
+        logistic = uniforms.log() - (-uniforms).log1p()
+        return (logistic + probs.log() - (-probs).log1p()) / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        distance = logits - value * self.temperature
+        return flambeau.as_tensor(self.temperature).log() + distance - 2 * distance.exp().log1p()
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """Numbers in (0, 1) that tend to zeros and ones as `temperature` falls, with gradients through samples."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
+    _batched = ()
+    base_dist: LogitRelaxedBernoulli
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Tensor | float:
+        """How far from zero and one the samples are."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """The log-odds."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of one."""
+        return self.base_dist.probs

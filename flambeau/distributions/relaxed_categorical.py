@@ -1,0 +1,117 @@
+"""The relaxed categorical distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import flambeau
+from flambeau import Size, Tensor
+
+from . import constraints
+from .categorical import Categorical
+from .distribution import Distribution
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+from .utils import broadcast_all, clamp_probs
+
+__all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
+
+
+class ExpRelaxedCategorical(Distribution):
+    """The logarithm of relaxed unit vectors, after C. J. Maddison and others, "The Concrete Distribution", 2017."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+    support = constraints.real_vector  # of numbers whose exponentials add up to one
+    has_rsample = True
+    _batched = ("_categorical",)
+    temperature: Tensor | float
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        shape = self._categorical.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+
+    def expand(
+        self, batch_shape: Sequence[int], _instance: ExpRelaxedCategorical | None = None
+    ) -> ExpRelaxedCategorical:
+        new = super().expand(batch_shape, _instance)
+        new.temperature = self.temperature
+        return new
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of `probs` and of `logits`."""
+        return self._categorical.param_shape
+
+    @property
+    def logits(self) -> Tensor:
+        """The normalised log-probabilities."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self._categorical.probs
+
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        uniforms = clamp_probs(flambeau.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        gumbels = -(-uniforms.log()).log()
+        return flambeau.log_softmax((self.logits + gumbels) / self.temperature, -1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        k = self._categorical._num_events
+        logits, value = broadcast_all(self.logits, value)
+        temperature = flambeau.as_tensor(self.temperature, dtype=value.dtype, device=value.device)
+        scale = flambeau.full_like(temperature, k).lgamma() - temperature.log() * (1 - k)
+        return flambeau.log_softmax(logits - value * temperature, -1).sum(-1) + scale
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Points of the simplex that tend to unit vectors as `temperature` falls, with gradients through samples."""
+
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
+    support = constraints.simplex
+    has_rsample = True
+    _batched = ()
+    base_dist: ExpRelaxedCategorical
+
+    def __init__(
+        self,
+        temperature: Tensor | float,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Tensor | float:
+        """How far from the corners of the simplex the samples are."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """The normalised log-probabilities."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self.base_dist.probs

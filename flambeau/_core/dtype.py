@@ -10,29 +10,39 @@ BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 """The promotion categories, in ascending order."""
 
 
+_FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+_FROM_ML_DTYPES = ("bfloat16", "complex32", *_FLOAT8)
+
+
 class dtype:
     """The type of a tensor's elements, as in `torch.float32`."""
 
-    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy")
+    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "numpy", "wide")
     numpy: np.dtype[Any]
 
-    def __init__(self, name: str, category: int, itemsize: int, *, is_signed: bool = True) -> None:
+    def __init__(
+        self, name: str, category: int, itemsize: int, *, is_signed: bool = True, wide: dtype | None = None
+    ) -> None:
         self.name = name
         self.category = category
         self.itemsize = itemsize
         self.is_floating_point = category == FLOAT
         self.is_complex = category == COMPLEX
         self.is_signed = is_signed
-        if name != "bfloat16":
+        self.wide = wide
+        """Of a type that kernels do not compute in, the one in which they do; None for all others."""
+        if name not in _FROM_ML_DTYPES:
             self.numpy = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
-        # Only bfloat16 has no `numpy` yet: its array type lives in a package that is imported on first use.
+        # NumPy itself lacks some types: their array types live in a package that is imported on first use.
         if attribute == "numpy":
             import ml_dtypes
 
-            self.numpy = np.dtype(ml_dtypes.bfloat16)
+            self.numpy = np.dtype(getattr(ml_dtypes, self.name))
             FROM_NUMPY[self.numpy] = self
+            if self.wide is not None:
+                WIDE_TYPES[self.numpy] = self.wide.numpy
             return self.numpy
         raise AttributeError(f"'torch.dtype' object has no attribute {attribute!r}")
 
@@ -50,13 +60,14 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex type whose parts have this precision."""
-        if self.is_complex:
-            return self
-        return complex128 if self is float64 else complex64
+        found = self if self.is_complex else _COMPLEX_OF.get(self)
+        if found is None:
+            raise RuntimeError(f"Unknown Complex ScalarType for {LEGACY_NAMES[self]}: it has no complex counterpart")
+        return found
 
     def to_real(self) -> dtype:
         """The real type of this type's parts."""
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return _REAL_OF.get(self, self)
 
 
 bool_ = dtype("bool", BOOL, 1, is_signed=False)
@@ -74,22 +85,33 @@ float32 = dtype("float32", FLOAT, 4)
 float64 = dtype("float64", FLOAT, 8)
 complex64 = dtype("complex64", COMPLEX, 8)
 complex128 = dtype("complex128", COMPLEX, 16)
+complex32 = dtype("complex32", COMPLEX, 4, wide=complex64)
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz = FLOAT8 = tuple(
+    dtype(name, FLOAT, 1, wide=float32) for name in _FLOAT8
+)
+
+_COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
+_REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
 
 ALL_DTYPES = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
-    float16, bfloat16, float32, float64, complex64, complex128,
+    *FLOAT8, float16, bfloat16, float32, float64, complex32, complex64, complex128,
 )  # fmt: skip
 NAMES: dict[str, dtype] = {each.name: each for each in ALL_DTYPES} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "cfloat": complex64, "cdouble": complex128,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 """Every name under which the package exports a dtype."""
 
-FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL_DTYPES if each is not bfloat16}
+FROM_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL_DTYPES if each.name not in _FROM_ML_DTYPES}
+WIDE_TYPES: dict[np.dtype[Any], np.dtype[Any]] = {}
+"""The array type in which kernels compute, for the ones in use in which they do not."""
+
 LEGACY_NAMES = {
     float32: "Float", float64: "Double", float16: "Half", bfloat16: "BFloat16", uint8: "Byte", int8: "Char",
     int16: "Short", int32: "Int", int64: "Long", bool_: "Bool", complex64: "ComplexFloat", complex128: "ComplexDouble",
-    uint16: "UInt16", uint32: "UInt32", uint64: "UInt64",
+    uint16: "UInt16", uint32: "UInt32", uint64: "UInt64", complex32: "ComplexHalf",
+    **{each: each.name.capitalize() for each in FLOAT8},
 }  # fmt: skip
 """The names of error messages and of the legacy tensor types: `torch.FloatTensor`."""
 
@@ -98,7 +120,8 @@ C_NAMES = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
     "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
     "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    **{name: f"c10::{name.capitalize()}" for name in _FLOAT8},
 }  # fmt: skip
 """What PyTorch's messages call the types of elements, by the name of the dtype."""
 
@@ -112,8 +135,9 @@ def from_numpy_dtype(array_type: np.dtype[Any]) -> dtype:
     """The dtype of arrays of `array_type`, or a TypeError that lists the supported ones."""
     found = FROM_NUMPY.get(array_type)
     if found is None:
-        if array_type.name == "bfloat16":
-            return bfloat16 if bfloat16.numpy == array_type else _unsupported(array_type)
+        if array_type.name in _FROM_ML_DTYPES:
+            named = NAMES[array_type.name]
+            return named if named.numpy == array_type else _unsupported(array_type)
         if not array_type.isnative:
             raise ValueError(
                 "given numpy array has byte order different from the native byte order. "
@@ -155,6 +179,8 @@ def set_default_dtype(d: dtype) -> None:
         raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type, got {d!r}")
     if not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+    if d in FLOAT8:
+        raise TypeError(f"couldn't find storage object {LEGACY_NAMES[d]}Storage: {d} cannot be the default type")
     DEFAULTS.float = d
     DEFAULTS.complex = d.to_complex()
 
@@ -176,17 +202,19 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def _promote(left: dtype, right: dtype) -> dtype:
+    if left in FLOAT8 or right in FLOAT8:
+        _refuse_promotion("Float8 Types", left, right)
     if left.category > right.category:
         left, right = right, left
     if (left in _UNSIGNED_WIDE and right.category == COMPLEX) or (right in _UNSIGNED_WIDE and left.category == BOOL):
-        _refuse_unsigned(left, right)
+        _refuse_promotion("uint16, uint32, uint64 types", left, right)
     if left.category != right.category:
         if right.category != COMPLEX or left.category != FLOAT:
             return right
-        return complex128 if left is float64 else right
+        return promote_types(left.to_complex(), right)
     if left.category == INTEGER:
         if left in _UNSIGNED_WIDE or right in _UNSIGNED_WIDE:
-            _refuse_unsigned(left, right)
+            _refuse_promotion("uint16, uint32, uint64 types", left, right)
         if left is uint8 or right is uint8:
             signed = right if left is uint8 else left
             return int16 if signed is int8 else signed
@@ -195,10 +223,10 @@ def _promote(left: dtype, right: dtype) -> dtype:
     return left if left.itemsize > right.itemsize else right
 
 
-def _refuse_unsigned(left: dtype, right: dtype) -> NoReturn:
+def _refuse_promotion(types: str, left: dtype, right: dtype) -> NoReturn:
     raise RuntimeError(
-        "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-        f"{LEGACY_NAMES[left]} and {LEGACY_NAMES[right]}. Convert one of them first, for example with .to({left})"
+        f"Promotion for {types} is not supported, attempted to promote {LEGACY_NAMES[left]} and {LEGACY_NAMES[right]}. "
+        f"Convert one of them first, for example with .to({left})"
     )
 
 
@@ -218,7 +246,7 @@ class finfo:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype_}'")
         dtype_ = dtype_.to_real()
         limits: Any
-        if dtype_ is bfloat16:
+        if dtype_ is bfloat16 or dtype_ in FLOAT8:
             import ml_dtypes
 
             limits = ml_dtypes.finfo(dtype_.numpy)  # type: ignore[no-untyped-call]
@@ -226,7 +254,8 @@ class finfo:
             limits = np.finfo(dtype_.numpy)
         self.dtype = dtype_.name
         self.bits = dtype_.itemsize * 8
-        self.eps = float(limits.eps)
+        # PyTorch's value for one of the types, though the numbers next to 1 are 0.25 apart there.
+        self.eps = 0.125 if dtype_ is float8_e5m2fnuz else float(limits.eps)
         self.max = float(limits.max)
         self.min = float(limits.min)
         self.tiny = self.smallest_normal = float(limits.smallest_normal)
@@ -239,7 +268,7 @@ class finfo:
         )
 
 
-_DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15}
+_DECIMAL_DIGITS = {**dict.fromkeys(FLOAT8, 0), float16: 3, bfloat16: 2, float32: 6, float64: 15}
 
 
 class iinfo:

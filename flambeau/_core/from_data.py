@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .dtype import from_numpy_dtype, promote_types
+from .dtype import WIDE_TYPES, from_numpy_dtype, promote_types
+from .narrow import as_type, widened
 
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
@@ -102,9 +103,15 @@ def _copy_array(array: Array, dtype: DType | None) -> Array:
     if dtype is None or dtype == source:
         return np.array(array, dtype=source, order="K", subok=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = widened(array)
+        if array.dtype.kind == "c" and _computed(dtype).kind not in "cb":
             array = array.real
-        return array.astype(dtype, order="K", subok=False)
+        return as_type(array, dtype) if dtype in WIDE_TYPES else array.astype(dtype, order="K", subok=False)
+
+
+def _computed(dtype: DType) -> DType:
+    """The type in which arrays of `dtype` are computed: for most, their own."""
+    return WIDE_TYPES.get(dtype, dtype)
 
 
 # Shape
@@ -171,6 +178,7 @@ def _plain_item(item: Any, position: int, shape: list[int], dtype: DType | None)
 
 def _tensor_leaf(array: Array, position: int, shape: list[int], dtype: DType | None) -> Any:
     """The NumPy scalar in a tensor of one element, if a tensor of `dtype` can take it."""
+    dtype = None if dtype is None else _computed(dtype)
     where = _at(position, shape)
     from_integer = array.dtype.kind in "iub"
     to_integer = from_integer if dtype is None else dtype.kind in "iub"
@@ -220,7 +228,7 @@ def _raise_mixed_depth(level: list[Any], shape: list[int], dtype: DType | None) 
     if not isinstance(level[0], (int, float, complex, np.generic, list, tuple)):
         position = 0
     name = type_name(type(level[position]))
-    wants_float = type(level[0]) in (float, complex) if dtype is None else dtype.kind in "fcV"
+    wants_float = type(level[0]) in (float, complex) if dtype is None else _computed(dtype).kind in "fcV"
     phrase = (
         f"must be real number, not {name}" if wants_float else f"'{name}' object cannot be interpreted as an integer"
     )
@@ -266,7 +274,7 @@ def _leaf_dtype(cls: type, default_float: DType, where: Callable[[], str]) -> DT
     if cls is bool:
         return BOOL
     if cls is complex:
-        return COMPLEX128 if default_float == FLOAT64 else COMPLEX64
+        return from_numpy_dtype(default_float).to_complex().numpy
     if issubclass(cls, np.generic):
         dtype: DType = np.dtype(cls)
         from_numpy_dtype(dtype)  # raises for strings, objects, dates
@@ -288,6 +296,9 @@ def type_name(cls: type) -> str:
 
 def _store(leaves: list[Any], types: set[type], dtype: DType, shape: tuple[int, ...]) -> Array:
     """A 1-d array of `leaves` converted to `dtype`, with PyTorch's checks."""
+    if dtype in WIDE_TYPES:
+        narrow: Array = as_type(_store(leaves, types, WIDE_TYPES[dtype], shape), dtype)
+        return narrow
     if dtype.kind in "iu":
         return _store_integers(leaves, types, dtype, shape)
     if not types <= _PYTHON_NUMBERS:

@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from .device import CPU, device
+from .device import CPU, META, device
 from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
 
 
 class Kind:
     """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
 
-    __slots__ = ("device", "differentiable", "dtype", "is_cpu")
+    __slots__ = ("device", "differentiable", "dtype", "indirect", "is_cpu")
 
     def __init__(self, dtype: dtype, device: device) -> None:
         self.dtype = dtype
         self.device = device
         self.differentiable = dtype.is_floating_point or dtype.is_complex
         self.is_cpu = device.type == "cpu"
+        # Kernels do not run on its arrays as they are: those of meta tensors have no data, others have to be widened.
+        self.indirect = device is META or dtype.wide is not None
 
     @property
     def legacy_name(self) -> str:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .narrow import widened
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -232,6 +234,7 @@ class _Layout:
 
 def _format_elements(flat: npt.NDArray[Any]) -> tuple[list[str], int]:
     """The aligned texts of the elements, and the width that line breaking counts for each."""
+    flat = widened(flat)
     if flat.dtype.kind == "c":
         reals, real_width = _format_elements(flat.real)
         imaginaries, imaginary_width = _format_elements(flat.imag)

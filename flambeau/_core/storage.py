@@ -6,6 +6,7 @@ one object as long as anyone holds it.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -194,10 +195,11 @@ class UntypedStorage:
         """Whether `resize_` may move the memory: not if a NumPy array or another buffer shares it."""
         return self.device is META or (bool(self._owner.flags.owndata) and id(self._owner) not in _FIXED)
 
-    def resize_(self, nbytes: int) -> UntypedStorage:
+    def resize_(self, nbytes: int, mover: Any = None) -> UntypedStorage:
         """Change the number of bytes; the content is kept, and tensors on this storage follow it to its new place.
 
-        A tensor that does not fit into a smaller storage keeps the old memory.
+        A tensor that does not fit into a smaller storage keeps the old memory. `mover` is a tensor that takes care
+        of itself.
         """
         if nbytes < 0:
             raise RuntimeError(f"a storage cannot have a negative size: {nbytes}")
@@ -209,10 +211,10 @@ class UntypedStorage:
         if self.device is META:
             self._meta_bytes = nbytes
         elif nbytes != self._owner.nbytes:
-            self._move(np.empty(nbytes, np.uint8))
+            self._move(np.empty(nbytes, np.uint8), mover)
         return self
 
-    def _move(self, memory: Any) -> None:
+    def _move(self, memory: Any, mover: Any = None) -> None:
         old, old_start, content = self._owner, self.data_ptr(), self.bytes()
         nbytes = memory.nbytes
         kept = min(nbytes, content.nbytes)
@@ -220,6 +222,8 @@ class UntypedStorage:
         del content
         self._owner = memory
         _STORAGES[id(memory)] = self
+        if mover is not None and mover._array is old and sys.getrefcount(old) == _HELD_BY_MOVER:
+            return  # nobody else to look for, which takes long
         for tensor in _tensors_on(old):
             array = tensor._array
             offset = address_of(array) - old_start
@@ -278,6 +282,10 @@ class UntypedStorage:
 
 _STORAGES: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
 """The living storages by the id of the array that owns their memory, which they keep alive."""
+
+
+_HELD_BY_MOVER = 3
+"""How often a memory is referred to when one tensor has it: by that tensor, by `_move`, and by the question itself."""
 
 
 def storage_of(array: Any, place: device = CPU) -> UntypedStorage:

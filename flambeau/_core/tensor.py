@@ -21,6 +21,7 @@ from .hooks import HookDict, RemovableHandle
 from .kind import Kind, kind_of_array
 from .methods import TensorMethods
 from .modes import THREAD
+from .narrow import widened
 from .node import AccumulateGrad, Node
 from .size import Size, contiguous_strides
 from .storage import UntypedStorage, address_of, offset_of, storage_of
@@ -486,6 +487,8 @@ class Tensor(TensorMethods):
             )
         if self.is_meta:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
+        if self._kind.dtype.wide is not None:
+            array = widened(array)
         value = array.item()
         return float(value) if self._kind.dtype.name == "bfloat16" else value
 
@@ -493,7 +496,7 @@ class Tensor(TensorMethods):
         """The elements as nested lists of Python numbers."""
         if self.is_meta:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        array = self._array
+        array = widened(self._array)
         return array.astype(np.float32).tolist() if self._kind.dtype.name == "bfloat16" else array.tolist()
 
 

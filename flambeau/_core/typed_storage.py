@@ -9,6 +9,7 @@ import numpy as np
 
 from .device import device
 from .dtype import DEFAULTS, dtype
+from .narrow import as_type, widened
 from .storage import UntypedStorage
 
 
@@ -74,7 +75,7 @@ class TypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._elements()[index].item()
+        return widened(self._elements()[index]).item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._elements()[index] = value
@@ -84,7 +85,7 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
-        elements = self._elements()
+        elements = widened(self._elements())
         return (elements.astype(np.float32) if self.dtype.name == "bfloat16" else elements).tolist()  # type: ignore[no-any-return]
 
     def fill_(self, value: Any) -> TypedStorage:
@@ -114,7 +115,7 @@ class TypedStorage:
         return self
 
     def _to(self, target: dtype) -> TypedStorage:
-        memory = UntypedStorage.from_buffer(self._elements().astype(target.numpy).tobytes())
+        memory = UntypedStorage.from_buffer(as_type(self._elements(), target.numpy).tobytes())
         return TypedStorage(wrap_storage=memory, dtype=target)
 
     def share_memory_(self) -> TypedStorage:

@@ -26,6 +26,7 @@ Scenario = Callable[..., Any]
 _PRECISION = {
     "torch.float16": 1e3,
     "torch.bfloat16": 1e4,
+    "torch.complex32": 1e3,
     "torch.float64": 1e-6,
     "torch.complex128": 1e-6,
 }

@@ -222,7 +222,7 @@ class UntypedStorage:
         del content
         self._owner = memory
         _STORAGES[id(memory)] = self
-        if mover is not None and mover._array is old and sys.getrefcount(old) == _HELD_BY_MOVER:
+        if mover is not None and _is_alone(mover, old):
             return  # nobody else to look for, which takes long
         for tensor in _tensors_on(old):
             array = tensor._array
@@ -284,10 +284,6 @@ _STORAGES: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueD
 """The living storages by the id of the array that owns their memory, which they keep alive."""
 
 
-_HELD_BY_MOVER = 3
-"""How often a memory is referred to when one tensor has it: by that tensor, by `_move`, and by the question itself."""
-
-
 def storage_of(array: Any, place: device = CPU) -> UntypedStorage:
     """The storage under `array`."""
     owner = owner_of(array)
@@ -315,6 +311,17 @@ def _tensors_on(owner: Any) -> list[Any]:
     from .tensor import Tensor
 
     return [each for each in gc.get_objects() if issubclass(type(each), Tensor) and _is_on(each, owner)]
+
+
+def _is_alone(tensor: Any, owner: Any) -> bool:
+    """Whether nothing but `tensor` and the caller holds the memory, as far as reference counts tell."""
+    array = tensor._array
+    if owner_of(array) is not owner:
+        return False
+    holders = sys.getrefcount(owner) - 3  # the question, this function's name for it, the caller's
+    if array is owner:
+        return holders == 2  # `array` here, and the tensor
+    return holders == 1 and sys.getrefcount(array) == 3  # the window, which the question, `array` and the tensor hold
 
 
 def _is_on(tensor: Any, owner: Any) -> bool:

@@ -7,8 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bfloat16, bool_, complex128, float16, float64
+from .._core.dtype import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    LEGACY_NAMES,
+    bfloat16,
+    bool_,
+    complex128,
+    dtype,
+    float16,
+    float64,
+)
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .direct import add_scaled, can_write, write
 from .dispatch import Array, primitive
 from .elementwise import FLOATING, binary, change, shape_error
 from .inplace import run_inplace
@@ -69,20 +82,20 @@ def _fitted(number: Any, array: Array) -> Any:
     return np.asarray(number).astype(array.dtype)
 
 
+# Half precision stays half precision in these three: PyTorch too rounds the product before it adds.
+
+
 @primitive("AddBackward0", self=lambda grad: grad, other=lambda grad, alpha: grad * conj(alpha))
-@in_single
 def _add_scaled(self: Array, other: Array, alpha: Any) -> Array:
     return self + other * _fitted(alpha, other)
 
 
 @primitive("SubBackward0", self=lambda grad: grad, other=lambda grad, alpha: -grad * conj(alpha))
-@in_single
 def _sub_scaled(self: Array, other: Array, alpha: Any) -> Array:
     return self - other * _fitted(alpha, other)
 
 
 @primitive("RsubBackward0", self=lambda grad, alpha: -grad * conj(alpha), other=lambda grad: grad)
-@in_single
 def _rsub_scaled(self: Array, other: Array, alpha: Any) -> Array:
     return other - self * _fitted(alpha, self)
 
@@ -101,9 +114,11 @@ def _no_bools(input: Operand, other: Operand) -> None:
 def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
     """Run a kernel with `alpha` on operands brought to their common dtype."""
     common = result_type_of(input, other)
+    if kernel is not _add_scaled:
+        _sub.op.compute_dtype(common)  # type: ignore[attr-defined]  # which refuses the difference of two bools
     if isinstance(alpha, bool) and common.category != BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if scalar_category(alpha) > common.category:
+    if scalar_category(alpha) > max(common.category, INTEGER):
         what = "integral" if common.category <= INTEGER else "floating point"
         raise RuntimeError(
             f"For {what} input tensors, argument alpha must not be a "
@@ -149,6 +164,8 @@ def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
         return run_override(add_, (input, other), (input, other), {"alpha": alpha})  # type: ignore[no-any-return]
     if type(alpha) is int and alpha == 1:
         return change(_add.op, _add, input, other)  # type: ignore[attr-defined]
+    if type(alpha) is float and can_write(input, other):
+        return write(add_scaled(alpha), input, other)  # type: ignore[no-any-return]
     return run_inplace(add, "add", input, (other,), {"alpha": alpha})
 
 
@@ -163,12 +180,16 @@ def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
         _no_bools(input, other)
     if type(alpha) is int and alpha == 1:
         return change(_sub.op, _sub, input, other)  # type: ignore[attr-defined]
+    if type(alpha) is float and can_write(input, other):
+        return write(add_scaled(-alpha), input, other)  # type: ignore[no-any-return]
     return run_inplace(sub, "sub", input, (other,), {"alpha": alpha})
 
 
 @public(method=False)
 def rsub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"rsub(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     _no_bools(input, other)
     if alpha == 1 and not isinstance(other, Tensor):
         return _rsub(input, other)
@@ -254,6 +275,8 @@ _ROUNDED: dict[str, Any] = {"node": "DivBackward2", "self": no_gradient, "other"
 floor_divide = binary(
     "floor_divide", _divided_down, refuses=(BOOL, COMPLEX), doc="Quotient rounded down.", **_unrecorded("floor_divide")
 )
+for _product in (mul, _true_divide, mul_number, div_number, floor_divide):
+    _product.op.exact_numbers = True  # type: ignore[attr-defined]
 _div_floor = binary(
     "div_floor", _divided_down, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
 )
@@ -281,10 +304,18 @@ def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tens
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-@public("divide", inplace=True, out=True)
+@public("divide", out=True)
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """Quotient; `rounding_mode` "trunc" or "floor" rounds it."""
     return _quotient(input, other, rounding_mode)
+
+
+@public("divide_")
+def div_(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place form of `div`."""
+    if rounding_mode is None:
+        return change(_true_divide.op, _true_divide, input, other)  # type: ignore[attr-defined]
+    return run_inplace(div, "div", input, (other,), {"rounding_mode": rounding_mode})
 
 
 @public(inplace=True, out=True)
@@ -391,8 +422,13 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
 
 
 @primitive("PowBackward0", self=_pow_self_gradient)
-@in_single
 def _pow_number(self: Array, exponent: Any) -> Array:
+    if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # half precision, which the exponent takes on
+        return in_single(_raised)(self, float(self.dtype.type(exponent)))  # type: ignore[no-any-return]
+    return _raised(self, exponent)
+
+
+def _raised(self: Any, exponent: Any) -> Any:
     if self.dtype.kind in "fc":
         if exponent == 2:
             return np.square(self)
@@ -459,13 +495,28 @@ def square(input: Tensor) -> Tensor:
     return pow(input, 2)
 
 
-@public(inplace=True, out=True)
+@public(out=True)
 def float_power(input: Operand, exponent: Operand) -> Tensor:
     """`input ** exponent` in double precision."""
-    common = result_type_of(input, exponent)
-    wide = complex128 if common.is_complex else float64
+    wide = _double(input, exponent)
     base = input.to(wide) if isinstance(input, Tensor) else input
     return pow(base, exponent.to(wide) if isinstance(exponent, Tensor) else exponent)
+
+
+def _double(*operands: Any) -> dtype:
+    return complex128 if result_type_of(*operands).is_complex else float64
+
+
+@public()
+def float_power_(input: Tensor, exponent: Operand) -> Tensor:
+    """In-place form of `float_power`: the tensor must be of double precision already."""
+    wide = _double(input, exponent)
+    if input._kind.dtype is not wide:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {LEGACY_NAMES[input._kind.dtype]} but the operation's result "
+            f"requires dtype {LEGACY_NAMES[wide]}"
+        )
+    return run_inplace(float_power, "float_power", input, (exponent,), {})
 
 
 # ----- extremes ----------------------------------------------------------------------------------------------------
@@ -481,6 +532,7 @@ maximum = binary(
     np.maximum,
     refuses=(COMPLEX,),
     inplace=False,
+    tensors_only=True,
     doc="The larger of two elements; NaN if either is.",
     self=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
     other=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
@@ -490,6 +542,7 @@ minimum = binary(
     np.minimum,
     refuses=(COMPLEX,),
     inplace=False,
+    tensors_only=True,
     doc="The smaller of two elements; NaN if either is.",
     self=lambda grad, self, other: _shared(grad, ~(self >= other), self == other),
     other=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
@@ -503,6 +556,7 @@ fmax = binary(
     np.fmax,
     refuses=(COMPLEX,),
     inplace=False,
+    tensors_only=True,
     doc="The larger of two elements, or the one that is not NaN.",
     self=lambda grad, self, other: only_where(grad, (self >= other) | other.isnan()),
     other=lambda grad, self, other: only_where(grad, ~((self >= other) | other.isnan())),
@@ -512,6 +566,7 @@ fmin = binary(
     np.fmin,
     refuses=(COMPLEX,),
     inplace=False,
+    tensors_only=True,
     doc="The smaller of two elements, or the one that is not NaN.",
     self=lambda grad, self, other: only_where(grad, (self <= other) | other.isnan()),
     other=lambda grad, self, other: only_where(grad, ~((self <= other) | other.isnan())),

@@ -31,6 +31,7 @@ atan2 = binary(
     "arctan2",
     rule=FLOATING,
     refuses=(COMPLEX,),
+    tensors_only=True,
     doc="The angle of the point (other, input).",
     self=lambda grad, self, other: _atan2_gradient(grad, other, self, other),
     other=lambda grad, self, other: _atan2_gradient(grad, -self, self, other),
@@ -87,7 +88,7 @@ def _times_log_nodes(name: str, node: str, logarithm: Any, shift: int) -> Any:
     """The three forms of x log(y + shift): of two tensors, of a number and a tensor, of a tensor and a number."""
 
     def self_gradient(grad: Any, self: Any, other: Any) -> Any:
-        return grad * function((self != 0).to(grad.dtype), other)
+        return grad * function(((self != 0) | (other > -shift)).to(grad.dtype), other)
 
     def other_gradient(grad: Any, self: Any, other: Any) -> Any:
         return grad * self / (other + shift if shift else other)
@@ -210,5 +211,5 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     return _heaviside(input, values)
 
 
-gcd = binary("gcd", np.gcd, refuses=(BOOL, FLOAT, COMPLEX), doc="Greatest common divisor.")
-lcm = binary("lcm", np.lcm, refuses=(BOOL, FLOAT, COMPLEX), doc="Least common multiple.")
+gcd = binary("gcd", np.gcd, refuses=(BOOL, FLOAT, COMPLEX), tensors_only=True, doc="Greatest common divisor.")
+lcm = binary("lcm", np.lcm, refuses=(BOOL, FLOAT, COMPLEX), tensors_only=True, doc="Least common multiple.")

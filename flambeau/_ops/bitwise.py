@@ -17,6 +17,16 @@ bitwise_left_shift = binary(
 bitwise_right_shift = binary(
     "bitwise_right_shift", np.right_shift, refuses=_NO_BITS, doc="Bits shifted down: `input >> other`."
 )
-logical_and = binary("logical_and", np.logical_and, rule=TO_BOOL, doc="Whether both elements are nonzero.")
-logical_or = binary("logical_or", np.logical_or, rule=TO_BOOL, doc="Whether one of the elements is nonzero.")
-logical_xor = binary("logical_xor", np.logical_xor, rule=TO_BOOL, doc="Whether exactly one of the elements is nonzero.")
+logical_and = binary(
+    "logical_and", np.logical_and, rule=TO_BOOL, tensors_only=True, doc="Whether both elements are nonzero."
+)
+logical_or = binary(
+    "logical_or", np.logical_or, rule=TO_BOOL, tensors_only=True, doc="Whether one of the elements is nonzero."
+)
+logical_xor = binary(
+    "logical_xor",
+    np.logical_xor,
+    rule=TO_BOOL,
+    tensors_only=True,
+    doc="Whether exactly one of the elements is nonzero.",
+)

@@ -11,6 +11,7 @@ from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
+from .exact_out import write_as_computed
 from .linalg import _identity, _inv_ex, _solve_matrix, _solve_triangular
 from .linalg_checks import (
     LinAlgError,
@@ -20,7 +21,6 @@ from .linalg_checks import (
     check_square,
     column_major,
     row_major,
-    write_as_computed,
 )
 from .matmul import hermitian
 from .norm import matrix_norm

@@ -30,6 +30,7 @@ from .._core.dtype import (
 )
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
+from .._core.narrow import as_type, widened
 from .._core.node import OpNode, SavedTensor, initialise, new_node
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new
@@ -74,6 +75,12 @@ class Elementwise:
     """The errors for refused categories of dtypes, where PyTorch has some of its own for this op."""
     first_is_tensor = False
     """Whether the first of two operands may not be a number."""
+    exact_numbers = False
+    """Whether a number beside a tensor of half precision keeps its own: elsewhere it is rounded like the tensor."""
+    truth_only = False
+    """Whether `out=` must be of dtype bool."""
+    tensors_only = False
+    """Whether neither of them may be a number."""
     node_class: type[OpNode] | None
     saves_result: bool
     plans: tuple[tuple[tuple[str, int | None], ...], ...]
@@ -129,6 +136,8 @@ class Elementwise:
 
     def check_target(self, target: dtype, operands: tuple[Any, ...]) -> None:
         """Refuse operands whose common dtype `target` cannot hold: PyTorch says so before it looks for a kernel."""
+        if self.truth_only and target is not bool_:
+            raise RuntimeError(f"{self.name} does not support non-boolean outputs: out has {target}.")
         if self.refuses and self.rule in (SAME, FLOATING):
             common = result_type_of(*operands)
             if common.category in self.refuses and common.category not in self.complaints:
@@ -151,17 +160,17 @@ class Elementwise:
 
     def _prepared(self, given: dtype, computed: dtype) -> Body:
         body = self.body
-        if computed in _HALF and self.rule == TO_BOOL:  # comparisons are exact, with numbers rounded to half precision
-            half, single = computed.numpy, float32.numpy
-            return lambda *arrays: body(
-                *[each.astype(single) if type(each) is np.ndarray else single.type(half.type(each)) for each in arrays]
+        if computed.wide is not None:
+            narrow, result_type = computed.numpy, self.result_dtype(computed).numpy
+            return lambda *arrays: as_type(
+                np.asarray(body(*[widened(_as_array(each, narrow)) for each in arrays])), result_type
             )
         if computed in _HALF:
-            result_type = self.result_dtype(computed).numpy
-            single = float32.numpy
-            return lambda *arrays: body(
-                *[each.astype(single) if type(each) is np.ndarray else each for each in arrays]
-            ).astype(result_type)
+            half, single, result_type = computed.numpy, float32.numpy, self.result_dtype(computed).numpy
+            number = single.type if self.exact_numbers else lambda each: single.type(half.type(each))
+            return lambda *arrays: np.asarray(
+                body(*[each.astype(single) if type(each) is np.ndarray else number(each) for each in arrays])
+            ).astype(result_type, copy=False)
         if computed is not given:
             target = computed.numpy
             return lambda *arrays: body(*[each.astype(target) if type(each) is np.ndarray else each for each in arrays])
@@ -316,6 +325,8 @@ def unary(
         result = run_unary(op, input)
         if out is None:
             return result
+        if op.truth_only and isinstance(out, Tensor):
+            op.check_target(out._kind.dtype, (input,))
         if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
             _check_same_dtype(result._kind.dtype, out._kind.dtype)
         return write_out(result, out, (input,))  # type: ignore[no-any-return]
@@ -341,6 +352,7 @@ def binary(
     method: bool = True,
     public: bool = True,
     operands: tuple[str, str] = ("self", "other"),
+    tensors_only: bool = False,
     doc: str = "",
     **formulas: Formula,
 ) -> Callable[..., Tensor]:
@@ -348,6 +360,7 @@ def binary(
     if node is None and formulas:
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
     op = Elementwise(name, body, rule, node, operands, formulas, refuses)
+    op.tensors_only = tensors_only
     table = op.table
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -367,7 +380,7 @@ def binary(
                     )
                 elif type(other) is float or type(other) is int:
                     # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
-                    if not input._kind.differentiable:
+                    if not input._kind.differentiable or tensors_only:
                         return slow(input, other, None)
                     other_array = other
                     needs_grad = input._requires_grad or (input._view is not None and input.requires_grad)
@@ -453,6 +466,8 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
             raise shape_error(op.name, left, right) from None
     else:
         numbers = op.compute_dtype(common)  # of an integer quotient, numbers become floats at once
+        if op.exact_numbers and numbers in _HALF:
+            numbers = float32
         try:
             array = body(_converted(left, common, numbers), _converted(right, common, numbers))
         except ValueError:
@@ -465,11 +480,11 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
 def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:
     """Where the one tensor among a tensor and a number is; a TypeError for anything else."""
     for position, operand in enumerate((left, right), 1):
-        if not isinstance(operand, Tensor) and not is_number(operand):
+        if not isinstance(operand, Tensor) and (op.tensors_only or not is_number(operand)):
             word = "input" if position == 1 else "other"
+            kinds = "Tensor" if op.tensors_only else "Tensor or number"
             raise TypeError(
-                f"{op.name}(): argument '{word}' (position {position}) must be Tensor or number, not "
-                f"{type(operand).__name__}"
+                f"{op.name}(): argument '{word}' (position {position}) must be {kinds}, not {type(operand).__name__}"
             )
     source = left if isinstance(left, Tensor) else right
     if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
@@ -480,12 +495,18 @@ def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:
 def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:
     if isinstance(operand, Tensor):
         array = operand._array
-        return array if array.dtype is common.numpy else array.astype(common.numpy)
+        if array.dtype is common.numpy:
+            return array
+        return array.astype(common.numpy) if common.wide is operand._kind.dtype.wide else as_type(array, common.numpy)
     if numbers.category == INTEGER:
         return np.asarray(int(operand)).astype(numbers.numpy)  # wraps around, as PyTorch does
     if numbers.category == COMPLEX:
-        return np.asarray(complex(operand)).astype(numbers.numpy)
+        return as_type(np.asarray(complex(operand)), numbers.numpy)
     return np.asarray(operand).astype(numbers.numpy)
+
+
+def _as_array(operand: Any, array_type: Any) -> Any:
+    return operand if type(operand) is np.ndarray else as_type(np.asarray(operand), array_type)
 
 
 def shape_error(name: str, left: Any, right: Any) -> Exception:
@@ -530,18 +551,26 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     other: Any = others[0] if others else None
     if others and other is None:
         raise TypeError(f"{op.name}_(): argument 'other' (position 1) must be Tensor or number, not NoneType")
-    if (
-        type(other) in PLAIN_TYPES
-        and other._kind is target._kind
-        and modes.plain
-        and target._counter is not None
-        and not (target.requires_grad or other.requires_grad)
-        and (array.base is None or (0 not in array.strides and owner_of(array) is not owner_of(other._array)))
-    ):  # nothing to record, nothing that could overlap
+    if type(other) in PLAIN_TYPES:
+        direct = (
+            other._kind is target._kind
+            and not (modes.grad and (target.requires_grad or other.requires_grad))
+            and (array.base is None or (0 not in array.strides and owner_of(array) is not owner_of(other._array)))
+        )
+        operand = other._array
+    else:  # numbers adapt to the dtype of the array
+        direct = (
+            (type(other) is float or type(other) is int)
+            and target._kind.differentiable
+            and not (modes.grad and target.requires_grad)
+            and (array.base is None or 0 not in array.strides)
+        )
+        operand = other
+    if direct and modes.plain and target._counter is not None:  # nothing to record, nothing that could overlap
         entry = op.table.get(target._kind)
         if entry is not None and entry[1] is target._kind and type(entry[0]) is np.ufunc:
             try:
-                entry[0](array, other._array, array)
+                entry[0](array, operand, array)
             except ValueError:
                 raise _inplace_shape_error(op, target, other) from None
             target._counter[0] += 1

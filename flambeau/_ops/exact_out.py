@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.dtype import (
+    LEGACY_NAMES,
     bfloat16,
     bool_,
+    can_cast,
     complex64,
     complex128,
     dtype,
@@ -20,6 +22,7 @@ from .._core.dtype import (
     uint8,
 )  # fmt: skip
 from .._core.tensor import Tensor
+from .inplace import check_apart, check_no_overlap
 from .registry import write_out
 
 _WORDS: dict[dtype, str] = {
@@ -29,7 +32,7 @@ _WORDS: dict[dtype, str] = {
 }  # fmt: skip
 
 
-def store_exactly(result: Any, out: Any) -> Any:
+def store_exactly(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
     """`result` where `out` is None; otherwise `out`, filled with it."""
     if out is None:
         return result
@@ -41,4 +44,35 @@ def store_exactly(result: Any, out: Any) -> Any:
                 f"Expected out tensor to have dtype {_WORDS.get(expected, expected)}, but got "
                 f"{_WORDS.get(given, given)} instead ({expected}, {given})"
             )
-    return write_out(result, out)
+    return write_out(result, out, operands)
+
+
+def store_apart(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+    """The same for ops that refuse an `out=` which shares memory with an operand."""
+    for into in out if isinstance(out, (tuple, list)) else (out,):
+        if isinstance(into, Tensor):
+            check_no_overlap(into)
+        for operand in operands:
+            if isinstance(into, Tensor) and isinstance(operand, Tensor):
+                check_apart(into._array, operand._array)
+    return store_exactly(result, out)
+
+
+def store_truth(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+    """The same for truth values, which may also be stored as uint8."""
+    if isinstance(out, Tensor) and out._kind.dtype not in (bool_, uint8):
+        raise RuntimeError(f"only a bool tensor is supported for the result, got: {LEGACY_NAMES[out._kind.dtype]}")
+    return write_out(result, out, operands)
+
+
+def write_as_computed(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
+    """`out=` where an empty tensor takes on, with the shape of the result, its memory order."""
+    pairs = [(result, out)]
+    if isinstance(result, tuple):
+        pairs = list(zip(result, out, strict=False)) if isinstance(out, (tuple, list)) else []
+    for each, into in pairs:
+        if isinstance(into, Tensor) and into._array.shape == (0,) and can_cast(each._kind.dtype, into._kind.dtype):
+            shape, strides = each._array.shape, each.stride()
+            reach = sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) + 1
+            into.resize_(reach if each._array.size else 0).as_strided_(shape, strides)
+    return write_out(result, out, operands)

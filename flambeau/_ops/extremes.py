@@ -10,6 +10,7 @@ from .._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .exact_out import store_exactly
+from .inplace import check_castable
 from .reduce import Dims, kept_shape, no_kernel, reduced, reduced_dims, restore_dims
 from .registry import public, write_out
 from .return_types import named, return_type
@@ -110,7 +111,10 @@ def _whole_extreme(name: str, op: Any, input: Tensor, out: Tensor | None) -> Ten
         raise no_kernel(f"{name}_all", input)
     check_nonempty(name, input)
     result: Tensor = op(input)
-    return result if out is None else write_out(result.to(out.dtype), out)
+    if out is None:
+        return result
+    check_castable(input._kind.dtype, out._kind.dtype, name)
+    return write_out(result.to(out.dtype), out)  # type: ignore[no-any-return]
 
 
 def _extreme(name: str, op: Any, kind: Any, input: Tensor, dim: int, keepdim: bool, out: Any) -> Any:

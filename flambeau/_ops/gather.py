@@ -9,6 +9,7 @@ import numpy as np
 from .._core.dtype import LEGACY_NAMES, int32, int64
 from .._core.tensor import Tensor
 from .dispatch import Array, fresh, primitive
+from .exact_out import store_apart
 from .registry import public
 from .view import wrap_dim
 from .writing import publish_change, writing
@@ -68,7 +69,7 @@ def _gather(self: Array, dim: int, index: Array) -> Array:
     return np.ascontiguousarray(source[positions_along(positions, source.shape, dim)])
 
 
-@public(out=True)
+@public(out=store_apart)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Elements of `input` at the positions `index` along `dim`; the result has the shape of `index`.
 
@@ -137,7 +138,7 @@ def _index_select(self: Array, dim: int, index: Array) -> Array:
     return self.copy() if self.ndim == 0 else np.ascontiguousarray(self.take(positions, axis=dim))
 
 
-@public(out=True)
+@public(out=store_apart)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of `input` at the positions in the vector `index` along `dim`."""
     if not isinstance(index, Tensor):

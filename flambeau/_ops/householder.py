@@ -14,8 +14,9 @@ import numpy as np
 from .._core.dtype import LEGACY_NAMES
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
+from .exact_out import write_as_computed
 from .linalg import _identity, _solve_triangular, solve_upper
-from .linalg_checks import check_kernel, column_major, write_as_computed
+from .linalg_checks import check_kernel, column_major
 from .matmul import hermitian
 from .registry import public
 from .return_types import named, return_type

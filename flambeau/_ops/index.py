@@ -186,13 +186,19 @@ def _arrays(indices: Indices) -> list[Any]:
     return [None if each is None else each._array for each in indices]
 
 
+def _followed(*tensors: Any) -> bool:
+    """Whether a derivative may be asked for, backward or forward."""
+    modes = THREAD.modes
+    return modes.forward_level >= 0 or (modes.grad and any(each.requires_grad for each in tensors))
+
+
 def _pick(tensor: Tensor, indices: Indices) -> Tensor:
-    saved = _saved(indices) if THREAD.modes.grad and tensor.requires_grad else None
+    saved = _saved(indices) if _followed(tensor) else None
     return _index(tensor, _arrays(indices), saved)  # type: ignore[no-any-return]
 
 
 def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], indices: Indices) -> Tensor:
-    saved = _saved(indices) if THREAD.modes.grad and grad.requires_grad else None
+    saved = _saved(indices) if _followed(grad) else None
     return _index_backward(grad, self_sym_sizes, _arrays(indices), saved)  # type: ignore[no-any-return]
 
 
@@ -353,7 +359,7 @@ def _check_same_dtype(tensor: Tensor, advanced: tuple[Any, ...], values: Tensor)
 
 
 def _put(target: Tensor, indices: Indices, values: Tensor) -> Tensor:
-    recorded = THREAD.modes.grad and (target.requires_grad or values.requires_grad)
+    recorded = _followed(target, values)
     return change(
         _index_put, "index_put", target, _arrays(indices), _saved(indices) if recorded else None, values, False
     )
@@ -392,7 +398,7 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
         values = values.to(input._kind.dtype)
     _check_same_dtype(input, advanced, values)
     tensors = _as_tensors(advanced, indices)
-    recorded = THREAD.modes.grad and (input.requires_grad or values.requires_grad)
+    recorded = _followed(input, values)
     return _arrays(tensors), _saved(tensors) if recorded else None, values, bool(accumulate)
 
 

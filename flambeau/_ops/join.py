@@ -14,10 +14,13 @@ from .._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from .._core.modes import THREAD
 from .._core.tensor import Tensor, wrap
 from .dispatch import Array, primitive
+from .exact_out import write_as_computed
+from .layout import is_channels_last
 from .overrides import all_plain
-from .registry import public, write_out
+from .registry import public
 from .shape import atleast_1d, atleast_2d, atleast_3d, tensor_list
 from .split import unbind
+from .undifferentiable import no_derivative
 from .view import _ALL, _slice, reshaped, wrap_dim
 
 _NO_ELEMENTS = (0,)
@@ -44,7 +47,7 @@ def _write_joined(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
             f"torch.cat(): input types can't be cast to the desired output type {LEGACY_NAMES[out._kind.dtype]}: the "
             f"result is {result._kind.dtype}"
         )
-    return write_out(result, out, operands)
+    return write_as_computed(result, out, operands)
 
 
 def common_dtype(tensors: Sequence[Tensor]) -> Any:
@@ -55,26 +58,13 @@ def common_dtype(tensors: Sequence[Tensor]) -> Any:
     return functools.reduce(promote_types, [each._kind.dtype for each in tensors])
 
 
-def _is_channels_last(array: Any) -> bool:
-    """Whether the strides say that the channel (dimension 1) is innermost, as PyTorch reads them."""
-    if array.ndim not in (4, 5) or array.flags.c_contiguous or array.strides[1] == 0:
-        return False
-    least = 0
-    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
-        step, size = array.strides[dim], array.shape[dim]
-        if size == 0 or step < least or (dim == 0 and least == array.strides[1]):
-            return False
-        least = step * size
-    return True
-
-
 def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) -> Any:
     if all(each.flags.c_contiguous and each.dtype is array_type for each in arrays):
         return np.concatenate(arrays, dim)
     first = arrays[0]
     shape = list(first.shape)
     shape[dim] = sum([each.shape[dim] for each in arrays])
-    if all(map(_is_channels_last, arrays)):
+    if all(map(is_channels_last, arrays)):
         order = (0, first.ndim - 1, *range(1, first.ndim - 1))
         result = np.empty([shape[0], *shape[2:], shape[1]], array_type).transpose(order)
     else:
@@ -350,3 +340,44 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         chosen[choice] = True
     mask = wrap(chosen, input._kind.device)
     return stack([each.masked_select(mask) for each in _grid([input] * r, False)], 1)
+
+
+@primitive("NotImplemented", tensors=no_derivative("_chunk_cat"))
+def _chunks(tensors: list[Array], dim: int, num_chunks: int) -> Array:
+    rows = []
+    for array in tensors:
+        length = -(-array.shape[dim] // num_chunks)
+        padded = np.zeros((*array.shape[:dim], length * num_chunks, *array.shape[dim + 1 :]), array.dtype)
+        padded[(*_ALL[dim], slice(array.shape[dim]))] = array
+        rows.append(padded.reshape(*array.shape[:dim], num_chunks, -1))
+    return np.concatenate(rows, dim + 1)
+
+
+@public(method=False, out=_write_joined)
+def _chunk_cat(tensors: list[Tensor], dim: int, num_chunks: int) -> Tensor:
+    """Every tensor cut along `dim` into chunks, flattened and filled up with zeros; those of one place joined."""
+    given = _checked_list(tensors, "_chunk_cat")
+    if not given:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if num_chunks < 1:
+        raise RuntimeError(f"_chunk_cat expects positive num_chunks, got {num_chunks}")
+    shapes = [each._array.shape for each in given]
+    if len({each.device for each in given}) > 1:
+        raise RuntimeError("_chunk_cat expects all inputs tensors on the same device")
+    if len({each.dtype for each in given}) > 1:
+        raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+    if len({len(shape) for shape in shapes}) == 1 and shapes[0]:
+        dim = wrap_dim(dim, len(shapes[0]))
+    elif dim < 0:
+        raise RuntimeError(f"_chunk_cat expects non-negative dim when input tensors have different ndims, got {dim}")
+    for shape in shapes:
+        if 0 in shape:
+            raise RuntimeError(f"_chunk_cat expects non-empty tensor, got shape {list(shape)}")
+        if dim >= len(shape):
+            raise RuntimeError(f"_chunk_cat expects dim < ndim for all input tensors, got {dim} and {list(shape)}")
+        if shape[:dim] != shapes[0][:dim]:
+            raise RuntimeError(
+                "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors, got "
+                f"{list(shapes[0])} and {list(shape)}"
+            )
+    return _chunks(given, dim, num_chunks)  # type: ignore[no-any-return]

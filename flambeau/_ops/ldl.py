@@ -10,8 +10,9 @@ import numpy as np
 from .._core.dtype import INTEGER, LEGACY_NAMES
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
+from .exact_out import write_as_computed
 from .linalg import solve_triangle
-from .linalg_checks import batch_shape, check_floating, check_square, column_major, first_failure, write_as_computed
+from .linalg_checks import batch_shape, check_floating, check_square, column_major, first_failure
 from .registry import public
 from .return_types import named, return_type
 

@@ -11,6 +11,7 @@ import numpy as np
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
+from .exact_out import write_as_computed
 from .linalg_checks import (
     LinAlgError,
     batch_shape,
@@ -22,7 +23,6 @@ from .linalg_checks import (
     column_major,
     first_failure,
     row_major,
-    write_as_computed,
 )  # fmt: skip
 from .matmul import hermitian
 from .registry import public

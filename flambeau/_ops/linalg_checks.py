@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._core.device import META
-from .._core.dtype import FLOAT, LEGACY_NAMES, can_cast, complex64, complex128, float32, float64
+from .._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from .._core.tensor import Tensor
-from .registry import export, write_out
+from .registry import export
 
 
 class LinAlgError(RuntimeError):
@@ -95,19 +95,6 @@ def row_major(array: Any) -> Any:
 def column_major(array: Any) -> Any:
     """A copy of `array` with the columns of its matrices contiguous, as LAPACK leaves them."""
     return row_major(array.swapaxes(-1, -2)).swapaxes(-1, -2)
-
-
-def write_as_computed(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
-    """`out=` where an empty tensor takes on, with the shape of the result, its memory order: columns contiguous."""
-    pairs = [(result, out)]
-    if isinstance(result, tuple):
-        pairs = list(zip(result, out, strict=False)) if isinstance(out, (tuple, list)) else []
-    for each, into in pairs:
-        if isinstance(into, Tensor) and into._array.shape == (0,) and can_cast(each._kind.dtype, into._kind.dtype):
-            shape, strides = each._array.shape, each.stride()
-            reach = sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) + 1
-            into.resize_(reach if each._array.size else 0).as_strided_(shape, strides)
-    return write_out(result, out, operands)
 
 
 def batch_shape(name: str, A: Tensor, B: Tensor) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from .dispatch import Array, fresh, primitive
 from .elementwise import shape_error
+from .exact_out import store_exactly, write_as_computed
 from .promotion import Operand, is_number, result_type_of
 from .registry import public
 from .scalar import fitting
@@ -62,6 +63,7 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         and type(input) in PLAIN_TYPES
         and type(other) in PLAIN_TYPES
         and input._kind is other._kind
+        and not input._kind.indirect
         and condition._kind is _CPU_BOOL
         and input._kind.is_cpu
         and THREAD.modes.plain
@@ -269,7 +271,17 @@ def _nonzero(self: Array) -> Array:
     return np.array(self.nonzero(), np.int64).T  # columns are contiguous, as in PyTorch
 
 
-@public(out=True)
+def _store_positions(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if isinstance(result, tuple):
+        raise TypeError("nonzero(): 'out' and as_tuple=True exclude each other")
+    if out._kind.dtype is result._kind.dtype:
+        return write_as_computed(result, out, operands)
+    return store_exactly(result, out, operands)
+
+
+@public(out=_store_positions)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension.
 
@@ -309,7 +321,7 @@ def _isin(elements: Array, test_elements: Array, invert: bool) -> Array:
     return np.isin(elements, test_elements.reshape(-1), invert=invert)
 
 
-@public(method=False, out=True)
+@public(method=False, out=store_exactly)
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """For each of `elements` whether it is one of `test_elements`."""
     source = elements if isinstance(elements, Tensor) else test_elements

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._core.dtype import BOOL
 from .._core.tensor import PLAIN_TYPES, Tensor
-from .binary import _add, _no_bools, _rsub, _sub, _true_divide, add_, floor_divide, mul, pow, remainder, sub_
+from .binary import _add, _no_bools, _rsub, _sub, _true_divide, add_, floor_divide, mul, pow, remainder, rsub, sub_
 from .bitwise import bitwise_and, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor
 from .compare import eq, ge, gt, le, lt, ne
 from .inplace import run_inplace
@@ -39,8 +39,16 @@ def _as_operand(value: Any) -> Any:
     return from_numpy(value)
 
 
-def operator(function: Callable[..., Any], name: str, backwards: bool = False) -> Operator:
-    """Make the operator `name` a method of tensors: it runs `function`; `backwards`: with its operands exchanged."""
+def operator(function: Callable[..., Any], name: str, backwards: bool = False, reflected: bool = False) -> Operator:
+    """Make the operator `name` a method of tensors: it runs `function`; `backwards`: with its operands exchanged.
+
+    `reflected`: the operator stands for `other <operator> input`, and `function` takes `input` first all the same.
+    """
+
+    def reflection(input: Any, other: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return forwards(input, other)
 
     def forwards(input: Any, other: Any) -> Any:
         kind = type(other)
@@ -56,7 +64,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False) -
         other = _as_operand(other)
         return function(other, input) if backwards else function(input, other)
 
-    run = rarely if backwards else forwards
+    run = rarely if backwards else reflection if reflected else forwards
     run.__name__ = run.__qualname__ = name
     export_method(run, name)
     return run
@@ -75,7 +83,7 @@ def _checked_sub(input: Any, other: Any) -> Tensor:
 def _reversed_sub(input: Any, other: Any) -> Tensor:
     if type(other) is bool or input._kind.dtype.category == BOOL:
         _no_bools(input, other)
-    return _rsub(input, other)
+    return rsub(input, other) if isinstance(other, Tensor) else _rsub(input, other)
 
 
 def _isub(input: Any, other: Any) -> Tensor:
@@ -89,22 +97,15 @@ def _reversed_division(input: Any, other: Any) -> Tensor:
 
 for _name, _function in {
     "add": _add,
-    "radd": _add,
     "sub": _checked_sub,
-    "rsub": _reversed_sub,
     "mul": mul,
-    "rmul": mul,
     "truediv": _true_divide,
-    "rtruediv": _reversed_division,
     "floordiv": floor_divide,
     "mod": remainder,
     "pow": pow,
     "and": bitwise_and,
-    "rand": bitwise_and,
     "or": bitwise_or,
-    "ror": bitwise_or,
     "xor": bitwise_xor,
-    "rxor": bitwise_xor,
     "lshift": bitwise_left_shift,
     "rshift": bitwise_right_shift,
     "eq": eq,
@@ -115,6 +116,17 @@ for _name, _function in {
     "ge": ge,
 }.items():
     operator(_function, f"__{_name}__")
+for _name, _function in {
+    "radd": _add,
+    "rsub": _reversed_sub,
+    "rmul": mul,
+    "rdiv": _reversed_division,
+    "rtruediv": _reversed_division,
+    "rand": bitwise_and,
+    "ror": bitwise_or,
+    "rxor": bitwise_xor,
+}.items():
+    operator(_function, f"__{_name}__", reflected=True)
 for _name, _function in {
     "rfloordiv": floor_divide,
     "rmod": remainder,

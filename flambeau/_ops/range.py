@@ -154,6 +154,8 @@ def _spaced_arguments(
     steps = steps.__index__()
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
+    if any(isinstance(each, Tensor) and each.is_meta for each in (start, end)):
+        start = end = 0  # their values are unknown, and the result on the meta device has none
     start, end = _number(start, caller, "start"), _number(end, caller, "end")
     is_complex = COMPLEX in (scalar_category(start), scalar_category(end))
     if dtype is None and out is not None:
@@ -182,7 +184,7 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps."""
     start, end, steps, kind = _spaced_arguments("logspace", start, end, steps, out, dtype, device)
-    base = _number(base, "logspace", "base")
+    base = 10.0 if isinstance(base, Tensor) and base.is_meta else _number(base, "logspace", "base")
     if kind.dtype.category == INTEGER:
         start, end = int(start), int(end)
     wide = np.complex128 if kind.dtype.category == COMPLEX else np.float64

@@ -114,6 +114,10 @@ def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> 
     counts = repeats._array
     if counts.ndim != 1:
         raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat, got shape {list(counts.shape)}")
+    if repeats.is_meta:
+        if output_size is None:
+            raise NotImplementedError("repeat_interleave of meta tensors needs output_size: the counts are unknown")
+        return np.zeros(output_size, counts.dtype)
     if (counts < 0).any():
         raise RuntimeError(f"repeats can not be negative, got {counts.min()}")
     if output_size is not None and counts.sum() != output_size:
@@ -379,7 +383,7 @@ def _slice_scatter(self: Array, src: Array, dim: int, start: int, end: int, step
     return _replaced(self, (*_ALL[dim], slice(start, end, step)), src)
 
 
-@public()
+@public(out=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:

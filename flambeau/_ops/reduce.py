@@ -15,8 +15,8 @@ from .._core.tensor import Tensor
 from .binary import conj
 from .create import as_dtype
 from .dispatch import Array, primitive
-from .exact_out import store_exactly
-from .registry import public
+from .exact_out import store_exactly, store_truth
+from .registry import public, write_out
 from .view import wrap_dim
 
 Dims = Any
@@ -157,7 +157,13 @@ def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Arr
     return _sum_of(np.where(np.isnan(self), np.zeros((), self.dtype), self), dim, keepdim, dtype)
 
 
-@public(out=True)
+def _store_nansum(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Any:
+    if isinstance(out, Tensor) and out._kind.dtype.category < FLOAT <= operands[0]._kind.dtype.category:
+        raise no_kernel("nansum_cpu", out)
+    return write_out(result, out, operands)
+
+
+@public(out=_store_nansum)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Sum with NaN counted as zero."""
     own = input._kind.dtype
@@ -211,7 +217,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     return _mean_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result)  # type: ignore[no-any-return]
 
 
-@public(out=True)
+@public(out=_store_nansum)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Mean of the elements that are not NaN."""
     own = input._kind.dtype
@@ -436,13 +442,13 @@ def _truth(op: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     return result.to(uint8) if input._kind.dtype is uint8 else result
 
 
-@public(out=True)
+@public(out=store_truth)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are true, altogether or along `dim`."""
     return _truth(_all, input, dim, keepdim)
 
 
-@public(out=True)
+@public(out=store_truth)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether any element is true, altogether or along `dim`."""
     return _truth(_any, input, dim, keepdim)

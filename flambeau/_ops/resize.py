@@ -35,7 +35,7 @@ def _placed(
     steps = tuple([step * item for step in strides])
     needed = needed_bytes(shape, steps, offset * item, item)
     if needed > memory.nbytes():
-        memory.resize_(needed)
+        memory.resize_(needed, input)
     if memory.device is META:
         return empty_meta(shape, array_type, steps)
     return window(memory.bytes(), shape, array_type, offset * item, steps)

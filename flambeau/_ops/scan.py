@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from .._core.dtype import BOOL, COMPLEX, FLOAT, finfo
+from .._core.dtype import BOOL, COMPLEX, FLOAT
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
@@ -152,21 +153,39 @@ def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     return store_exactly(named(CUMMIN, _cummin(input, _ordered("cummin_cpu", input, dim))), out)
 
 
-def _reverse_logcumsumexp(tensor: Tensor, dim: int) -> Tensor:
-    return tensor.flip(dim).logcumsumexp(dim).flip(dim)
+def _fading_gradient(grad: Tensor, fade: Tensor, dim: int) -> Tensor:
+    return _fading_sum(grad.flip(dim), _shifted(conj(fade).flip(dim), dim), dim).flip(dim)
+
+
+def _fade_gradient(grad: Tensor, fade: Tensor, result: Tensor, dim: int) -> Tensor:
+    return _fading_gradient(grad, fade, dim) * conj(_shifted(result, dim))  # type: ignore[no-any-return]
+
+
+@primitive("FadingSumBackward0", self=_fading_gradient, fade=_fade_gradient)
+def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
+    """Running sums in which what was summed so far is multiplied by `fade` at each step."""
+    result = np.array(self, order="C")
+    lines, fades = np.moveaxis(result, dim, 0), np.moveaxis(fade, dim, 0)
+    for place in range(1, len(lines)):
+        lines[place] += fades[place] * lines[place - 1]
+    return result
+
+
+def _shifted(tensor: Any, dim: int) -> Any:
+    """One step later along `dim`; zero comes first."""
+    size = tensor.shape[dim]
+    return _cat([zeros_like(tensor.narrow(dim, 0, 1)), tensor.narrow(dim, 0, size - 1)], dim)
 
 
 def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
-    """In logarithms, where nothing overflows: positive and negative gradients each on their own."""
-    if grad.ndim == 0:
+    """Each exponential is relative to the running sum, so that none overflows."""
+    if grad.ndim == 0 or grad.numel() == 0:
         return grad
-    if grad._kind.dtype.is_complex:
-        return (_reverse_logcumsumexp(grad.log() - conj(result), dim) + conj(self)).exp()  # type: ignore[no-any-return]
-    size = grad.masked_fill(grad == 0, 1).abs().log()
-    lowest = finfo(grad.dtype).min
-    positive = _reverse_logcumsumexp(size.masked_fill(grad <= 0, lowest) - result, dim) + self
-    negative = _reverse_logcumsumexp(size.masked_fill(grad >= 0, lowest) - result, dim) + self
-    return positive.exp() - negative.exp()
+    later = conj(result).flip(dim)
+    before = _cat([later.narrow(dim, 0, 1), later.narrow(dim, 0, later.shape[dim] - 1)], dim)
+    fade = (later - before).exp().masked_fill(later.real == -math.inf, 0)
+    weight = (conj(self) - conj(result)).exp().masked_fill(self.real == -math.inf, 0)
+    return _fading_sum(grad.flip(dim), fade, dim).flip(dim) * weight  # type: ignore[no-any-return]
 
 
 @primitive("LogcumsumexpBackward0", self=_logcumsumexp_gradient)

@@ -9,7 +9,7 @@ import numpy as np
 from .._core.dtype import BOOL, COMPLEX, int32, int64
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
-from .exact_out import store_exactly
+from .exact_out import store_apart, store_exactly
 from .extremes import check_nonempty, value_selecting_gradient
 from .layout import empty_array, strides_like
 from .reduce import no_kernel
@@ -175,7 +175,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     size = input._array.shape[dim] if input._array.ndim else 1
     if not 0 < k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}, the size {size}")
-    return store_exactly(named(KTHVALUE, _kthvalue(input, k, dim, keepdim)), out)
+    result = named(KTHVALUE, _kthvalue(input, k, dim, keepdim))
+    return result if out is None else store_apart(result, out, (input,))
 
 
 def _median_positions(array: Any, dim: int, ignore_nan: bool) -> Any:
@@ -416,7 +417,7 @@ def _check_sorter(boundaries: Tensor, sorter: Tensor) -> None:
         )
     if sorter.dtype is not int64:
         raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
-    if sorter.numel() and (int(sorter.min()) < 0 or int(sorter.max()) >= sorter.shape[-1]):
+    if sorter.numel() and not sorter.is_meta and (int(sorter.min()) < 0 or int(sorter.max()) >= sorter.shape[-1]):
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 

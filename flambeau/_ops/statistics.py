@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.device import contiguous_format
 from .._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, float32, float64
 from .._core.tensor import Tensor
 from .binary import conj
@@ -188,6 +189,8 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: An
         raise no_kernel("histogram_cpu", input)
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, got {bins}")
+    if input.is_meta:
+        return store_exactly(input.new_empty(bins), out)  # type: ignore[no-any-return]
     given = (float(min), float(max))
     low, high = _checked_range("torch.histc", *(given if min != max else _data_range(input)), 1)
     return store_exactly(_histc(input, bins, low, high), out)  # type: ignore[no-any-return]
@@ -219,7 +222,7 @@ def histogram(
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.numel() == 0:
             raise RuntimeError(f"histogram(): bins must be a 1D tensor with at least one edge, got {list(bins.shape)}")
-        edges: Tensor = bins
+        edges: Tensor = bins.clone(memory_format=contiguous_format)
     else:
         if bins <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, got {bins}")

@@ -427,6 +427,8 @@ isneginf = unary(
     inplace=False,
     doc="Whether each element is negative infinity.",
 )
+for _test in (signbit, isposinf, isneginf):
+    _test.op.truth_only = True  # type: ignore[attr-defined]
 isreal = unary(
     "isreal",
     lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool),

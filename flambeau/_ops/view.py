@@ -47,10 +47,16 @@ def distinct_dims(dims: Sequence[int], ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
+_MOST_DIMS = 64
+"""NumPy's limit, and that of most of PyTorch's functions."""
+
+
 def as_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
     """The shape in `*sizes` arguments: `view(2, 3)`, `view((2, 3))` and `view(x.size())` mean the same."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
+    if len(sizes) > _MOST_DIMS:
+        raise RuntimeError(f"only tensors with up to {_MOST_DIMS} dims are supported, not {len(sizes)}")
     for each in sizes:
         if type(each) is not int:
             return tuple([_as_int(each) for each in sizes])

@@ -7,7 +7,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from . import complex_view, shape, split, view
 from .dispatch import Array, Primitive, primitive
-from .registry import public
+from .registry import public, write_out
 from .variants import variant
 
 
@@ -105,17 +105,27 @@ def _narrow_copy(self: Array, dim: int, start: int, length: int) -> Array:
 @public(out=True)
 def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`narrow` with memory of its own."""
+    if dim >= input._array.ndim:
+        raise RuntimeError(
+            f"narrow_copy(): dim {dim} is out of range for a tensor of shape {list(input._array.shape)}: it must be "
+            f"in [{-input._array.ndim}, {input._array.ndim - 1}]"
+        )
     dim, start = view.narrowed(input._array.shape, dim, start, length)
     return _narrow_copy(input, dim, start, length)  # type: ignore[no-any-return]
 
 
-@public(method=False, out=True)
+def _store_parts(results: tuple[Tensor, ...], out: Any, operands: tuple[Any, ...]) -> None:
+    """As in PyTorch, a call with `out=` returns nothing."""
+    write_out(results, out, operands)
+
+
+@public(method=False, out=_store_parts)
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` into tensors with memory of their own."""
     return _split_copy(input, *split.split_arguments(input, split_size, dim))  # type: ignore[no-any-return]
 
 
-@public(method=False, out=True)
+@public(method=False, out=_store_parts)
 def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` into tensors with memory of their own."""
     return _split_with_sizes_copy(input, *split.sizes_arguments(input, split_sizes, dim))  # type: ignore[no-any-return]
@@ -147,7 +157,7 @@ def transpose_copy(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return _transpose_copy(input, view.wrap_dim(dim0, ndim), view.wrap_dim(dim1, ndim))  # type: ignore[no-any-return]
 
 
-@public(method=False, out=True)
+@public(method=False, out=_store_parts)
 def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """`unbind` into tensors with memory of their own."""
     return _unbind_copy(input, split.unbind_dim(input, dim))  # type: ignore[no-any-return]

@@ -163,7 +163,7 @@ def propagate(op: Any, args: Sequence[Any], outputs: list[Tensor], level: int) -
     if not tangents or op.node_class is None:
         return
     with _no_level():
-        if getattr(op, "is_view", False):
+        if getattr(op, "is_view", False) or getattr(op, "is_linear", False):
             moved = op(tangents[id(args[0])], *args[1:])
             found: list[Any] = list(moved) if isinstance(moved, tuple) else [moved]
         elif isinstance(op, Elementwise) and not any(each.dtype.is_complex for each in (*_tensors(args), *outputs)):
@@ -209,7 +209,7 @@ def _by_transposition(op: Any, args: Sequence[Any], outputs: list[Tensor], tange
         directions: list[Tensor] = []
 
         def watched(value: Any) -> Any:
-            if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
+            if isinstance(value, (list, tuple)) and any(id(item) in tangents for item in value):
                 return type(value)(watched(item) for item in value)
             tangent = tangents.get(id(value))
             if tangent is None:

@@ -84,13 +84,14 @@ class Entry:
         _seed()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield from self.info.sample_inputs("cpu", dtype, requires_grad=requires_grad)
+            # Not `info.sample_inputs`, which notes the call stack of every sample: most of the time of a run.
+            yield from self.info.sample_inputs_func(self.info, "cpu", dtype, requires_grad)
 
     def error_inputs(self) -> Iterator[Any]:
         """The database's wrong inputs, with the type of error that they must give."""
         if self.info.error_inputs_func is not None:
             _seed()
-            yield from self.info.error_inputs("cpu")
+            yield from self.info.error_inputs_func(self.info, "cpu")
 
     def process(self, sample: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """What is done to a result before it is differentiated, in PyTorch and in Flambeau."""

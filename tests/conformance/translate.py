@@ -8,12 +8,15 @@ becomes the function of the same name; a Python function of the database is made
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
+import importlib
 import types
 from collections.abc import Callable
 from typing import Any
 
 import torch as pytorch
+from torch.testing._internal.opinfo.core import OpInfo
 
 import flambeau
 
@@ -126,6 +129,19 @@ def _quietly(value: Any) -> Any:
         return missing
 
 
+class _Operator:
+    """An entry of the database inside one of its functions: called as Flambeau's, asked for its name as it is."""
+
+    def __init__(self, info: OpInfo) -> None:
+        self._info = info
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _function(self._info.op)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._info, name)
+
+
 def tensor(value: pytorch.Tensor, memory: dict[int, Any] | None = None) -> flambeau.Tensor:
     """A tensor with the same values, strides, offset and `requires_grad`; equal storages become one storage."""
     if value.layout is not pytorch.strided:
@@ -172,12 +188,22 @@ def translate(value: Any, memory: dict[int, Any] | None = None) -> Any:
         return named(value.__name__.removeprefix("torch").removeprefix(".")) if _public(value) else value
     if isinstance(value, functools.partial):
         return functools.partial(_function(value.func), *translate(value.args), **translate(value.keywords))
+    if isinstance(value, OpInfo):
+        return _Operator(value)
     if value is pytorch.Tensor:
         return flambeau.Tensor
     if isinstance(value, pytorch.Generator):
         made = flambeau.Generator()
         made.set_state(tensor(value.get_state()))
         return made
+    if isinstance(value, pytorch.nn.Module):  # those of the database have no parameters, only settings
+        layer = named(f"nn.{type(value).__name__}")()
+        layer.__dict__.update({name: each for name, each in vars(value).items() if not name.startswith("_")})
+        return layer
+    if dataclasses.is_dataclass(value) and _of_pytorch(type(value)) and not isinstance(value, type):
+        cls = type(value)
+        made_by = getattr(importlib.import_module(cls.__module__.replace("torch", "flambeau", 1)), cls.__name__)
+        return made_by(**{each.name: translate(getattr(value, each.name)) for each in dataclasses.fields(value)})
     if callable(value) and _of_pytorch(value) and not isinstance(value, type):
         return _function(value)
     return value

@@ -298,20 +298,23 @@ class OpNode(Node):
             values[name] = value
         return values
 
-    def apply(self, grads: list[Any]) -> Sequence[Any]:
+    def apply(self, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+        """The gradients of the inputs; of those alone that have an edge in `edges`, if that is given."""
+        if edges is None:
+            edges = self.edges
         values = self.saved() if self.saved_names else None
         if self.joint is not None:
             formula, names = self.joint
-            needed = tuple(edge is not None for edge in self.edges)
+            needed = tuple([edge is not None for edge in edges])
             taken = [values[name] for name in names] if values is not None else ()
             return formula(grads, needed, *taken)  # type: ignore[no-any-return]
         grad = grads[0]
         if grad is None:
-            return [None] * len(self.edges)
+            return [None] * len(edges)
         if self.list_input is not None:
-            return self._apply_to_list(grad, values or {})
+            return self._apply_to_list(grad, values or {}, edges)
         results: list[Any] = []
-        for entry, edge in zip(self.formulas, self.edges):  # noqa: B905  (as many by construction)
+        for entry, edge in zip(self.formulas, edges):  # noqa: B905  (as many by construction)
             if edge is None or entry is None:
                 results.append(None)
             elif values is None:
@@ -320,13 +323,13 @@ class OpNode(Node):
                 results.append(entry[0](grad, *[values[name] for name in entry[1]]))
         return results
 
-    def _apply_to_list(self, grad: Any, values: dict[str, Any]) -> list[Any]:
+    def _apply_to_list(self, grad: Any, values: dict[str, Any], edges: Sequence[Any]) -> list[Any]:
         # One input is a list of tensors: its formula gives a list, and it has an edge for each of them.
-        spread = len(self.edges) - len(self.formulas) + 1
+        spread = len(edges) - len(self.formulas) + 1
         results: list[Any] = []
         for number, entry in enumerate(self.formulas):
             width = spread if number == self.list_input else 1
-            if entry is None or all(edge is None for edge in self.edges[len(results) : len(results) + width]):
+            if entry is None or all(edge is None for edge in edges[len(results) : len(results) + width]):
                 results += [None] * width
                 continue
             result = entry[0](grad, *[values[name] for name in entry[1]])

@@ -101,8 +101,14 @@ class _Pass:
                     continue
             if node._hooks is not None:
                 grads = run_pre_hooks(node, grads)
-            results = run_watched(node, grads) if self.watched else node.apply(grads)
             edges = node.edges
+            if self.watched:
+                results = run_watched(node, grads)
+            elif needed is not None and isinstance(node, OpNode) and node._hooks is None:
+                wanted = [edge if edge is not None and edge[0] in needed else None for edge in edges]
+                results = node.apply(grads, wanted)
+            else:
+                results = node.apply(grads)
             if len(results) != len(edges):
                 results = fit_to_edges(node, results)
             if node._hooks is not None and node._hooks.post:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import flambeau
+from flambeau._ops.dispatch import listening
 from tests.support.differential import differential, outcome
 
 UNUSED = "appears to not have been used in the graph"
@@ -344,3 +346,16 @@ def test_mixed_dtypes(T: Any) -> Any:
     x = T.tensor([1.0, 2.0], dtype=T.float64, requires_grad=True)
     y = _leaf(T, 3.0, 4.0)
     return T.autograd.grad((x * y).sum(), [x, y])
+
+
+def test_only_what_is_asked_for_is_computed() -> None:
+    """`grad(y, [x])` leaves the product for the other factor's gradient out."""
+    x, w = (flambeau.randn(3, 3, requires_grad=True) for _ in range(2))
+    products = []
+    for inputs in ([x], [x, w]):
+        names: list[str] = []
+        result = (x @ w).sum()
+        with listening(lambda op, args, outputs, names=names: names.append(op.name)):
+            flambeau.autograd.grad(result, inputs)
+        products.append(sum("mm" in name for name in names))
+    assert products == [1, 2]

@@ -62,7 +62,7 @@ def _threshold(self: Array, threshold: Any, value: Any) -> Array:
     return np.where(self <= self.dtype.type(threshold), self.dtype.type(value), self)
 
 
-@public("nn.functional.threshold", "threshold", function=False, method=False)
+@public("nn.functional.threshold", "nn.functional._threshold", "threshold", function=False, method=False)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`."""
     refuse("threshold", input, COMPLEX)
@@ -145,6 +145,11 @@ def rrelu(
 ) -> Tensor:
     """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean."""
     refuse("rrelu_with_noise", input, *_FLOATS_ONLY)
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: {lower} > {upper}")
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
     if not training:
         return _in_place_or_new(_rrelu_mean, "rrelu", input, inplace, lower, upper, (lower + upper) / 2)
     noise = _slopes(input, lower, upper, generator)
@@ -275,7 +280,7 @@ def _gelu(self: Array, approximate: str) -> Array:
     return half * (1 + np.tanh(_SQRT_TWO_OVER_PI * (self + _CUBIC * self * self * self)))
 
 
-@public("nn.functional.gelu", function=False, method=False)
+@public("nn.functional.gelu", function=False, method=False, out=True)
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """`input` times the area under the normal density up to it; approximate="tanh" is a cheaper curve."""
     refuse("GeluKernelImpl", input, *_FLOATS_ONLY)
@@ -337,7 +342,7 @@ def _softplus(self: Array, beta: float, threshold: float) -> Array:
     return np.where(scaled > threshold, self, _log1p_exp(scaled) / beta).astype(self.dtype, copy=False)
 
 
-@public("nn.functional.softplus", function=False, method=False)
+@public("nn.functional.softplus", function=False, method=False, out=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold."""
     refuse("softplus", input, *_FLOATS_ONLY)
@@ -350,7 +355,7 @@ def _log_sigmoid(self: Array) -> Array:
     return -_log1p_exp(-self)
 
 
-@public("nn.functional.logsigmoid", function=False, method=False)
+@public("nn.functional.logsigmoid", function=False, method=False, out=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """The logarithm of `sigmoid(input)`."""
     refuse("log_sigmoid", input, *_FLOATS_ONLY)
@@ -455,7 +460,7 @@ def _softshrink(self: Array, lambd: float) -> Array:
     return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0))
 
 
-@public("nn.functional.softshrink", function=False, method=False)
+@public("nn.functional.softshrink", function=False, method=False, out=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`input` moved towards 0 by `lambd`."""
     refuse("softshrink", input, *_FLOATS_ONLY)

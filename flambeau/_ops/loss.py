@@ -1,4 +1,4 @@
-"""Loss functions, and what goes with them: one_hot, dropout."""
+"""Loss functions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from .._core.dtype import COMPLEX, LEGACY_NAMES, int64, uint8
 from .._core.tensor import Tensor
 from .binary import div_number, mul_number
-from .dispatch import Array, fresh, primitive
-from .inplace import run_inplace
+from .dispatch import Array, primitive
 from .precision import in_single
 from .registry import public
 from .shape import common_shape
@@ -35,19 +34,19 @@ def reduction_number(reduction: str, size_average: bool | None, reduce: bool | N
     return _REDUCTIONS[reduction]
 
 
-def _reduced(losses: Array, reduction: int) -> Array:
+def reduced_array(losses: Array, reduction: int) -> Array:
     if reduction == NONE:
         return losses
     total = np.add.reduce(losses, axis=None)
     return total / losses.dtype.type(losses.size) if reduction == MEAN else total
 
 
-def _per_element(grad: Any, reduction: int, count: int) -> Any:
+def mean_per_element(grad: Any, reduction: int, count: int) -> Any:
     """The gradient of one element's loss."""
     return grad / count if reduction == MEAN else grad
 
 
-def _reduce(losses: Any, reduction: int) -> Tensor:
+def reduce_losses(losses: Any, reduction: int) -> Tensor:
     if reduction == NONE:
         return losses  # type: ignore[no-any-return]
     return losses.mean() if reduction == MEAN else losses.sum()  # type: ignore[no-any-return]
@@ -56,7 +55,7 @@ def _reduce(losses: Any, reduction: int) -> Tensor:
 def _reduce_weighted(losses: Any, weight: Tensor, number: int) -> Tensor:
     """Losses times their weights, reduced; a mean is one by weight."""
     weighted: Tensor = losses * weight
-    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else _reduce(weighted, number)
+    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else reduce_losses(weighted, number)
 
 
 def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
@@ -85,7 +84,7 @@ def _count(self: Any, target: Any) -> int:
 
 
 def _mse_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
-    return _per_element(grad, reduction, _count(self, target)) * 2 * (self - target)
+    return mean_per_element(grad, reduction, _count(self, target)) * 2 * (self - target)
 
 
 @primitive(
@@ -95,7 +94,7 @@ def _mse_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
 )
 @in_single
 def _mse_loss(self: Array, target: Array, reduction: int) -> Array:
-    return _reduced(np.asarray(np.square(self - target)), reduction)
+    return reduced_array(np.asarray(np.square(self - target)), reduction)
 
 
 @public("nn.functional.mse_loss", function=False, method=False)
@@ -128,12 +127,12 @@ def l1_loss(
     number = reduction_number(reduction, size_average, reduce)
     input, target = _matched("l1_loss", input, target)
     losses: Any = (input - target).abs()
-    return _reduce(losses, number) if weight is None else _reduce_weighted(losses, weight, number)
+    return reduce_losses(losses, number) if weight is None else _reduce_weighted(losses, weight, number)
 
 
 def _smooth_l1_gradient(grad: Any, self: Any, target: Any, beta: float, reduction: int) -> Any:
     slope = ((self - target) / beta).clamp(-1, 1)
-    return _per_element(grad, reduction, _count(self, target)) * slope
+    return mean_per_element(grad, reduction, _count(self, target)) * slope
 
 
 @primitive(
@@ -144,7 +143,7 @@ def _smooth_l1_gradient(grad: Any, self: Any, target: Any, beta: float, reductio
 @in_single
 def _smooth_l1_loss(self: Array, target: Array, reduction: int, beta: float) -> Array:
     size = np.asarray(np.abs(self - target))
-    return _reduced(np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+    return reduced_array(np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
 
 
 @public("nn.functional.smooth_l1_loss", function=False, method=False)
@@ -162,12 +161,12 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     input, target = _matched("smooth_l1_loss", input, target)
     if beta == 0:
-        return _reduce((input - target).abs(), number)
+        return reduce_losses((input - target).abs(), number)
     return _smooth_l1_loss(input, target, number, beta)  # type: ignore[no-any-return]
 
 
 def _huber_gradient(grad: Any, self: Any, target: Any, delta: float, reduction: int) -> Any:
-    return _per_element(grad, reduction, _count(self, target)) * (self - target).clamp(-delta, delta)
+    return mean_per_element(grad, reduction, _count(self, target)) * (self - target).clamp(-delta, delta)
 
 
 @primitive(
@@ -178,7 +177,7 @@ def _huber_gradient(grad: Any, self: Any, target: Any, delta: float, reduction: 
 @in_single
 def _huber_loss(self: Array, target: Array, reduction: int, delta: float) -> Array:
     size = np.asarray(np.abs(self - target))
-    return _reduced(np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+    return reduced_array(np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
 
 
 @public("nn.functional.huber_loss", function=False, method=False)
@@ -203,12 +202,12 @@ _EPSILON = 1e-12
 
 def _bce_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
     slope = (self - target) / ((1 - self) * self).clamp(min=_EPSILON)
-    gradient = _per_element(grad, reduction, self.numel()) * slope
+    gradient = mean_per_element(grad, reduction, self.numel()) * slope
     return gradient if weight is None else gradient * weight
 
 
 def _bce_target_gradient(grad: Any, self: Any, weight: Any, reduction: int) -> Any:
-    gradient = _per_element(grad, reduction, self.numel()) * ((1 - self).log() - self.log())
+    gradient = mean_per_element(grad, reduction, self.numel()) * ((1 - self).log() - self.log())
     return gradient if weight is None else gradient * weight
 
 
@@ -217,7 +216,7 @@ def _bce_target_gradient(grad: Any, self: Any, weight: Any, reduction: int) -> A
 def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
     yes, no = np.maximum(np.log(self), _LOWEST_LOG), np.maximum(np.log1p(-self), _LOWEST_LOG)
     losses = np.asarray((target - 1) * no - target * yes)
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    return reduced_array(losses if weight is None else losses * weight, reduction)
 
 
 @public("nn.functional.binary_cross_entropy", function=False, method=False)
@@ -251,7 +250,7 @@ def _logits_gradient(grad: Any, self: Any, target: Any, weight: Any, pos_weight:
     else:
         positive = pos_weight * target
         slope = (positive + 1 - target) * self.sigmoid() - positive
-    gradient = _per_element(grad, reduction, self.numel()) * slope
+    gradient = mean_per_element(grad, reduction, self.numel()) * slope
     return gradient if weight is None else gradient * weight
 
 
@@ -259,7 +258,7 @@ def _logits_target_gradient(grad: Any, self: Any, weight: Any, pos_weight: Any, 
     from .activation import logsigmoid
 
     slope = -self if pos_weight is None else logsigmoid(-self) - pos_weight * logsigmoid(self)
-    gradient = _per_element(grad, reduction, self.numel()) * slope
+    gradient = mean_per_element(grad, reduction, self.numel()) * slope
     return gradient if weight is None else gradient * weight
 
 
@@ -270,7 +269,19 @@ def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: A
     if pos_weight is not None:
         softplus_of_negative = softplus_of_negative * ((pos_weight - 1) * target + 1)
     losses = np.asarray((1 - target) * self + softplus_of_negative)
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    return reduced_array(losses if weight is None else losses * weight, reduction)
+
+
+@public(method=False, name="binary_cross_entropy_with_logits")
+def _bce_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = NONE,
+) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go."""
+    return _with_logits(input, target.to(input.dtype), weight, pos_weight, reduction)  # type: ignore[no-any-return]
 
 
 @public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)
@@ -287,7 +298,7 @@ def binary_cross_entropy_with_logits(
     number = reduction_number(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    return _with_logits(input, target.to(input.dtype), weight, pos_weight, number)  # type: ignore[no-any-return]
+    return _bce_with_logits(input, target, weight, pos_weight, number)
 
 
 # ----- one of many -------------------------------------------------------------------------------------------------
@@ -367,7 +378,6 @@ def _nll_any(input: Any, target: Any, weight: Any, reduction: int, ignore_index:
 
 
 def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
-    name = "nll_loss"
     if input.dim() == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     classes = input.shape[0] if input.dim() == 1 else input.shape[1]
@@ -397,8 +407,13 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
         )
     if target.dtype not in (int64, uint8):
         raise RuntimeError(
-            f'"{name}_out_frame" not implemented for {LEGACY_NAMES[target.dtype]!r}: expected scalar type Long but '
-            f"found {LEGACY_NAMES[target.dtype]}. Class indices are int64; convert them with .long()"
+            f"expected target dtype to be Long or Byte, but got {LEGACY_NAMES[target.dtype]}: expected scalar type "
+            "Long. Class indices are int64; convert them with .long()"
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[weight.dtype]}: weight has the "
+            "dtype of input"
         )
     if not target.is_meta and target._array.size:
         wrong = (target._array != ignore_index) & ((target._array < 0) | (target._array >= classes))
@@ -438,7 +453,14 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     class_dim = 0 if input.dim() == 1 else 1
-    if input._array.shape == target._array.shape and target.dtype.is_floating_point:
+    if input._array.shape == target._array.shape:
+        if not target.dtype.is_floating_point:
+            raise RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {LEGACY_NAMES[target.dtype]}: "
+                "a target of input's shape holds probabilities, one of class indices has no class dimension"
+            )
+        if ignore_index >= 0:
+            raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
         return _soft_cross_entropy(input, target, weight, number, label_smoothing, class_dim)
     logs = log_softmax(input, class_dim)
     _check_classes(logs, target, weight, ignore_index)
@@ -484,6 +506,16 @@ def _smoothed(
     return mul_number(exact, 1 - label_smoothing) + mul_number(even, label_smoothing / classes)
 
 
+@public(method=False, name="kl_div")
+def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
+    """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
+    if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    goal: Any = target
+    losses = goal.exp() * (goal - input) if log_target else goal.xlogy(goal) - goal * input
+    return reduce_losses(losses, reduction)
+
+
 @public("nn.functional.kl_div", function=False, method=False)
 def kl_div(
     input: Tensor,
@@ -506,76 +538,5 @@ def kl_div(
             )
         batch_mean = reduction == "batchmean"
         number = SUM if batch_mean else reduction_number(reduction, None, None)
-    if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
-        raise RuntimeError("kl_div: Complex inputs not supported.")
-    goal: Any = target
-    losses = goal.exp() * (goal - input) if log_target else goal.xlogy(goal) - goal * input
-    result = _reduce(losses, number)
+    result = _kl_div(input, target, number, log_target=log_target)
     return result / input.size()[0] if batch_mean and input.dim() else result
-
-
-# ----- beside losses -----------------------------------------------------------------------------------------------
-
-
-@primitive(None)
-def _one_hot(self: Array, num_classes: int) -> Array:
-    result = np.zeros((*self.shape, num_classes), np.int64)
-    if self.size:
-        np.put_along_axis(result, self[..., None], 1, -1)
-    return result
-
-
-@public("nn.functional.one_hot", function=False, method=False)
-def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """Rows with a single 1, at the place that the class index says."""
-    if input.dtype is not int64:
-        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {input.dtype}.")
-    array = input._array
-    if not array.size:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    elif array.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    elif num_classes == -1:
-        num_classes = int(array.max()) + 1
-    elif num_classes < 1:
-        raise RuntimeError("num_classes should be positive")
-    elif array.max() >= num_classes:
-        raise RuntimeError(f"Class values must be smaller than num_classes: {array.max()} is not below {num_classes}.")
-    return _one_hot(input, num_classes)  # type: ignore[no-any-return]
-
-
-def _dropped(input: Any, p: float) -> Tensor:
-    from .._core.generator import default_generator
-    from .._core.sampling import dropout_mask
-
-    if p == 1:
-        return input * fresh(np.zeros((), input._array.dtype), input)  # type: ignore[no-any-return]
-    mask = dropout_mask(input._array.shape, input._array.dtype, p, default_generator)
-    return input * fresh(mask, input)  # type: ignore[no-any-return]
-
-
-def _dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if p == 0 or not training or not input._array.size:
-        return input
-    return run_inplace(_dropped, "dropout", input, (p,), {}) if inplace else _dropped(input, p)
-
-
-@public("nn.functional.dropout", function=False, method=False)
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training: each element set to zero with probability `p`, the others scaled up so that the mean stays."""
-    return _dropout(input, p, training, inplace)
-
-
-@public(method=False, name="dropout")
-def torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """`nn.functional.dropout` with its old signature."""
-    return _dropout(input, p, train, False)
-
-
-@public(method=False, name="dropout_")
-def torch_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """In-place form of `dropout`."""
-    return _dropout(input, p, train, True)

@@ -12,6 +12,7 @@ from .._core.modes import THREAD
 from .._core.size import Size
 from .._core.tensor import Tensor
 from . import view as views
+from .broadcast import expandable, sum_to_shape
 from .complex_view import conj
 from .dispatch import Array, Primitive, primitive
 from .inplace import check_writable
@@ -36,6 +37,27 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` stretched to the shape of `other`."""
     return input.expand(other._array.shape)
+
+
+@public(function=False)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """`input` summed over the dimensions in which a tensor of this size would be stretched to the shape of `input`."""
+    if not size:
+        raise TypeError('sum_to_size() missing 1 required positional arguments: "size"')
+    wanted, given = as_shape(size), input._array.shape
+    if not expandable(wanted, given):
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(given)}}}.")
+    return sum_to_shape(input, wanted) if wanted else input.sum()
+
+
+@public("ops.aten.slice", function=False, method=False, name="slice")
+def _aten_slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """`input[start:end:step]` along `dim`; shares memory."""
+    if not input._array.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, input._array.ndim)
+    bounds = views.slice_bounds(input._array.shape[dim], start, end, step)
+    return views._slice(input, dim, *bounds, step)  # type: ignore[no-any-return]
 
 
 @public()
@@ -361,9 +383,13 @@ def reshape_in_place(target: Tensor, op: Primitive, *args: Any) -> Tensor:
         source._requires_grad = True
         source._grad_fn = target._grad_fn
         source._output_nr = target._output_nr
+    if target._extra is not None and target._extra.tangents:
+        source._get_extra().tangents = target._extra.tangents
     result = op(source, *args)
     target._array = result._array
     target._changed()
+    if result._extra is not None and result._extra.tangents:
+        target._get_extra().tangents = result._extra.tangents
     if result._grad_fn is not None:
         target._requires_grad = True
         target._grad_fn = result._grad_fn

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import FLOAT, LEGACY_NAMES
+from .._core.dtype import FLOAT, LEGACY_NAMES, float32
 from .._core.tensor import Tensor
 from .binary import conj
 from .dispatch import Array, primitive
@@ -92,6 +92,28 @@ def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`, computed in one go."""
     return _log_softmax(_prepared("log_softmax", input, dtype), wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+@public("ops.aten._softmax_backward_data", method=False)
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of the input of `softmax`, from that of its result and the result itself."""
+    dim = wrap_dim(dim, grad_output._array.ndim)
+    if grad_output._array.shape != output._array.shape:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but "
+            f"{list(grad_output.shape)} does not equal {list(output.shape)} (while checking arguments for "
+            "softmax_backward)"
+        )
+    found = output.dtype if output.dtype is not grad_output.dtype else input_dtype
+    if found is not grad_output.dtype and not (found is float32 and grad_output.dtype.itemsize == 2):
+        raise RuntimeError(
+            f"expected scalar type {LEGACY_NAMES[grad_output.dtype]} but found {LEGACY_NAMES[found]} (in "
+            "_softmax_backward_data)"
+        )
+    if grad_output._kind.dtype.category != FLOAT:
+        kernel = "softmax_backward_lastdim_kernel_impl"
+        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[grad_output.dtype]!r}')
+    return _softmax_backward(grad_output, output, dim)  # type: ignore[no-any-return]
 
 
 def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:

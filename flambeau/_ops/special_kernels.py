@@ -30,7 +30,8 @@ def polynomial(coefficients: Sequence[float], x: Array) -> Array:
     return result
 
 
-def _chebyshev(coefficients: Sequence[float], x: Array) -> Array:
+def chebyshev(coefficients: Sequence[float], x: Array) -> Array:
+    """The sum of `coefficients[k]` times the Chebyshev polynomial of degree k."""
     last = np.zeros_like(x)
     before = np.zeros_like(x)
     for coefficient in reversed(coefficients[1:]):
@@ -264,7 +265,11 @@ def polygamma(order: int, x: Array) -> Array:
         return digamma(x)
     sign = -1.0 if order % 2 == 0 else 1.0
     if order == 1:
-        return _trigamma(x)
+        result = _trigamma(x)
+        poles = (x < 0) & (x == np.rint(x))
+        if poles.any():  # as in PyTorch, what the sine of a rounded multiple of pi makes of infinity
+            result[poles] = x.dtype.type(math.pi**2) / np.sin(x.dtype.type(math.pi) * x[poles]) ** 2
+        return result
     return x.dtype.type(sign * math.factorial(order)) * zeta(np.asarray(order + 1, x.dtype), x).astype(x.dtype)
 
 
@@ -329,10 +334,10 @@ def _bessel(x: Array, small: Sequence[float], large: Sequence[float], odd: bool)
     size = np.abs(x)
     near = size <= 8
     result = np.empty_like(x)
-    fitted = _chebyshev(small, size[near] / 4 - 1)
+    fitted = chebyshev(small, size[near] / 4 - 1)
     result[near] = size[near] * fitted if odd else fitted
     far = size[~near]
-    result[~near] = _chebyshev(large, 16 / far - 1) / np.sqrt(far)
+    result[~near] = chebyshev(large, 16 / far - 1) / np.sqrt(far)
     return result
 
 

@@ -196,10 +196,8 @@ def translate(value: Any, memory: dict[int, Any] | None = None) -> Any:
         made = flambeau.Generator()
         made.set_state(tensor(value.get_state()))
         return made
-    if isinstance(value, pytorch.nn.Module):  # those of the database have no parameters, only settings
-        layer = named(f"nn.{type(value).__name__}")()
-        layer.__dict__.update({name: each for name, each in vars(value).items() if not name.startswith("_")})
-        return layer
+    if isinstance(value, pytorch.nn.Module):
+        return _module(value)
     if dataclasses.is_dataclass(value) and _of_pytorch(type(value)) and not isinstance(value, type):
         cls = type(value)
         made_by = getattr(importlib.import_module(cls.__module__.replace("torch", "flambeau", 1)), cls.__name__)
@@ -207,6 +205,23 @@ def translate(value: Any, memory: dict[int, Any] | None = None) -> Any:
     if callable(value) and _of_pytorch(value) and not isinstance(value, type):
         return _function(value)
     return value
+
+
+def _module(value: pytorch.nn.Module) -> Any:
+    """Flambeau's counterpart of a layer: its settings, its members and what is in them."""
+    cls = getattr(importlib.import_module(type(value).__module__.replace("torch", "flambeau", 1)), type(value).__name__)
+    layer = cls.__new__(cls)
+    flambeau.nn.Module.__init__(layer)
+    own = {name: each for name, each in vars(value).items() if name not in vars(layer)}
+    vars(layer).update(translate(own), training=value.training)
+    for name, parameter in value._parameters.items():
+        made = None if parameter is None else flambeau.nn.Parameter(translate(parameter.detach()))
+        layer.register_parameter(name, made)
+    for name, buffer in value._buffers.items():
+        layer.register_buffer(name, translate(buffer), name not in value._non_persistent_buffers_set)
+    for name, child in value._modules.items():
+        layer.add_module(name, translate(child))
+    return layer
 
 
 def _public(module: types.ModuleType) -> bool:

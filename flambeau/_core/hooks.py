@@ -14,13 +14,21 @@ _next_id = count().__next__
 class RemovableHandle:
     """Takes a hook off again: `handle.remove()`, or leave the `with` block."""
 
-    def __init__(self, hooks: OrderedDict[int, Any], hook: Any, *, prepend: bool = False, extra: Any = ()) -> None:
+    def __init__(self, hooks_dict: Any, hook: Any = None, *, prepend: bool = False, extra_dict: Any = None) -> None:
+        """Take an id that is free in `hooks_dict`, and put `hook` there.
+
+        `extra_dict` is one further dictionary, or a list of them, from which the id goes too when the hook does.
+        """
         self.id = _next_id()
-        self.hooks_ref: Any = weakref.ref(hooks)
-        self.extra_refs = tuple(weakref.ref(each) for each in extra)
-        hooks[self.id] = hook
+        while self.id in hooks_dict:  # an unpickled module brings hooks whose ids were given elsewhere
+            self.id = _next_id()
+        self.hooks_ref: Any = weakref.ref(hooks_dict)
+        extras = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
+        self.extra_refs = tuple([weakref.ref(each) for each in extras])
+        if hook is not None:
+            hooks_dict[self.id] = hook
         if prepend:
-            hooks.move_to_end(self.id, last=False)
+            hooks_dict.move_to_end(self.id, last=False)
 
     def remove(self) -> None:
         """Take the hook off; a second call does nothing."""
@@ -36,12 +44,13 @@ class RemovableHandle:
         self.remove()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (self.hooks_ref(), self.id)
+        return self.hooks_ref(), self.id, tuple([reference() for reference in self.extra_refs])
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        hooks, self.id = state
+        hooks, self.id, *extras = state
+        # A reference to a dictionary that nobody else keeps is dead at once, as it should be.
         self.hooks_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
-        self.extra_refs = ()
+        self.extra_refs = tuple([weakref.ref(OrderedDict() if each is None else each) for each in (extras or [()])[0]])
 
 
 class HookDict(OrderedDict[int, Callable[..., Any]]):

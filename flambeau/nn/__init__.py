@@ -2,7 +2,35 @@
 
 from __future__ import annotations
 
-from . import functional
-from .parameter import Parameter
+from typing import Any
 
-__all__ = ["Parameter", "functional"]
+from . import attention as attention
+from . import functional as functional
+from . import init as init
+from . import modules as modules
+from . import parameter as parameter
+from . import utils as utils
+from .modules import *  # noqa: F403
+from .parameter import Buffer as Buffer
+from .parameter import Parameter as Parameter
+from .parameter import UninitializedBuffer as UninitializedBuffer
+from .parameter import UninitializedParameter as UninitializedParameter
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """What of a module's keyword arguments is meant for factory functions: `device`, `dtype`, `memory_format`.
+
+    They may also come in a dictionary `factory_kwargs`, but not in both ways at once; other names are an error.
+    """
+    if kwargs is None:
+        return {}
+    plain = {"device", "dtype", "memory_format"}
+    unexpected = kwargs.keys() - plain - {"factory_kwargs"}
+    if unexpected:
+        raise TypeError(f"unexpected kwargs {unexpected}")
+    chosen = dict(kwargs.get("factory_kwargs", {}))
+    for name in plain & kwargs.keys():
+        if name in chosen:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        chosen[name] = kwargs[name]
+    return chosen

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._ops.registry import namespace
 
-__getattr__, __all__ = namespace("nn.functional")
+_function_named, __all__ = namespace("nn.functional")
+
+
+def __getattr__(name: str) -> Any:
+    function = globals()[name] = _function_named(name)  # found once, then kept: layers look it up in every call
+    return function

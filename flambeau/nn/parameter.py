@@ -1,31 +1,70 @@
-"""`Parameter`: a tensor that modules count among their parameters."""
+"""`Parameter` and `Buffer`, the tensors that modules count as theirs, and their forms that wait for a shape."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
 
 from .._core.pickling import warn_of_hooks
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .._ops.create import empty
 from .._ops.legacy import make_subclass
-from .._ops.overrides import disabled_torch_function
+from .._ops.overrides import default_torch_function, disabled_torch_function
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
 
 
-class Parameter(Tensor):
-    """A leaf that requires grad by default. Assigned to a module's attribute, it becomes one of its parameters."""
+class _MarkedMeta(type):
+    """Lets a class of tensors count tensors of other classes as its instances if they carry its mark."""
+
+    _mark: str
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        mark = vars(cls).get("_mark")  # a subclass claims nothing by its parent's mark
+        return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
+
+
+class Parameter(Tensor, metaclass=_MarkedMeta):
+    """A leaf that requires grad by default. Assigned to a module's attribute, it becomes one of its parameters.
+
+    >>> layer = flambeau.nn.Module()
+    >>> layer.scale = flambeau.nn.Parameter(flambeau.ones(2))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['scale']
+    """
 
     __torch_function__ = disabled_torch_function
+    _mark: ClassVar[str] = "_is_param"
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
-            from .._ops.create import empty
-
             data = empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(
                 f"cannot assign '{type(data).__name__}' object as the data of a Parameter: a Tensor is expected"
             )
-        parameter: Parameter = make_subclass(cls, data, requires_grad)
-        return parameter
+        if type(data) is Tensor or type(data) is Parameter:
+            parameter: Parameter = make_subclass(cls, data, requires_grad)
+            return parameter
+        # A tensor of the user's own class stays of that class, and only counts as a parameter.
+        custom = data.detach().requires_grad_(requires_grad)
+        if type(custom) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns "
+                f"an instance of the same type, but return type {type(custom).__name__} was found instead. Define "
+                "__torch_function__ so that detach() keeps the type."
+            )
+        vars(custom)["_is_param"] = True
+        return custom  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
@@ -50,3 +89,120 @@ def _rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool, 
 
 
 PLAIN_TYPES.add(Parameter)
+
+
+class Buffer(Tensor, metaclass=_MarkedMeta):
+    """Marks a tensor as state that is not trained. Assigned to a module's attribute, it becomes one of its buffers.
+
+    With `persistent=False` it stays out of the state dict. What the call gives is a plain tensor that carries the mark.
+    """
+
+    __torch_function__ = disabled_torch_function
+    _mark: ClassVar[str] = "_is_buffer"
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+        if data is None:
+            data = empty(0)
+        buffer: Any = data.detach().requires_grad_(data.requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer  # type: ignore[no-any-return]
+
+
+_ALLOWED = frozenset(
+    {"__hash__", "size", "get_device", "is_complex", "is_floating_point", "copy_", "to", "type", "cpu", "cuda"}
+    | {"half", "bfloat16", "float", "double", "char", "short", "int", "long"}
+)
+"""What can be done with a tensor that has no shape yet."""
+
+
+class UninitializedTensorMixin(Tensor):
+    """A tensor that knows its dtype and device but not yet its shape: `materialize` gives it memory."""
+
+    cls_to_become: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary tensor of this shape, with uninitialised elements."""
+        self.data = empty(
+            shape, device=self.device if device is None else device, dtype=self.dtype if dtype is None else dtype
+        )
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> NoReturn:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes."
+        )
+
+    def numel(self) -> NoReturn:
+        _refuse("numel")
+
+    nelement = numel
+
+    def share_memory_(self) -> NoReturn:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
+
+    def __repr__(self, **options: Any) -> str:  # type: ignore[override]
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:  # type: ignore[override]
+        return type(self), (self.requires_grad, self.device, self.dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            make, arguments = self.__reduce_ex__(2)
+            memo[id(self)] = make(*arguments)
+        return memo[id(self)]
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func.__name__ not in _ALLOWED:
+            _refuse(func.__name__)
+        return default_torch_function(cls, func, types, args, kwargs)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(
+        f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` "
+        "or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
+        "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+    )
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        return make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(UninitializedTensorMixin):
+    """A buffer whose shape is not known yet."""
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        buffer = make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:  # type: ignore[override]
+        return type(self), (self.requires_grad, self.device, self.dtype, vars(self)["persistent"])
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Whether `tensor` still waits for its shape."""
+    return isinstance(tensor, UninitializedTensorMixin)

@@ -279,6 +279,9 @@ def batch_norm(
     In training the statistics are those of the batch, and `running_mean` and `running_var` move towards them by
     `momentum`; in evaluation these are what is used.
     """
+    if eps <= 0 and (training or eps < 0):
+        rule = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {rule}, but got {eps}")
     if training:
         shape = input._array.shape
         if input._array.ndim and shape[0] * math.prod(shape[2:]) == 1:

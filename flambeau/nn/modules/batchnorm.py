@@ -1,0 +1,284 @@
+"""Batch normalisation, with running statistics."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..._core.dtype import int64
+from ..._core.tensor import Tensor
+from ..._ops.create import ones, tensor, zeros
+from .. import functional as F
+from ..parameter import UninitializedBuffer, UninitializedParameter
+from .lazy import LazyModuleMixin
+from .module import Module
+from .normalization import _ScaleAndShift
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
+
+
+class _NormBase(_ScaleAndShift):
+    """Scale, shift and running statistics of each feature."""
+
+    _version = 2  # 1: without num_batches_tracked
+    __constants__: ClassVar[list[str]] = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
+
+    num_features: int
+    eps: float
+    momentum: float | None
+    affine: bool
+    track_running_stats: bool
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        tracked = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if tracked else None)
+        self._make_parameters(num_features, device, dtype, weight=affine, bias=affine and bias)
+
+    def reset_running_stats(self) -> None:
+        """Forget the batches seen: mean 0, variance 1."""
+        if self.track_running_stats:
+            self.running_mean.zero_()  # type: ignore[union-attr]
+            self.running_var.fill_(1)  # type: ignore[union-attr]
+            self.num_batches_tracked.zero_()  # type: ignore[union-attr]
+
+    def reset_parameters(self) -> None:
+        """Forget the batches seen; scale by 1, shift by 0."""
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError(f"{type(self).__name__} does not say which inputs it takes (_check_input_dim)")
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        if (local_metadata.get("version") or 0) < 2 and self.track_running_stats:
+            count = self.num_batches_tracked
+            if count is None or count.device.type == "meta":
+                count = tensor(0, dtype=int64)
+            state_dict.setdefault(prefix + "num_batches_tracked", count)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        return self._normalized(input)
+
+    def _normalized(self, input: Tensor) -> Tensor:
+        training, tracked = self.training, self.track_running_stats
+        factor = self.momentum
+        if training and tracked and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if factor is None:  # the mean of all batches
+                factor = 1.0 / float(self.num_batches_tracked)
+        mean, variance = self.running_mean, self.running_var
+        of_batch = training or (mean is None and variance is None)
+        if training and not tracked:
+            mean = variance = None
+        result: Tensor = F.batch_norm(
+            input, mean, variance, self.weight, self.bias, of_batch, 0.0 if factor is None else factor, self.eps
+        )
+        return result
+
+
+class _InputOf1d:
+    """Which inputs a layer takes; the mixins of lazy layers and their final classes share it."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class _InputOf2d:
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class _InputOf3d:
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class BatchNorm1d(_InputOf1d, _BatchNorm):
+    """Normalises each channel of (N, C) or (N, C, L) over the batch."""
+
+
+class BatchNorm2d(_InputOf2d, _BatchNorm):
+    """Normalises each channel of (N, C, H, W) over the batch."""
+
+
+class BatchNorm3d(_InputOf3d, _BatchNorm):
+    """Normalises each channel of (N, C, D, H, W) over the batch."""
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """A normalisation that reads its number of features off its first input."""
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        # Affine and tracking are switched on afterwards: there is nothing to make before the first input.
+        super().__init__(0, eps, momentum, False, False, device, dtype, bias=bias)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = tensor(0, dtype=int64, device=device)
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Give parameters and statistics one element for each channel of `input`."""
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        waiting: list[Any] = [self.weight, self.bias] if self.affine else []
+        if self.track_running_stats:
+            waiting += [self.running_mean, self.running_var]
+        for each in waiting:
+            if each is not None:
+                each.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class LazyBatchNorm1d(_InputOf1d, _LazyNormBase, _BatchNorm):
+    """`BatchNorm1d` whose `num_features` comes from the first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_InputOf2d, _LazyNormBase, _BatchNorm):
+    """`BatchNorm2d` whose `num_features` comes from the first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_InputOf3d, _LazyNormBase, _BatchNorm):
+    """`BatchNorm3d` whose `num_features` comes from the first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation over the batches of all processes; `BatchNorm` where there is one process."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def _check_non_zero_input_channels(self, input: Tensor) -> None:
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        self._check_non_zero_input_channels(input)
+        if self.training and self.process_group is not None:
+            raise RuntimeError(
+                "SyncBatchNorm cannot share statistics over process_group: distributed training is not available. "
+                "Make it with process_group=None to normalise over this process's batch"
+            )
+        return self._normalized(input)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """`module` with a `SyncBatchNorm` for every `BatchNorm`, which has its parameters and statistics."""
+        result = module
+        if isinstance(module, _BatchNorm):
+            synced = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            synced.weight, synced.bias = module.weight, module.bias
+            synced.running_mean, synced.running_var = module.running_mean, module.running_var
+            synced.num_batches_tracked = module.num_batches_tracked
+            synced.training = module.training
+            if hasattr(module, "qconfig"):
+                synced.qconfig = module.qconfig
+            result = synced
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result

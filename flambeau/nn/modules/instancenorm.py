@@ -1,0 +1,140 @@
+"""Instance normalisation: each channel of each sample by itself."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+from ..._core.tensor import Tensor
+from .. import functional as F
+from .batchnorm import _LazyNormBase, _NormBase
+
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]
+
+
+class _InstanceNorm(_NormBase):
+    _unbatched: ClassVar[int]  # the number of dimensions of one sample
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def _get_no_batch_dim(self) -> int:
+        return self._unbatched
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (self._unbatched, self._unbatched + 1):
+            raise ValueError(f"expected {self._unbatched}D or {self._unbatched + 1}D input (got {input.dim()}D input)")
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        # Before version 1 had a number, layers kept statistics whether they tracked them or not.
+        if local_metadata.get("version") is None and not self.track_running_stats:
+            found = [name for name in ("running_mean", "running_var") if prefix + name in state_dict]
+            if found:
+                names = " and ".join(f'"{prefix}{name}"' for name in found)
+                error_msgs.append(
+                    f"Unexpected running stats buffer(s) {names} for {type(self).__name__} with "
+                    "track_running_stats=False. The state dict was saved before the layer distinguished the two: "
+                    "make the layer with track_running_stats=True, or remove these keys"
+                )
+                for name in found:
+                    state_dict.pop(prefix + name)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+    def _normalized(self, input: Tensor) -> Tensor:
+        result: Tensor = F.instance_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
+        return result
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        dim = input.dim() - self._unbatched
+        if input.size(dim) != self.num_features:
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={dim} to match num_features ({self.num_features}), "
+                    f"but got: {input.size(dim)}."
+                )
+            warnings.warn(
+                f"input's size at dim={dim} does not match num_features ({self.num_features}, not {input.size(dim)}); "
+                "with affine=False the layer does not need num_features, so this changes nothing",
+                stacklevel=2,
+            )
+        if input.dim() == self._unbatched:
+            return self._normalized(input.unsqueeze(0)).squeeze(0)
+        return self._normalized(input)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalises each channel of each sample of (N, C, L) or (C, L)."""
+
+    _unbatched = 2
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalises each channel of each sample of (N, C, H, W) or (C, H, W)."""
+
+    _unbatched = 3
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalises each channel of each sample of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _unbatched = 4
+
+
+class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
+    """`InstanceNorm1d` whose `num_features` comes from the first input."""
+
+    cls_to_become = InstanceNorm1d
+    _unbatched = 2
+
+
+class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
+    """`InstanceNorm2d` whose `num_features` comes from the first input."""
+
+    cls_to_become = InstanceNorm2d
+    _unbatched = 3
+
+
+class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
+    """`InstanceNorm3d` whose `num_features` comes from the first input."""
+
+    cls_to_become = InstanceNorm3d
+    _unbatched = 4

@@ -1,0 +1,253 @@
+"""Tables of vectors that are looked up by number."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..._core.tensor import Tensor
+from ..._ops.create import empty
+from ...autograd.grad_mode import no_grad
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["Embedding", "EmbeddingBag"]
+
+
+class _Table(Module):
+    """A weight with one row for each number, and how its rows are used."""
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
+    sparse: bool
+    weight: Parameter
+
+    def _make_weight(self, given: Tensor | None, trained: bool, device: Any, dtype: Any) -> None:
+        shape = (self.num_embeddings, self.embedding_dim)
+        if given is None:
+            self.weight = Parameter(empty(shape, device=device, dtype=dtype), requires_grad=trained)
+            self.reset_parameters()
+            return
+        if tuple(given.shape) != shape:
+            raise AssertionError(
+                "Shape of weight does not match num_embeddings and embedding_dim: "
+                f"_weight has shape {tuple(given.shape)}, not {shape}"
+            )
+        self.weight = Parameter(given, requires_grad=trained)
+
+    def reset_parameters(self) -> None:
+        """Draw the rows from the standard normal distribution, the padding's row apart, which is zero."""
+        init.normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+
+def _row(padding_idx: int | None, num_embeddings: int, name: str) -> int | None:
+    """`padding_idx`, counted from the start."""
+    if padding_idx is None:
+        return None
+    if not -num_embeddings <= padding_idx < num_embeddings:
+        raise AssertionError(f"{name} must be within num_embeddings: {padding_idx} is no row of {num_embeddings}")
+    return padding_idx % num_embeddings
+
+
+def _check_pretrained(embeddings: Tensor) -> tuple[int, int]:
+    if embeddings.dim() != 2:
+        raise AssertionError(
+            f"Embeddings parameter is expected to be 2-dimensional, but has shape {tuple(embeddings.shape)}"
+        )
+    rows, columns = embeddings.shape
+    return rows, columns
+
+
+class Embedding(_Table):
+    """A vector for each number from 0 to `num_embeddings` - 1."""
+
+    __constants__: ClassVar[list[str]] = [
+        "num_embeddings",
+        "embedding_dim",
+        "padding_idx",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "sparse",
+    ]
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = _row(padding_idx, num_embeddings, "Padding_idx")
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self._make_weight(_weight, not _freeze, device, dtype)
+        self.sparse = sparse
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
+        return result
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        if self.norm_type != 2:
+            text += f", norm_type={self.norm_type}"
+        if self.scale_grad_by_freq is not False:
+            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        return text + (", sparse=True" if self.sparse is not False else "")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
+        """A layer whose weight is `embeddings`; with `freeze`, it is not trained."""
+        rows, columns = _check_pretrained(embeddings)
+        return cls(
+            rows,
+            columns,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight=embeddings,
+            _freeze=freeze,
+        )
+
+
+class EmbeddingBag(_Table):
+    """The sum, mean or maximum of the vectors of each bag of numbers."""
+
+    __constants__: ClassVar[list[str]] = [
+        "num_embeddings",
+        "embedding_dim",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "mode",
+        "sparse",
+        "include_last_offset",
+        "padding_idx",
+    ]
+
+    mode: str
+    include_last_offset: bool
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.padding_idx = _row(padding_idx, num_embeddings, "padding_idx")
+        self._make_weight(_weight, True, device, dtype)
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        result: Tensor = F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+        return result
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        if self.norm_type != 2:
+            text += f", norm_type={self.norm_type}"
+        if self.scale_grad_by_freq is not False:
+            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        text += f", mode={self.mode!r}"
+        return text + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A layer whose weight is `embeddings`; with `freeze`, it is not trained."""
+        rows, columns = _check_pretrained(embeddings)
+        layer = cls(
+            rows,
+            columns,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            embeddings,
+            include_last_offset,
+            padding_idx,
+        )
+        layer.weight.requires_grad = not freeze
+        return layer

@@ -1,0 +1,82 @@
+"""Enlarging signals, images and volumes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..._core.tensor import Tensor
+from .. import functional as F
+from .module import Module
+
+__all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
+
+
+class Upsample(Module):
+    """Resizes to `size`, or by `scale_factor`, interpolating by `mode`."""
+
+    __constants__: ClassVar[list[str]] = [
+        "size",
+        "scale_factor",
+        "mode",
+        "align_corners",
+        "name",
+        "recompute_scale_factor",
+    ]
+
+    name: str
+    size: int | tuple[int, ...] | None
+    scale_factor: float | tuple[float, ...] | None
+    mode: str
+    align_corners: bool | None
+    recompute_scale_factor: bool | None
+
+    def __init__(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        scale_factor: float | tuple[float, ...] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
+        super().__init__()
+        self.name = type(self).__name__
+        self.size = size
+        if isinstance(scale_factor, tuple):
+            self.scale_factor = tuple(float(factor) for factor in scale_factor)
+        else:
+            self.scale_factor = float(scale_factor) if scale_factor else None
+        self.mode = mode
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = F.interpolate(
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+        )
+        return result
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state.setdefault("recompute_scale_factor", True)
+        super().__setstate__(state)
+
+    def extra_repr(self) -> str:
+        how = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
+        return f"{how}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Resizes images by repeating pixels."""
+
+    def __init__(
+        self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None
+    ) -> None:
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Resizes images linearly in both directions, corners kept in place."""
+
+    def __init__(
+        self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None
+    ) -> None:
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -9,18 +9,19 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from model import SGD, ConvNet, cross_entropy
+from model import ConvNet
 from progress import ProgressBar
 
 import flambeau as torch
-from flambeau import Tensor
+from flambeau import Tensor, optim
+from flambeau.nn import functional as F
 
 DATA = Path(__file__).parent / "mnist5k.npz"
 
 
 @dataclass
 class Split:
-    """Images of shape (n, 28, 28, 1), standardised, and their labels."""
+    """Images of shape (n, 1, 28, 28), standardised, and their labels."""
 
     images: Tensor
     labels: Tensor
@@ -48,7 +49,7 @@ def load_digits(path: Path = DATA) -> tuple[Split, Split]:
 
     def split(name: str) -> Split:
         images = (raw[f"{name}_images"].float() - mean) / scale
-        return Split(images.unsqueeze(-1), raw[f"{name}_labels"].long())
+        return Split(images.unsqueeze(1), raw[f"{name}_labels"].long())
 
     return split("train"), split("test")
 
@@ -61,10 +62,11 @@ def count_correct(scores: Tensor, labels: Tensor) -> int:
 @torch.no_grad()
 def evaluate(net: ConvNet, split: Split, batch_size: int = 250) -> tuple[float, float]:
     """Mean loss and accuracy over `split`."""
+    net.eval()
     loss, correct = 0.0, 0
     for images, labels in zip(split.images.split(batch_size), split.labels.split(batch_size), strict=True):
         scores = net(images)
-        loss += cross_entropy(scores, labels).item() * len(labels)
+        loss += F.cross_entropy(scores, labels).item() * len(labels)
         correct += count_correct(scores, labels)
     return loss / len(split), correct / len(split)
 
@@ -72,14 +74,16 @@ def evaluate(net: ConvNet, split: Split, batch_size: int = 250) -> tuple[float, 
 def train(net: ConvNet, train_split: Split, test_split: Split, epochs: int, batch_size: int) -> History:
     """Fit `net` to `train_split` and score it on `test_split` after each epoch."""
     history = History()
-    optimizer = SGD(net.parameters(), lr=0.02, momentum=0.9)
+    optimizer = optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
     progress = ProgressBar(epochs, batches=-(-len(train_split) // batch_size))
     for epoch in range(1, epochs + 1):
+        net.train()
         total_loss, correct, seen = 0.0, 0, 0
         for batch, chosen in enumerate(torch.randperm(len(train_split)).split(batch_size), start=1):
             labels = train_split.labels[chosen]
             scores = net(train_split.images[chosen])
-            loss = cross_entropy(scores, labels)
+            loss = F.cross_entropy(scores, labels)
+            optimizer.zero_grad()
             loss.backward()
             optimizer.step()
 

@@ -300,9 +300,9 @@ class OpNode(Node):
 
     def apply(self, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
         """The gradients of the inputs; of those alone that have an edge in `edges`, if that is given."""
+        values = self.saved() if self.saved_names else None
         if edges is None:
             edges = self.edges
-        values = self.saved() if self.saved_names else None
         if self.joint is not None:
             formula, names = self.joint
             needed = tuple([edge is not None for edge in edges])

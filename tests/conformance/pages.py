@@ -63,11 +63,10 @@ def status(report: Report) -> str:
     """One word for an entry."""
     if not report:
         return "CUDA only"
-    failing = [result for result in report.values() if result["failed"]]
-    if not failing:
+    if not any(result["failed"] for result in report.values()):
         return "Stable"
-    missing = all(any("missing: " in example for example in result["examples"]) for result in failing)
-    return "Missing" if missing and len(failing) > len(report) // 2 else "Partial"
+    values = [result for aspect, result in report.items() if aspect.startswith("values ")]
+    return "Missing" if all(result["failed"] == result["checked"] for result in values) else "Partial"
 
 
 def summary(reports: dict[str, Report], main_dtypes: dict[str, str]) -> dict[str, int]:

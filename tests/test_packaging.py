@@ -20,7 +20,9 @@ SOURCES = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")])
 RUNTIME_DEPENDENCIES = {"numpy", "ml_dtypes"}
 OLDEST_PYTHON = (3, 10)
 
-VENDOR = re.compile(r"llvm|onednn|\b(?:lib)?dnnl|cupy|cudnn|\bnccl|\bmpi(?:4py)?\b", re.IGNORECASE)
+VENDOR = re.compile(
+    r"llvm|onednn|\b(?:lib)?dnnl|cupy|cudnn(?!_(?:enabled?|attention)\b)|\bnccl|\bmpi(?:4py)?\b", re.IGNORECASE
+)
 FOLDERS_ABOUT_VENDORS = {"_codegen", "_backends", "backends", "cuda", "distributed"}
 MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:work|root|home|Users|tmp|opt)/[\w.-]+")
 

@@ -21,6 +21,9 @@ from .view import wrap_dim
 
 _LOWEST = -math.inf
 
+ENABLED = {"MATH", "FLASH_ATTENTION"}
+"""The ways of computing attention that `nn.attention.sdpa_kernel` leaves."""
+
 
 @primitive("SafeSoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
 @in_single
@@ -239,11 +242,18 @@ def scaled_dot_product_attention(
         mask = mask.new_zeros(mask._array.shape, dtype=query.dtype).masked_fill(mask.logical_not(), _LOWEST)
     if enable_gqa:
         key, value = _shared_heads(query, key, value)
-    if _fits_one_op(query, key, value, mask, dropout_p):
+    if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p):
         return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]  # type: ignore[no-any-return]
     if is_causal and mask is not None:
         raise RuntimeError(
             "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True, except for inputs "
             "of four dimensions without dropout"
+        )
+    if "MATH" not in ENABLED:
+        raise RuntimeError(
+            "No available kernel. Aborting execution. FLASH_ATTENTION is for four dimensions without dropout."
+            if "FLASH_ATTENTION" in ENABLED
+            else "No viable backend for scaled_dot_product_attention was found: sdpa_kernel() left neither MATH nor "
+            "FLASH_ATTENTION."
         )
     return _in_parts(query, key, value, mask, dropout_p, is_causal, scale)  # type: ignore[no-any-return]

@@ -79,6 +79,8 @@ _rsub.op.complaints = {BOOL: (RuntimeError, _ONE_BOOL)}  # type: ignore[attr-def
 
 def _fitted(number: Any, array: Array) -> Any:
     """`number` in the array's dtype; integers wrap around."""
+    if type(number) is float and array.dtype.char in "fd":
+        return number  # NumPy itself fits Python's numbers to the array
     return np.asarray(number).astype(array.dtype)
 
 
@@ -113,6 +115,15 @@ def _no_bools(input: Operand, other: Operand) -> None:
 
 def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
     """Run a kernel with `alpha` on operands brought to their common dtype."""
+    if (
+        type(alpha) is float
+        and isinstance(input, Tensor)
+        and isinstance(other, Tensor)
+        and input._kind is other._kind
+        and input._kind.differentiable
+        and input._array.shape == other._array.shape
+    ):
+        return kernel(input, other, alpha)  # type: ignore[no-any-return]
     common = result_type_of(input, other)
     if kernel is not _add_scaled:
         _sub.op.compute_dtype(common)  # type: ignore[attr-defined]  # which refuses the difference of two bools
@@ -424,7 +435,7 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
 @primitive("PowBackward0", self=_pow_self_gradient)
 def _pow_number(self: Array, exponent: Any) -> Array:
     if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # half precision, which the exponent takes on
-        return in_single(_raised)(self, float(self.dtype.type(exponent)))  # type: ignore[no-any-return]
+        return in_single(_raised)(self, float(self.dtype.type(exponent)))
     return _raised(self, exponent)
 
 

@@ -56,7 +56,7 @@ def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_m
     return batched
 
 
-def _as_numbers(mask: Any, name: str, other: Any, like: Any) -> Any:
+def as_numbers(mask: Any, name: str, other: Any, like: Any, other_name: str = "attn_mask") -> Any:
     """A mask as what is added to the scores: 0 where a key is seen, -inf where not. A floating-point mask stays."""
     if mask is None:
         return None
@@ -64,7 +64,7 @@ def _as_numbers(mask: Any, name: str, other: Any, like: Any) -> Any:
     _require(category in (BOOL, FLOAT), f"only bool and floating types of {name} are supported")
     if other is not None and other.dtype is not mask.dtype:
         warnings.warn(
-            "Support for mismatched key_padding_mask and attn_mask is deprecated. Give both the same dtype.",
+            f"Support for mismatched {name} and {other_name} is deprecated. Give both the same dtype.",
             UserWarning,
             stacklevel=4,
         )
@@ -150,12 +150,12 @@ def _attend_with_weights(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) ->
 
 def _prepared_masks(q: Any, hidden: Any, mask: Any, need_weights: bool, is_causal: bool) -> tuple[Any, Any, bool]:
     """The padding mask and the attention mask as numbers, and whether the hint replaces the latter."""
-    hidden = _as_numbers(hidden, "key_padding_mask", mask, q)
+    hidden = as_numbers(hidden, "key_padding_mask", mask, q)
     if is_causal and mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint: give the causal mask as well.")
     if is_causal and hidden is None and not need_weights:
         return None, None, True
-    return hidden, _as_numbers(mask, "attn_mask", None, q), False
+    return hidden, as_numbers(mask, "attn_mask", None, q), False
 
 
 def _with_bias_keys(k: Any, v: Any, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> tuple[Any, Any]:

@@ -160,7 +160,7 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input of the wrong dtype, rank or width."""
-        weight = self._flat_weights[0]
+        weight = getattr(self, self._flat_weights_names[0])
         if input.dtype is not weight.dtype and not is_autocast_enabled(input.device.type):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
@@ -239,8 +239,10 @@ class RNNBase(Module):
             input = input.unsqueeze(place)
             hx = _each(hx, lambda state: state.unsqueeze(1))
         if hx is None:
+            self.check_input(input, None)
             hx = self._initial(input, None)
-        self.check_forward_args(input, hx, None)
+        else:
+            self.check_forward_args(input, hx, None)
         output, last = self._network(input, hx, None)
         if dims == 2:
             return output.squeeze(place), _each(last, lambda state: state.squeeze(1))

@@ -67,9 +67,9 @@ class Transformer(Module):
 
     Both are (length, batch, d_model), or (batch, length, d_model) with `batch_first`, or (length, d_model).
 
-    >>> model = flambeau.nn.Transformer(16, 2, 1, 1, 32)
-    >>> model(flambeau.ones(5, 3, 16), flambeau.ones(4, 3, 16)).shape
-    torch.Size([4, 3, 16])
+    >>> model = flambeau.nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
+    >>> model(flambeau.ones(3, 5, 16), flambeau.ones(3, 4, 16)).shape
+    torch.Size([3, 4, 16])
     """
 
     def __init__(

@@ -1,0 +1,47 @@
+"""Which ways of computing `scaled_dot_product_attention` may be taken; `bias` has causal masks."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Iterator
+
+from ..._ops import attention
+from . import bias
+
+__all__ = ["SDPBackend", "bias", "sdpa_kernel"]
+
+
+class SDPBackend(enum.Enum):
+    """A way of computing attention. The CPU has two: MATH, from its parts, and FLASH_ATTENTION, in one op."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+    def __int__(self) -> int:
+        return self.value
+
+
+@contextlib.contextmanager
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict[str, object]]:
+    """A context in which attention is computed in one of these ways, or not at all.
+
+    `set_priority` says that those named first are preferred; of the CPU's, FLASH_ATTENTION always is.
+    """
+    if not isinstance(backends, (list, SDPBackend)):
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances, got "
+            f"{type(backends).__name__}"
+        )
+    before = attention.ENABLED.copy()
+    attention.ENABLED.clear()
+    attention.ENABLED.update(each.name for each in (backends if isinstance(backends, list) else [backends]))
+    try:
+        yield {}
+    finally:
+        attention.ENABLED.clear()
+        attention.ENABLED.update(before)

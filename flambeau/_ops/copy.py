@@ -10,7 +10,9 @@ import numpy as np
 
 from .._core.caller import PACKAGE, calling_place
 from .._core.device import META, contiguous_format
+from .._core.dtype import WIDE_TYPES
 from .._core.modes import THREAD
+from .._core.narrow import as_type, widened
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from .dispatch import Array, Primitive, after, fresh, primitive
@@ -22,11 +24,13 @@ from .promotion import is_number
 from .registry import export, export_method, public
 from .scalar import fitting
 
+_BYTE = np.dtype(np.uint8)
+
 
 def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
     """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
     array_type = array_type or array.dtype
-    if array.size and (array_type is array.dtype or array.dtype.kind != "c"):
+    if array.size and (array_type is array.dtype or not _by_steps(array.dtype, array_type)):
         flags = array.flags
         if memory_format is None:
             if (flags.c_contiguous or flags.f_contiguous) and 1 not in array.shape:
@@ -40,12 +44,22 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
 
 def write(target: Any, source: Any) -> None:
     """Store one array in another, converting as PyTorch does. Overlapping memory is read before it is written."""
-    if source.dtype.kind == "c" and target.dtype.kind not in "cb":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=_outside_stack()
-        )
-        source = source.real
+    if source.dtype is not target.dtype and _by_steps(source.dtype, target.dtype):
+        source = widened(source)
+        if source.dtype.kind == "c" and WIDE_TYPES.get(target.dtype, target.dtype).kind not in "cb":
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=_outside_stack()
+            )
+            source = source.real
+        source = as_type(source, target.dtype)
     np.copyto(target, source, casting="unsafe")
+
+
+def _by_steps(source: Any, target: Any) -> bool:
+    """Whether NumPy alone does not convert one type into another as PyTorch does."""
+    if source.kind == "c" or (target is _BYTE and source.kind not in "iub"):
+        return True
+    return bool(WIDE_TYPES) and (source in WIDE_TYPES or target in WIDE_TYPES)
 
 
 def _outside_stack() -> int:
@@ -130,7 +144,15 @@ def _copy(self: Array, src: Array) -> Array:
     return result
 
 
-setattr(_copy.node_class, "name", lambda self: "torch::autograd::CopyBackwards")  # noqa: B010
+@primitive("CopyBackwards", self=zeros_for, src=lambda grad, source: grad.to(source))
+def _copy_across(self: Array, src: Array, source: Any) -> Array:
+    result = np.empty_like(self)
+    write(result, src)
+    return result
+
+
+for _op in (_copy, _copy_across):
+    setattr(_op.node_class, "name", lambda self: "torch::autograd::CopyBackwards")  # noqa: B010
 
 
 @primitive("FillBackward0", self=zeros_for)
@@ -203,7 +225,8 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         src = fresh(np.asarray(src), input)
     check_writable(input, src.requires_grad)
-    src._edge()  # a view that cannot be connected to its changed base must fail before anything is written
+    if THREAD.modes.grad:
+        src._edge()  # a view that cannot be connected to its changed base must fail before anything is written
     target, source = input._array, src._array
     if target.shape != source.shape:
         check_broadcast(target.shape, source.shape)
@@ -217,7 +240,10 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
             np.copyto(target, source)
         else:
             write(target, source)
-    changed(input, _copy, src)
+    if src._kind.device is input._kind.device:
+        changed(input, _copy, src)
+    else:
+        changed(input, _copy_across, src, src._kind.device)
     if THREAD.modes.forward_level >= 0:
         from ..autograd.forward_ad import adopt_tangent
 

@@ -34,7 +34,7 @@ from .._core.narrow import as_type, widened
 from .._core.node import OpNode, SavedTensor, initialise, new_node
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new
-from .dispatch import PRIMITIVES, Formula, _check_devices, after, node_class
+from .dispatch import PRIMITIVES, Formula, after, leading, node_class
 from .inplace import (
     check_castable,
     check_no_overlap,
@@ -322,9 +322,10 @@ def unary(
             return run_override(function, (input,), (input,), {} if out is None else {"out": out})  # type: ignore[no-any-return]
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        result = run_unary(op, input)
         if out is None:
-            return result
+            cast = THREAD.modes.cast
+            return run_unary(op, input if cast is None else cast(name, (input,))[0])
+        result = run_unary(op, input)
         if op.truth_only and isinstance(out, Tensor):
             op.check_target(out._kind.dtype, (input,))
         if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
@@ -415,7 +416,8 @@ def binary(
             kwargs = {} if out is None else {"out": out}
             return run_override(function, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
         if out is None:
-            return run_binary(op, input, other)
+            cast = THREAD.modes.cast
+            return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
         if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
             op.check_target(out._kind.dtype, (input, other))
         return write_out(run_binary(op, input, other), out, (input, other))  # type: ignore[no-any-return]
@@ -447,8 +449,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         place = left._kind.device
         if right._kind.device is not place:
-            _check_devices(op.name, left, right)
-            place = place if left._array.ndim else right._kind.device
+            place = leading(op.name, left, right)._kind.device
         if left._array.ndim and right._array.ndim:
             common = promote_types(left._kind.dtype, right._kind.dtype)
         else:
@@ -633,4 +634,5 @@ def _check_same_dtype(result: dtype, out: dtype) -> None:
 
 def _describe(function: Callable[..., Tensor], name: str, doc: str) -> None:
     function.__name__ = function.__qualname__ = name
+    function.__module__ = "flambeau"  # where pickles look for it
     function.__doc__ = doc

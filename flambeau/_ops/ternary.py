@@ -9,7 +9,9 @@ import numpy as np
 from .._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .binary import conj
+from .direct import add_product, add_quotient, approach, can_write, limit, write
 from .dispatch import Array, primitive
+from .inplace import run_inplace
 from .precision import in_single, only_where
 from .promotion import Operand, is_number, result_type_of
 from .registry import public
@@ -53,7 +55,7 @@ def _lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     return _interpolated(self, end, weight)
 
 
-@public(inplace=True, out=True)
+@public(out=True)
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """`input + weight * (end - input)`."""
     if not isinstance(end, Tensor):
@@ -72,6 +74,14 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
         return (_lerp_tensor if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)  # type: ignore[no-any-return]
     except ValueError:
         raise _joined_shape_error("lerp", input, end, weight) from None
+
+
+@public()
+def lerp_(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """In-place form of `lerp`."""
+    if type(weight) is float and can_write(input, end):
+        return write(approach(weight), input, end)  # type: ignore[no-any-return]
+    return run_inplace(lerp, "lerp", input, (end, weight), {})
 
 
 # ----- fused products and quotients --------------------------------------------------------------------------------
@@ -99,6 +109,9 @@ def _addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
     return self + self.dtype.type(value) * tensor1 / tensor2
 
 
+_NUMBERS = (float, int)
+
+
 def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
     for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
         if not isinstance(each, Tensor):
@@ -122,13 +135,21 @@ def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tens
         raise _joined_shape_error(name, input, tensor1, tensor2) from None
 
 
-@public(inplace=True, out=True)
+@public(out=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     return _fused(_addcmul, "addcmul", input, tensor1, tensor2, value)
 
 
-@public(inplace=True, out=True)
+@public()
+def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place form of `addcmul`."""
+    if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
+        return write(add_product(value), input, tensor1, tensor2)  # type: ignore[no-any-return]
+    return run_inplace(addcmul, "addcmul", input, (tensor1, tensor2), {"value": value})
+
+
+@public(out=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
     if result_type_of(tensor1, tensor2).category < FLOAT:
@@ -138,6 +159,14 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
             "(input + value * tensor1 / tensor2) for a true one."
         )
     return _fused(_addcdiv, "addcdiv", input, tensor1, tensor2, value)
+
+
+@public()
+def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place form of `addcdiv`."""
+    if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
+        return write(add_quotient(value), input, tensor1, tensor2)  # type: ignore[no-any-return]
+    return run_inplace(addcdiv, "addcdiv", input, (tensor1, tensor2), {"value": value})
 
 
 # ----- clamping ----------------------------------------------------------------------------------------------------
@@ -233,7 +262,7 @@ def _common(name: str, input: Tensor, *bounds: Any) -> list[Any]:
     ]
 
 
-@public("clip", inplace=True, out=True)
+@public("clip", out=True)
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """Elements below `min` raised to it, elements above `max` lowered to it."""
     if min is None and max is None:
@@ -258,6 +287,14 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
         return _clamp_tensors(input, min, max)  # type: ignore[no-any-return]
     except ValueError:
         raise _joined_shape_error("clamp", input, min, max) from None
+
+
+@public("clip_")
+def clamp_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """In-place form of `clamp`."""
+    if type(min) in _PLAIN_NUMBERS and type(max) in _PLAIN_NUMBERS and min is not max and can_write(input):
+        return write(limit(min, max), input)  # type: ignore[no-any-return]
+    return run_inplace(clamp, "clamp", input, (min, max), {})
 
 
 _PLAIN_NUMBERS = frozenset((float, int, type(None)))

@@ -1,0 +1,270 @@
+"""From an update rule, written for one parameter, to the update of many.
+
+A rule is a function `rule(number, param, grad, *state)` of tensors of one shape, which changes `param` and the state in
+place. It is elementwise. So `update_all` may lay small parameters end to end and update them as one, because of a
+hundred small tensors the calls cost more than the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.caller import Place, calling_place
+from .._core.modes import THREAD
+from .._core.tensor import PLAIN_TYPES, Tensor
+
+Rule = Callable[..., None]
+
+_SMALL = 2048
+"""Tensors with more elements than this are updated where they are."""
+
+_JOINED = 65536
+"""As many elements are updated together at most: they should stay in the processor's cache."""
+
+
+def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
+    """Run `rule` on every parameter: `others` are the gradients and then the lists of states.
+
+    `numbers` holds what the rule has to know of each parameter beside its tensors, such as the step; the rule gets None
+    if there is none.
+    """
+    lists = (params, *others)
+    modes = THREAD.modes
+    left: Sequence[int] = range(len(params))
+    if len(params) > 1 and modes.plain and not modes.grad:
+        left = _update_joined(rule, numbers, lists)
+    for position in left:
+        tensors = [each[position] for each in lists]
+        if tensors[0]._kind.dtype.is_complex:
+            tensors = as_real(tensors)
+        rule(None if numbers is None else numbers[position], *tensors)
+
+
+def _update_joined(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> list[int]:
+    """Update together what fits together; returns the positions of the others."""
+    params = lists[0]
+    groups: dict[Any, list[int]] = {}
+    left = []
+    seen = set()
+    for position, param in enumerate(params):
+        array = param._array
+        if (
+            type(param) in PLAIN_TYPES
+            and array.size <= _SMALL
+            and id(param) not in seen
+            and param._counter is not None
+            and not param._kind.indirect
+            and not (array.base is not None and 0 in array.strides)
+        ):
+            seen.add(id(param))
+            key = param._kind if numbers is None else (param._kind, numbers[position])
+            found = groups.get(key)
+            if found is None:
+                groups[key] = [position]
+            else:
+                found.append(position)
+        else:
+            left.append(position)
+    place = calling_place(3)
+    for positions in groups.values():
+        number = None if numbers is None else numbers[positions[0]]
+        for part in _parts(positions, params):
+            chosen = lists if len(part) == len(params) else [[each[i] for i in part] for each in lists]
+            if len(part) == 1 or not _agree(chosen):
+                left += part
+            else:
+                _update_as_one(rule, number, chosen, place)
+    return sorted(left)  # the same parameter may be there twice: in its order
+
+
+def _parts(positions: list[int], params: Sequence[Tensor]) -> list[list[int]]:
+    """`positions` in parts of no more than `_JOINED` elements."""
+    if len(positions) * _SMALL <= _JOINED:
+        return [positions]
+    parts: list[list[int]] = []
+    room = 0
+    for position in positions:
+        size = params[position]._array.size
+        if size > room:
+            parts.append([])
+            room = _JOINED
+        room -= size
+        parts[-1].append(position)
+    return parts
+
+
+def _agree(lists: Sequence[Sequence[Tensor]]) -> bool:
+    """Whether all tensors have the kind of the first parameter, and those of one place the same shape."""
+    kinds = [lists[0][0]._kind] * len(lists[0])
+    shapes = [each._array.shape for each in lists[0]]
+    return all(
+        [each._kind for each in tensors] == kinds and [each._array.shape for each in tensors] == shapes
+        for tensors in lists[1:]
+    )
+
+
+def _update_as_one(rule: Rule, number: Any, lists: Sequence[Sequence[Tensor]], place: Place | None) -> None:
+    kind = lists[0][0]._kind
+    joined = [
+        Tensor._from_parts((np.concatenate([each._array for each in tensors], axis=None), kind, [0, None]))
+        for tensors in lists
+    ]
+    rule(number, *(as_real(joined) if kind.dtype.is_complex else joined))
+    ends = np.cumsum([each._array.size for each in lists[0]]).tolist()
+    for index, tensors in enumerate(lists):
+        if index == 1:  # gradients are read only
+            continue
+        flat = joined[index]._array
+        start = 0
+        for tensor, end in zip(tensors, ends, strict=True):
+            array = tensor._array
+            array[...] = flat[start:end].reshape(array.shape)
+            start = end
+            counter = tensor._counter
+            if counter is not None:
+                counter[0] += 1
+                counter[1] = place
+
+
+def update_alike(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tensor], *others: Sequence[Any]) -> None:
+    """Run a `rule` that is not elementwise: it gets parameters of one shape, stacked along a new first dimension.
+
+    Lists of states may hold None for all parameters of a shape.
+    """
+    groups: dict[Any, list[int]] = {}
+    joinable = THREAD.modes.plain and not THREAD.modes.grad
+    for position, param in enumerate(params):
+        alone = not joinable or type(param) not in PLAIN_TYPES or param._array.size > _SMALL
+        key = (param._kind, param._array.shape, numbers and numbers[position], position if alone else -1)
+        groups.setdefault(key, []).append(position)
+    place = calling_place(3)
+    for positions in groups.values():
+        number = None if numbers is None else numbers[positions[0]]
+        for part in _parts(positions, params):
+            lists = [[each[i] for i in part] for each in (params, *others) if each[part[0]] is not None]
+            if len(part) == 1 or not _stackable(lists):
+                for tensors in zip(*lists, strict=True):
+                    rule(number, *[each.unsqueeze(0) for each in tensors])
+            else:
+                _update_stacked(rule, number, lists, place)
+
+
+def _stackable(lists: Sequence[Sequence[Tensor]]) -> bool:
+    kinds = [lists[0][0]._kind] * len(lists[0])
+    return len({id(each) for each in lists[0]}) == len(kinds) and all(
+        [each._kind for each in tensors] == kinds and len({each._array.shape for each in tensors}) == 1
+        for tensors in lists
+    )
+
+
+def _update_stacked(rule: Rule, number: Any, lists: Sequence[Sequence[Tensor]], place: Place | None) -> None:
+    kind = lists[0][0]._kind
+    stacked = [Tensor._from_parts((np.stack([each._array for each in tensors]), kind, [0, None])) for tensors in lists]
+    rule(number, *stacked)
+    for index, tensors in enumerate(lists):
+        if index != 1:  # gradients are read only
+            for tensor, array in zip(tensors, stacked[index]._array, strict=True):
+                tensor._array[...] = array
+                _note_change(tensor, place)
+
+
+def _note_change(tensor: Tensor, place: Place | None) -> None:
+    counter = tensor._counter
+    if counter is not None:
+        counter[0] += 1
+        counter[1] = place
+
+
+def as_real(tensors: list[Tensor]) -> list[Tensor]:
+    """Views of complex tensors as pairs of real numbers; real tensors as they are."""
+    from .._ops.complex_view import view_as_real
+
+    return [view_as_real(each) if each._kind.dtype.is_complex else each for each in tensors]
+
+
+def advance(steps: Sequence[Tensor]) -> list[float]:
+    """Count one further step in each of `steps`; returns the new values."""
+    if not all(isinstance(step, Tensor) for step in steps):
+        raise RuntimeError(
+            "API has changed, `state_steps` argument must contain a list of singleton tensors: it holds numbers"
+        )
+    place = calling_place(3)
+    values = []
+    for step in steps:
+        array = step._array
+        value = float(array) + 1
+        array[...] = value
+        counter = step._counter
+        if counter is not None:
+            counter[0] += 1
+            counter[1] = place
+        values.append(value)
+    return values
+
+
+def check_capturable(capturable: bool, params: Sequence[Tensor]) -> None:
+    """Refuse `capturable=True` for parameters on devices that capture nothing."""
+    if capturable and any(each.device.type != "cuda" for each in params):
+        raise AssertionError(
+            "If capturable=True, params and state_steps must be on supported devices: ['cuda']. "
+            f"A parameter is on {next(each.device for each in params if each.device.type != 'cuda')}."
+        )
+
+
+def check_foreach(foreach: bool | None, differentiable: bool) -> None:
+    """Refuse `foreach=True` where gradients are to flow through the step."""
+    if foreach and differentiable:
+        raise AssertionError("_foreach ops don't support autograd: use foreach=False with differentiable=True")
+
+
+def unscaled(grads: Sequence[Tensor], fused: bool | None, grad_scale: Tensor | None, found_inf: Tensor | None) -> bool:
+    """Divide the gradients by the scale of mixed-precision training; False if the step is to be skipped.
+
+    A `GradScaler` passes both to optimizers with `fused=True` only.
+    """
+    if grad_scale is None and found_inf is None:
+        return True
+    if not fused:
+        raise AssertionError("Expected grad_scale and found_inf to be None: they are for fused=True")
+    if found_inf is not None and found_inf.item() != 0:
+        return False
+    if grad_scale is not None:
+        for grad in grads:
+            grad.div_(grad_scale)
+    return True
+
+
+def as_scalar(value: Any) -> Any:
+    """A tensor of one element as a 0-dimensional one; numbers as they are."""
+    return value.squeeze() if isinstance(value, Tensor) and value.ndim else value
+
+
+def number(value: Any) -> Any:
+    """The value of a number or of a tensor of one element."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def with_decay(grad: Any, param: Any, weight_decay: Any) -> Any:
+    """`grad + weight_decay * param`."""
+    if isinstance(weight_decay, Tensor) and weight_decay.requires_grad:
+        return grad + param.clone() * weight_decay  # the parameter is about to change, the product keeps its factors
+    return grad.add(param, alpha=number(weight_decay))
+
+
+def add_scaled(param: Any, direction: Any, factor: Any) -> None:
+    """`param += factor * direction`; a factor that requires gradients gets them."""
+    if isinstance(factor, Tensor) and factor.requires_grad:
+        param.add_(direction * factor)
+    else:
+        param.add_(direction, alpha=number(factor))
+
+
+def add_quotient(param: Any, numerator: Any, denominator: Any, factor: Any) -> None:
+    """`param += factor * numerator / denominator`; a factor that requires gradients gets them."""
+    if isinstance(factor, Tensor) and factor.requires_grad:
+        param.addcdiv_(numerator * factor, denominator)
+    else:
+        param.addcdiv_(numerator, denominator, value=number(factor))

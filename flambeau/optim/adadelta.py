@@ -1,0 +1,111 @@
+"""Adadelta."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
+
+__all__ = ["Adadelta", "adadelta"]
+
+
+class Adadelta(GroupOptimizer):
+    """Scales gradients by the ratio of the recent size of the updates to that of the gradients.
+
+    See "ADADELTA: An Adaptive Learning Rate Method", https://arxiv.org/abs/1212.5701.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative(eps=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
+        return {"step": scalar(0.0, param, group), "square_avg": zeros_of(param), "acc_delta": zeros_of(param)}
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        adadelta(
+            params,
+            grads,
+            [each["square_avg"] for each in states],
+            [each["acc_delta"] for each in states],
+            [each["step"] for each in states],
+            lr=group["lr"],
+            rho=group["rho"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+        )
+
+
+def adadelta(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adadelta` for each parameter."""
+    check_foreach(foreach, differentiable)
+    check_capturable(capturable, params)
+    lr = as_scalar(lr)
+
+    def rule(_: Any, param: Any, grad: Any, square: Any, size: Any) -> None:
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            grad = with_decay(grad, param, weight_decay)
+        square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        delta = (size + eps).sqrt() / (square + eps).sqrt() * grad
+        size.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        add_scaled(param, delta, -lr)
+
+    advance(state_steps)
+    update_all(rule, None, params, grads, square_avgs, acc_deltas)

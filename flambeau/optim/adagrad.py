@@ -1,0 +1,132 @@
+"""Adagrad."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import add_quotient, advance, as_scalar, check_foreach, unscaled, update_all, with_decay
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar
+
+__all__ = ["Adagrad", "adagrad"]
+
+
+class Adagrad(GroupOptimizer):
+    """Divides gradients by the root of the sum of all their squares so far.
+
+    See "Adaptive Subgradient Methods", https://jmlr.org/papers/v12/duchi11a.html.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "fused": None,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        self._allow_fused(fused, foreach, differentiable)
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param].update(self._initial_state(param, group))
+
+    def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
+        from .._ops.like import full_like
+
+        start: Any = group["initial_accumulator_value"]
+        if param.is_complex():
+            start = complex(start, start)
+        return {"step": scalar(0.0, param, group), "sum": full_like(param, start)}
+
+    def share_memory(self) -> None:
+        """Put the sums into memory that other processes can see."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param]["sum"].share_memory_()
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        adagrad(
+            params,
+            grads,
+            [each["sum"] for each in states],
+            [each["step"] for each in states],
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            lr_decay=group["lr_decay"],
+            eps=group["eps"],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            fused=group["fused"],
+            grad_scale=getattr(self, "grad_scale", None),
+            found_inf=getattr(self, "found_inf", None),
+        )
+
+
+def adagrad(
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of `Adagrad` for each parameter."""
+    check_foreach(foreach, differentiable)
+    if not unscaled(grads, fused, grad_scale, found_inf):
+        return
+    lr = as_scalar(lr)
+
+    def rule(step: float, param: Any, grad: Any, total: Any) -> None:
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            grad = with_decay(grad, param, weight_decay)
+        total.addcmul_(grad, grad)
+        add_quotient(param, grad, total.sqrt().add(eps), -(lr / (1 + (step - 1) * lr_decay)))
+
+    update_all(rule, advance(state_steps), params, grads, state_sums)

@@ -1,0 +1,112 @@
+"""Adamax."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
+from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+
+__all__ = ["Adamax", "adamax"]
+
+
+class Adamax(GroupOptimizer):
+    """`Adam` that divides by a decaying maximum of the gradients' sizes in place of an average.
+
+    See "Adam: A Method for Stochastic Optimization", https://arxiv.org/abs/1412.6980.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
+        return {"step": scalar(0.0, param, group), "exp_avg": zeros_of(param), "exp_inf": zeros_of(param)}
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        beta1, beta2 = group["betas"]
+        adamax(
+            params,
+            grads,
+            [each["exp_avg"] for each in states],
+            [each["exp_inf"] for each in states],
+            [each["step"] for each in states],
+            eps=group["eps"],
+            beta1=beta1,
+            beta2=beta2,
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+        )
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """One step of `Adamax` for each parameter."""
+    check_foreach(foreach, differentiable)
+    check_capturable(capturable, params)
+    lr = as_scalar(lr)
+
+    def rule(step: float, param: Any, grad: Any, mean: Any, largest: Any) -> None:
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            grad = with_decay(grad, param, weight_decay)
+        mean.lerp_(grad, 1 - beta1)
+        largest.copy_((largest * beta2).maximum(grad.abs().add_(eps)))
+        add_quotient(param, mean, largest.clone() if differentiable else largest, -(lr / (1 - beta1**step)))
+
+    update_all(rule, advance(state_steps), params, grads, exp_avgs, exp_infs)

@@ -1,0 +1,131 @@
+"""Averaged stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import advance, as_scalar, check_capturable, check_foreach, number, update_all, with_decay
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
+
+__all__ = ["ASGD", "asgd"]
+
+
+class ASGD(GroupOptimizer):
+    """Gradient descent that keeps, as state "ax", the average of the parameters since step `t0`.
+
+    See Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+    _NUMBERS = ("step", "eta", "mu")
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
+        return {
+            "step": scalar(0.0, param, group),
+            "eta": scalar(float(as_scalar(group["lr"])), param, group),
+            "mu": scalar(1.0, param, group),
+            "ax": zeros_of(param),
+        }
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        asgd(
+            params,
+            grads,
+            [each["ax"] for each in states],
+            [each["mu"] for each in states],
+            [each["eta"] for each in states],
+            [each["step"] for each in states],
+            lambd=group["lambd"],
+            lr=group["lr"],
+            t0=group["t0"],
+            alpha=group["alpha"],
+            weight_decay=group["weight_decay"],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+        )
+
+
+def asgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
+    """One step of `ASGD` for each parameter."""
+    check_foreach(foreach, differentiable)
+    check_capturable(capturable, params)
+
+    def rule(numbers: tuple[float, float], param: Any, grad: Any, average: Any) -> None:
+        eta, weight = numbers
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            grad = with_decay(grad, param, weight_decay)
+        param.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
+        if weight == 1:
+            average.copy_(param)
+        else:
+            average.add_((param - average) * weight)
+
+    numbers = [(float(eta._array), float(mu._array)) for eta, mu in zip(etas, mus, strict=True)]
+    steps = advance(state_steps)
+    update_all(rule, numbers, params, grads, axs)
+    rate = as_scalar(lr)
+    for step, eta, mu in zip(steps, etas, mus, strict=True):
+        _store(eta, number(rate / (1 + lambd * rate * step) ** alpha))
+        _store(mu, 1 / max(1, step - t0))
+
+
+def _store(scalar: Tensor, value: float) -> None:
+    scalar._array[...] = value
+    scalar._changed()

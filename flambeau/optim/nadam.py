@@ -1,0 +1,149 @@
+"""NAdam."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import add_quotient, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
+from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+
+__all__ = ["NAdam", "nadam"]
+
+
+class NAdam(GroupOptimizer):
+    """`Adam` with Nesterov's momentum, whose weight grows with the steps.
+
+    See "Incorporating Nesterov Momentum into Adam", https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+    }
+    _NUMBERS = ("step", "mu_product")
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
+        return {
+            "step": scalar(0.0, param, group),
+            "mu_product": scalar(1.0, param, group),
+            "exp_avg": zeros_of(param),
+            "exp_avg_sq": zeros_of(param),
+        }
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        beta1, beta2 = group["betas"]
+        nadam(
+            params,
+            grads,
+            [each["exp_avg"] for each in states],
+            [each["exp_avg_sq"] for each in states],
+            [each["mu_product"] for each in states],
+            [each["step"] for each in states],
+            beta1=beta1,
+            beta2=beta2,
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            momentum_decay=group["momentum_decay"],
+            eps=group["eps"],
+            maximize=group["maximize"],
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+            foreach=group["foreach"],
+            capturable=group["capturable"],
+            differentiable=group["differentiable"],
+        )
+
+
+def nadam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
+    """One step of `NAdam` for each parameter."""
+    check_foreach(foreach, differentiable)
+    check_capturable(capturable, params)
+    lr = as_scalar(lr)
+
+    def momentum(step: float) -> float:
+        return beta1 * (1.0 - 0.5 * float(0.96 ** (step * momentum_decay)))
+
+    def rule(numbers: tuple[float, float], param: Any, grad: Any, mean: Any, square: Any) -> None:
+        step, product = numbers
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            if decoupled_weight_decay:
+                param.mul_(1 - lr * weight_decay)
+            else:
+                grad = with_decay(grad, param, weight_decay)
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        denominator = (square / (1 - beta2**step)).sqrt().add(eps)
+        now, following = momentum(step), momentum(step + 1)
+        add_quotient(param, grad, denominator, -lr * (1.0 - now) / (1.0 - product))
+        add_quotient(param, mean, denominator, -lr * following / (1.0 - product * following))
+
+    steps = advance(state_steps)
+    products = [multiplied(each, momentum(step)) for each, step in zip(mu_products, steps, strict=True)]
+    update_all(rule, list(zip(steps, products, strict=True)), params, grads, exp_avgs, exp_avg_sqs)
+
+
+def multiplied(product: Any, factor: float) -> float:
+    """Multiply a 0-dimensional tensor in place; returns its new value."""
+    array = product._array
+    array *= factor
+    product._changed()
+    return float(array)

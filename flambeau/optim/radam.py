@@ -1,0 +1,127 @@
+"""RAdam."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import add_scaled, advance, as_scalar, check_capturable, check_foreach, update_all, with_decay
+from .optimizer import Group, GroupOptimizer, ParamsT, check_betas, check_lr, check_not_negative, scalar, zeros_of
+
+__all__ = ["RAdam", "radam"]
+
+
+class RAdam(GroupOptimizer):
+    """`Adam` that corrects for the variance of its first steps, and begins with plain momentum until it can.
+
+    See "On the Variance of the Adaptive Learning Rate and Beyond", https://arxiv.org/abs/1908.03265.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(eps=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
+        return {"step": scalar(0.0, param, group), "exp_avg": zeros_of(param), "exp_avg_sq": zeros_of(param)}
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        beta1, beta2 = group["betas"]
+        radam(
+            params,
+            grads,
+            [each["exp_avg"] for each in states],
+            [each["exp_avg_sq"] for each in states],
+            [each["step"] for each in states],
+            beta1=beta1,
+            beta2=beta2,
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            maximize=group["maximize"],
+            foreach=group["foreach"],
+            capturable=group["capturable"],
+            differentiable=group["differentiable"],
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+        )
+
+
+def radam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    eps: float,
+) -> None:
+    """One step of `RAdam` for each parameter."""
+    check_foreach(foreach, differentiable)
+    check_capturable(capturable, params)
+    lr = as_scalar(lr)
+    limit = 2 / (1 - beta2) - 1
+
+    def rule(step: float, param: Any, grad: Any, mean: Any, square: Any) -> None:
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            if decoupled_weight_decay:
+                param.mul_(1 - lr * weight_decay)
+            else:
+                grad = with_decay(grad, param, weight_decay)
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        correction = 1 - beta2**step
+        length = limit - 2 * step * beta2**step / correction
+        update = mean / (1 - beta1**step)
+        if length > 5.0:  # the variance is finite
+            rectified = (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)
+            update = update / square.sqrt().add(eps) * (rectified * correction) ** 0.5
+        add_scaled(param, update, -lr)
+
+    update_all(rule, advance(state_steps), params, grads, exp_avgs, exp_avg_sqs)

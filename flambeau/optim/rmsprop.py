@@ -1,0 +1,143 @@
+"""RMSprop."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import (
+    add_quotient,
+    add_scaled,
+    advance,
+    as_scalar,
+    check_capturable,
+    check_foreach,
+    update_all,
+    with_decay,
+)
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
+
+__all__ = ["RMSprop", "rmsprop"]
+
+
+class RMSprop(GroupOptimizer):
+    """Divides gradients by the root of the average of their squares; `centered` by their standard deviation.
+
+    See Hinton's lecture notes, https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "momentum": 0,
+        "centered": False,
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative(eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _initial_state(self, param: Tensor, group: Group) -> dict[str, Any]:
+        state = {"step": scalar(0.0, param, group), "square_avg": zeros_of(param)}
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = zeros_of(param)
+        if group["centered"]:
+            state["grad_avg"] = zeros_of(param)
+        return state
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        rmsprop(
+            params,
+            grads,
+            [each["square_avg"] for each in states],
+            [each["grad_avg"] for each in states] if group["centered"] else [],
+            [each["momentum_buffer"] for each in states] if group["momentum"] > 0 else [],
+            [each["step"] for each in states],
+            lr=group["lr"],
+            alpha=group["alpha"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            centered=group["centered"],
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+        )
+
+
+def rmsprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
+    """One step of `RMSprop` for each parameter."""
+    check_foreach(foreach, differentiable)
+    check_capturable(capturable, params)
+    lr = as_scalar(lr)
+
+    def rule(_: Any, param: Any, grad: Any, square: Any, *more: Any) -> None:
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            grad = with_decay(grad, param, weight_decay)
+        square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if centered:
+            mean = more[0].lerp_(grad, 1 - alpha)
+            variance = square.addcmul(mean, mean, value=-1)
+        else:
+            variance = square
+        deviation = variance.sqrt().add(eps)
+        if momentum > 0:
+            buffer = more[-1].mul_(momentum).addcdiv_(grad, deviation)
+            add_scaled(param, buffer, -lr)
+        else:
+            add_quotient(param, grad, deviation, -lr)
+
+    more = [each for each in (grad_avgs if centered else [], momentum_buffer_list if momentum > 0 else []) if each]
+    advance(state_steps)
+    update_all(rule, None, params, grads, square_avgs, *more)

@@ -1,0 +1,119 @@
+"""Rprop."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import advance, as_scalar, check_capturable, check_foreach, update_all
+from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, scalar, zeros_of
+
+__all__ = ["Rprop", "rprop"]
+
+
+class Rprop(GroupOptimizer):
+    """Resilient propagation: looks at the signs of gradients only.
+
+    Each element has a step size, which grows while the sign stays and shrinks when it changes; then that step is left
+    out.
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(
+                f"Invalid eta values: {etas[0]}, {etas[1]}. The first must be between 0 and 1, the second above 1"
+            )
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
+        from .._ops.like import full_like
+
+        lr: Any = float(as_scalar(group["lr"]))
+        size = full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
+        return {"step": scalar(0.0, param, group), "prev": zeros_of(param), "step_size": size}
+
+    def _update(self, group: Group) -> None:
+        params, grads, states = self._gather(group)
+        etaminus, etaplus = group["etas"]
+        step_size_min, step_size_max = group["step_sizes"]
+        rprop(
+            params,
+            grads,
+            [each["prev"] for each in states],
+            [each["step_size"] for each in states],
+            [each["step"] for each in states],
+            step_size_min=step_size_min,
+            step_size_max=step_size_max,
+            etaminus=etaminus,
+            etaplus=etaplus,
+            foreach=group["foreach"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            capturable=group["capturable"],
+        )
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """One step of `Rprop` for each parameter."""
+    check_foreach(foreach, differentiable)
+    check_capturable(capturable, params)
+
+    def rule(_: Any, param: Any, grad: Any, previous: Any, size: Any) -> None:
+        if maximize:
+            grad = -grad
+        agreement = grad.detach() * previous.detach()
+        turned = agreement < 0
+        factors = (
+            agreement.new_ones(agreement.shape).masked_fill_(agreement > 0, etaplus).masked_fill_(turned, etaminus)
+        )
+        size.copy_((size * factors).clamp(step_size_min, step_size_max))
+        grad = grad.masked_fill(turned, 0)
+        param.addcmul_(grad.sign(), size.clone() if differentiable else size, value=-1)
+        previous.copy_(grad)
+
+    advance(state_steps)
+    update_all(rule, None, params, grads, prevs, step_sizes)

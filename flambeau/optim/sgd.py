@@ -1,0 +1,151 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .._core.tensor import Tensor
+from ._update import add_scaled, as_scalar, unscaled, update_all, with_decay
+from .optimizer import Group, GroupOptimizer, ParamsT, check_fused
+
+__all__ = ["SGD", "sgd"]
+
+
+class SGD(GroupOptimizer):
+    """Gradient descent, with momentum on request: the first momentum is the first gradient.
+
+    >>> weight = flambeau.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = flambeau.optim.SGD([weight], lr=0.5)
+    >>> (weight * weight).sum().backward()
+    >>> optimizer.step()
+    >>> weight
+    tensor([0., 0.], requires_grad=True)
+    """
+
+    _ADDED_OPTIONS: ClassVar[dict[str, Any]] = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError(f"Tensor lr must be 1-element, it has shape {list(lr.shape)}")
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError(
+                "Nesterov momentum requires a momentum and zero dampening: "
+                f"momentum is {momentum}, dampening is {dampening}"
+            )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        self._allow_fused(fused, foreach, differentiable)
+
+    def _update(self, group: Group) -> None:
+        params: list[Tensor] = []
+        grads: list[Tensor] = []
+        for each in group["params"]:
+            grad = each.grad
+            if grad is not None:
+                params.append(each)
+                grads.append(grad)
+        momentum = group["momentum"]
+        if group["fused"]:
+            for each in params:
+                check_fused(each)
+        buffers: list[Tensor | None] = []
+        if momentum != 0:
+            buffers = [self.state[each].get("momentum_buffer") for each in params]
+        sgd(
+            params,
+            grads,
+            buffers,
+            weight_decay=group["weight_decay"],
+            momentum=momentum,
+            lr=group["lr"],
+            dampening=group["dampening"],
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+            foreach=group["foreach"],
+            fused=group["fused"],
+            grad_scale=getattr(self, "grad_scale", None),
+            found_inf=getattr(self, "found_inf", None),
+        )
+        for each, buffer in zip(params, buffers, strict=False):
+            self.state[each]["momentum_buffer"] = buffer
+
+
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """One step of `SGD` for each parameter; missing buffers are made and put in `momentum_buffer_list`."""
+    if not unscaled(d_p_list, fused, grad_scale, found_inf):
+        return
+    lr = as_scalar(lr)
+
+    def rule(first: Any, param: Any, grad: Any, buffer: Any = None) -> None:
+        if maximize:
+            grad = -grad
+        if weight_decay != 0:
+            grad = with_decay(grad, param, weight_decay)
+        if buffer is not None:
+            if first:
+                buffer.copy_(grad.detach())
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
+            grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
+        add_scaled(param, grad, -lr)
+
+    if momentum == 0:
+        update_all(rule, None, params, d_p_list)
+        return
+    first = [each is None for each in momentum_buffer_list]
+    for position, grad in enumerate(d_p_list):
+        if first[position]:
+            momentum_buffer_list[position] = grad.detach().clone()
+    buffers: list[Any] = momentum_buffer_list
+    update_all(rule, first, params, d_p_list, buffers)

@@ -148,7 +148,8 @@ def test_wrong_input(T: Any, expression: str, phrase: str) -> Any:
 def test_batches_without_rows(T: Any) -> Any:
     x = T.zeros(0, 3)
     many = T.nn.functional.multilabel_margin_loss(x, T.zeros(0, 3, dtype=T.int64), reduction="none")
-    return T.nn.functional.multi_margin_loss(x, T.zeros(0, dtype=T.int64)), many
+    # Of the mean over nothing PyTorch returns what the memory held: only its shape is compared.
+    return T.nn.functional.multi_margin_loss(x, T.zeros(0, dtype=T.int64)).shape, many
 
 
 @pytest.mark.parametrize("flags", [(True, None), (False, None), (None, False), (True, True), (False, True)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .device import CPU, META, device, usable_device
+from .device import CPU, device, usable_device
 
 
 class _DeviceStack(threading.local):
@@ -35,9 +35,7 @@ def device_for(value: Any) -> device:
             f"Cannot access accelerator device when none is available: device={value} means the accelerator number "
             f"{value}. Use device='cpu'."
         )
-    found = usable_device(value)
-    alone: dict[str, device] = {"cpu": CPU, "meta": META}
-    return alone.get(found.type, found)  # there is one CPU, whatever its number
+    return usable_device(value)
 
 
 def push_default_device(value: device) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, ClassVar
 
 DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", "hpu", "mtia", "privateuseone", "ipu")
@@ -108,6 +109,19 @@ def _class_name(value: object) -> str:
 
 CPU = device("cpu")
 META = device("meta")
+CPU_VARIABLE = "FLAMBEAU_CPU_DEVICES"
+
+
+def _cpu_devices() -> int:
+    text = os.environ.get(CPU_VARIABLE, "1")
+    if not text.isdecimal() or not int(text):
+        raise ValueError(f"the environment variable {CPU_VARIABLE} must be a number from 1 on, not {text!r}")
+    return int(text)
+
+
+CPU_DEVICES = _cpu_devices()
+"""How many devices the CPU plays: with more than one, `cpu:1`, `cpu:2`, ... are devices apart, as those of several
+accelerators are, so that programs for such machines can be tried on any. `cpu:0` is the CPU itself."""
 
 
 class layout:
@@ -175,7 +189,11 @@ def usable_device(value: Any) -> device:
             f"device={value} names an accelerator, and this installation of Flambeau finds none. Use device='cpu'."
         )
     if found.type == "cpu":
-        return CPU  # there is one: its ordinal says nothing
+        if not found.index or CPU_DEVICES == 1:
+            return CPU  # where there is one, its ordinal says nothing
+        if found.index < CPU_DEVICES:
+            return found
+        raise RuntimeError(f"invalid device ordinal: {found}: with {CPU_VARIABLE}={CPU_DEVICES} the last is one less")
     if found.type == "meta":
         return META
     if found.type == "cuda":

@@ -19,14 +19,14 @@ class Kind:
         self.dtype = dtype
         self.device = device
         self.differentiable = dtype.is_floating_point or dtype.is_complex
-        self.is_cpu = device.type == "cpu"
+        self.is_cpu = device is CPU  # the machine's own memory; what plays another device is another one
         # Kernels do not run on its arrays as they are: those of meta tensors have no data, others have to be widened.
         self.indirect = device is META or dtype.wide is not None
 
     @property
     def legacy_name(self) -> str:
         """PyTorch's old name of such tensors: `torch.FloatTensor`."""
-        place = "" if self.is_cpu else f"{self.device.type}."
+        place = "" if self.device.type == "cpu" else f"{self.device.type}."
         return f"torch.{place}{LEGACY_NAMES[self.dtype]}Tensor"
 
     def __repr__(self) -> str:

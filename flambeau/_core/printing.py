@@ -93,13 +93,13 @@ def tensor_repr(
         grad_fn = None if tensor.grad_fn is None else type(tensor.grad_fn).__name__
     except RuntimeError:  # a view whose history was overwritten has no grad_fn to show, and must still print
         grad_fn = "Invalid"
-    device_type = tensor.device.type
+    place = str(tensor.device)
     return format_array(
-        None if device_type == "meta" else tensor._array,
+        None if place == "meta" else tensor._array,
         shape=tuple(tensor.shape),
         dtype=str(tensor.dtype),
         default_dtype=str(default_dtype),
-        device=None if device_type == "cpu" else str(tensor.device),
+        device=None if place == "cpu" else place,
         requires_grad=tensor.requires_grad,
         grad_fn=grad_fn,
         tangent=None if tangent is None else repr(tangent),

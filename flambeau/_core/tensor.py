@@ -88,6 +88,7 @@ class Tensor(TensorMethods):
     _view: View | None
     _extra: Extra | None
 
+    __module__ = "flambeau"  # where users find it, and what its class prints
     volatile = False  # the flag of PyTorch's first years: see autograd/variable.py
     __array_priority__ = 1000  # NumPy's operators defer to ours
 
@@ -201,7 +202,7 @@ class Tensor(TensorMethods):
 
     @property
     def is_cpu(self) -> bool:
-        return self._kind.is_cpu
+        return self._kind.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:

@@ -28,10 +28,15 @@ def _to_copy(self: Array, dtype: DType, memory_format: Any) -> Array:
     return copied(self, memory_format, dtype.numpy)
 
 
+@primitive("ToCopyBackward0", self=lambda grad, source: grad.to(source))
+def _to_device(self: Array, dtype: DType, memory_format: Any, source: device) -> Array:
+    return copied(self, memory_format, dtype.numpy)
+
+
 def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     """A copy of `input` as another kind of tensor."""
     place, source = kind.device, input._kind.device
-    if place is not META and source is not META:
+    if place is source and place is not META:
         if not input.requires_grad and THREAD.modes.plain:
             return Tensor._from_parts((copied(input._array, memory_format, kind.dtype.numpy), kind, new_counter()))
         return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
@@ -40,9 +45,12 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
             "Cannot copy out of meta tensor; no data! Use torch.empty_like(x, device=...) for an uninitialised tensor."
         )
     array_type = kind.dtype.numpy
-    strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
-    array = empty_meta(input._array.shape, array_type, strides)
-    return recorded(_to_copy, (input, kind.dtype, memory_format), array, kind)
+    if place is META:
+        strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
+        array = empty_meta(input._array.shape, array_type, strides)
+    else:
+        array = copied(input._array, memory_format, array_type)
+    return recorded(_to_device, (input, kind.dtype, memory_format, source), array, kind)
 
 
 def _targets(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
@@ -232,22 +240,5 @@ def _array_wrap(input: Tensor, array: Any, context: Any = None, return_scalar: b
     return from_numpy(array)
 
 
-def _dlpack(input: Tensor, **options: Any) -> Any:
-    """The tensor's memory in a DLPack capsule."""
-    if input.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    options.pop("stream", None)
-    return numpy(input).__dlpack__(**options)
-
-
-def _dlpack_device(input: Tensor) -> tuple[int, int]:
-    """DLPack's code and number of the tensor's device: 1 is the CPU."""
-    if not input.is_cpu:
-        raise ValueError(f"Unknown device type {input.device} for Dlpack")
-    return 1, 0
-
-
 export_method(_array_protocol, "__array__")
 export_method(_array_wrap, "__array_wrap__")
-export_method(_dlpack, "__dlpack__")
-export_method(_dlpack_device, "__dlpack_device__")

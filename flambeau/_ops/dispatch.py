@@ -25,6 +25,7 @@ from .._core.caller import GENERATED, PACKAGE
 from .._core.device import META
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
+from .._core.narrow import run_widened
 from .._core.node import Node, OpNode, SavedTensor, initialise, new_node
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .meta import meta_array, stand_in
@@ -41,6 +42,7 @@ PRIMITIVES: dict[str, Primitive] = {}
 _PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "_sym_sizes": lambda tensor: tensor._array.shape,
     "_sym_numel": lambda tensor: tensor._array.size,
+    "_sym_argsize_0": lambda tensor: tensor._array.shape[0],
     "_dtype": lambda tensor: tensor._kind.dtype,
     "_sym_strides": lambda tensor: tensor.stride(),
     "_offset": lambda tensor: tensor.storage_offset(),
@@ -51,6 +53,8 @@ class Primitive:
     """A kernel, its derivative formulas, and the node class that records it. Call it with tensors."""
 
     node_class: type[OpNode] | None
+    is_linear = False
+    """Whether the op is linear in its first argument, the only one with a derivative: tangents go through it."""
 
     def __init__(
         self,
@@ -60,11 +64,12 @@ class Primitive:
         joint: Formula | None,
         view: bool,
         results: tuple[str, ...] = (),
+        differentiable: tuple[str, ...] | None = None,
     ) -> None:
         self.results = results
         self.kernel = kernel
         self.name = kernel.__name__
-        self.is_view = view
+        self.is_view = self.makes_windows = view
         self.parameters = parameter_names(kernel)
         annotations = {name: str(kernel.__annotations__.get(name, "")) for name in self.parameters}
         self.list_position = next((i for i, n in enumerate(self.parameters) if annotations[n] == "list[Array]"), None)
@@ -75,11 +80,12 @@ class Primitive:
         self.tensor_names = tuple(tensor_names)
         if unknown := formulas.keys() - set(tensor_names):
             raise TypeError(f"{self.name}: formulas for {sorted(unknown)}, which are no tensor parameters")
-        # Edges exist for the inputs that have a derivative; a joint formula is about all of them.
+        # Edges exist for the inputs that have a derivative; a joint formula is about all of them, unless it says which.
+        with_edges = (differentiable or tensor_names) if joint is not None else formulas
         self.grad_positions = tuple(
             position
             for position in sorted((*self.tensor_positions, *self._list()))
-            if joint is not None or self.parameters[position] in formulas
+            if self.parameters[position] in with_edges
         )
         self._recorded_as = node, formulas, joint
         self._all_savers: Any = None
@@ -111,7 +117,7 @@ class Primitive:
         modes = THREAD.modes
         arrays = list(args)
         first: Tensor | None = None
-        needs_grad = False
+        needs_grad = indirect = False
         for position in self.tensor_positions:
             tensor = args[position]
             if tensor is None:
@@ -122,7 +128,9 @@ class Primitive:
             if first is None:
                 first = tensor
             elif tensor._kind.device is not first._kind.device:
-                _check_devices(self.name, first, tensor)
+                first = leading(self.name, first, tensor)
+            if tensor._kind.indirect:
+                indirect = True
             if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
                 needs_grad = True
         if self.list_position is not None:
@@ -133,12 +141,12 @@ class Primitive:
                 if first is None:
                     first = tensor
                 elif tensor._kind.device is not first._kind.device:
-                    _check_devices(self.name, first, tensor)
+                    first = leading(self.name, first, tensor)
+                indirect = indirect or tensor._kind.indirect
                 needs_grad = needs_grad or tensor.requires_grad
             arrays[self.list_position] = [tensor._array for tensor in tensors]
         assert first is not None, f"{self.name} needs a tensor"
-        place = first._kind.device
-        computed = self._run(arrays, place)
+        computed = self._run_indirectly(arrays, first._kind.device) if indirect else self.kernel(*arrays)
         many = type(computed) in (tuple, list)
         outputs = [self._wrap(array, first, modes, many) for array in (computed if many else (computed,))]
         if needs_grad and modes.grad and not modes.inference:
@@ -147,12 +155,13 @@ class Primitive:
             after(self, args, outputs, modes)
         return tuple(outputs) if many else outputs[0]
 
-    def _run(self, arrays: list[Any], place: Any) -> Any:
+    def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
+        """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""
+        if self.makes_windows:
+            return self.kernel(*arrays)
         if place is not META:
-            return self.kernel(*arrays)
-        if self.is_view:
-            return self.kernel(*arrays)
-        computed = self.kernel(*[stand_in(each) for each in arrays])
+            return run_widened(self.kernel, arrays)
+        computed = run_widened(self.kernel, [stand_in(each) for each in arrays])
         if type(computed) in (tuple, list):
             return [meta_array(each) for each in computed]
         return meta_array(computed)
@@ -237,7 +246,7 @@ class SinglePrimitive(Primitive):
 
     def __call__(self, tensor: Any, *rest: Any) -> Any:
         modes = THREAD.modes
-        if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.device is META:
+        if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.indirect:
             return super().__call__(tensor, *rest)
         array = self.kernel(tensor._array, *rest)
         if type(array) is not np.ndarray:
@@ -378,18 +387,21 @@ def primitive(
     view: bool = False,
     joint: Formula | None = None,
     results: tuple[str, ...] = (),
+    differentiable: tuple[str, ...] | None = None,
     **formulas: Formula,
 ) -> Callable[[Kernel], Primitive]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
 
     `results` names the outputs of a kernel that has several, so that formulas can ask for them by these names.
+    `joint` is one formula for all inputs, or for those named `differentiable`.
     """
 
     def decorate(kernel: Kernel) -> Primitive:
         annotations = list(kernel.__annotations__.items())
         tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
         single = tensors == [parameter_names(kernel)[0]] and annotations[0][1] == "Array"
-        return (SinglePrimitive if single else Primitive)(kernel, node, formulas, joint, view, results)
+        cls = SinglePrimitive if single else Primitive
+        return cls(kernel, node, formulas, joint, view, results, differentiable)
 
     return decorate
 
@@ -437,12 +449,16 @@ def note_traceback(node: Node | None) -> None:
         node.metadata.setdefault("traceback_", stack.format())
 
 
-def _check_devices(name: str, first: Tensor, second: Tensor) -> None:
-    if first._array.ndim and second._array.ndim:
-        raise RuntimeError(
-            f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "
-            f"{second.device}! (in {name}; move one of them with .to('{first.device}'))"
-        )
+def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
+    """Of two tensors on different devices the one that says where the result is: a number on the CPU may go along."""
+    if second._kind.is_cpu and not second._array.ndim:
+        return first
+    if first._kind.is_cpu and not first._array.ndim:
+        return second
+    raise RuntimeError(
+        f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "
+        f"{second.device}! (in {name}; move one of them with .to('{first.device}'))"
+    )
 
 
 def fresh(array: Any, source: Tensor) -> Tensor:

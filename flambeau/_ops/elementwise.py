@@ -541,6 +541,11 @@ def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tu
     export(inplace, *(f"{each}_" for each in names))
 
 
+def _is_small(number: Any) -> bool:
+    """Whether a number is one of every integer dtype, and no divisor that is refused."""
+    return type(number) is int and 0 < number < 128
+
+
 def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *others: Any) -> Tensor:
     """Run `op` with `target` as first operand and as result."""
     if not isinstance(target, Tensor):
@@ -562,7 +567,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     else:  # numbers adapt to the dtype of the array
         direct = (
             (type(other) is float or type(other) is int)
-            and target._kind.differentiable
+            and (target._kind.differentiable or (_is_small(other) and target._kind.dtype.category == INTEGER))
             and not (modes.grad and target.requires_grad)
             and (array.base is None or 0 not in array.strides)
         )

@@ -295,6 +295,8 @@ def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tenso
         else:
             gradient = gradient.real.to(kind.dtype)
         if gradient._kind.device is not kind.device:
+            if not shape:  # a number met a tensor on another device
+                return gradient.to(kind.device)
             raise RuntimeError(
                 f"{_name(source)} returned a gradient on {gradient.device}, but expected one on {kind.device}"
             )

@@ -424,7 +424,7 @@ def _largest(difference: Tensor) -> float:
 
 def _close(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> bool:
     dtype = flambeau.promote_types(actual.dtype, expected.dtype)
-    return bool(flambeau.allclose(actual.to(dtype), expected.to(dtype), rtol=rtol, atol=atol))
+    return bool(flambeau.allclose(actual.to(dtype), expected.to(actual.device, dtype), rtol=rtol, atol=atol))
 
 
 # Fast mode: one random projection of each Jacobian

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .._core.dtype import LEGACY_NAMES
 from .._core.tensor import Tensor
 from .binary import add, conj
-from .dispatch import Array, primitive
+from .dispatch import Array, fresh, primitive
 from .matmul import (
     _is_column_major,
     _mm,
@@ -28,6 +29,7 @@ from .matmul import (
     write_product,
 )  # fmt: skip
 from .registry import public
+from .unrecorded import unrecorded
 from .view import _t, reshaped
 
 
@@ -64,12 +66,20 @@ def _combined(self: Any, left: Any, right: Any, operation: Any, name: str, beta:
 
 
 def _addmm_left(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+    if alpha == 1 and unrecorded(grad, mat2):
+        left, right = grad._array, mat2._array
+        column_major = _is_column_major(mat1_sym_sizes, mat1_sym_strides)
+        return fresh(np.dot(right, left.T).T if column_major else np.dot(left, right.T), grad)
     if _is_column_major(mat1_sym_sizes, mat1_sym_strides):
         return _scaled(_t(_mm(conj(mat2), _t(grad))), alpha)
     return _scaled(_mm(grad, conj(_t(mat2))), alpha)
 
 
 def _addmm_right(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    if alpha == 1 and unrecorded(grad, mat1):
+        left, right = mat1._array, grad._array
+        column_major = _is_column_major(mat2_sym_sizes, mat2_sym_strides)
+        return fresh(np.dot(right.T, left).T if column_major else np.dot(left.T, right), grad)
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
         return _scaled(_t(_mm(_t(grad), conj(mat1))), alpha)
     return _scaled(_mm(conj(_t(mat1)), grad), alpha)
@@ -96,7 +106,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     if mat1._kind is not mat2._kind or mat1._array.shape[1] != mat2._array.shape[0]:
         check_mm(mat1, mat2)
     shape = (mat1._array.shape[0], mat2._array.shape[1])
-    if input._array.shape != shape:
+    if input._array.shape not in (shape, shape[1:]):
         expand_error(input._array.shape, shape)
 
 
@@ -276,7 +286,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return addmm(bias, input, _t(weight))
     if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
         shape = input._array.shape
-        rows = int(np.prod(shape[:-1]))
+        rows = math.prod(shape[:-1])
         flat = addmm(bias, reshaped(input, (rows, shape[-1])), _t(weight))
         return reshaped(flat, (*shape[:-1], weight._array.shape[0]))
     return add(matmul(input, _t(weight)), bias)
@@ -324,7 +334,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias._array.shape[0]} but expected {sizes[0]}"
         )
-    rows = int(np.prod(one[:-1]))
+    rows = math.prod(one[:-1])
     flat = _trilinear(reshaped(input1, (rows, one[-1])), weight, reshaped(input2, (rows, two[-1])))
     result = reshaped(flat, (*one[:-1], sizes[0]))
     return result if bias is None else add(result, bias)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import LEGACY_NAMES, float16, float32, float64
+from .._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
+from .out import store
 from .registry import public
 
 
@@ -27,27 +28,38 @@ def _check_pair(first: Tensor, second: Tensor) -> None:
         )
 
 
-def _complex_type(array: Any) -> Any:
-    return np.complex128 if array.dtype == np.float64 else np.complex64
+def _joined(real: Any, imag: Any) -> Any:
+    pairs = np.empty((*np.broadcast_shapes(real.shape, imag.shape), 2), real.dtype)
+    pairs[..., 0] = real
+    pairs[..., 1] = imag
+    return pairs.view(from_numpy_dtype(real.dtype).to_complex().numpy)[..., 0]
 
 
 @primitive("ComplexBackward0", real=lambda grad: grad.real, imag=lambda grad: grad.imag)
 def _complex(real: Array, imag: Array) -> Array:
-    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), _complex_type(real))
-    result.real = real
-    result.imag = imag
-    return result
+    return _joined(real, imag)
 
 
-@public(method=False, out=True, name="complex")
-def complex_(real: Tensor, imag: Tensor) -> Tensor:
+def _delivered(result: Tensor, out: Tensor | None) -> Tensor:
+    if out is None:
+        return result
+    if isinstance(out, Tensor) and out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {LEGACY_NAMES[result.dtype]} but got scalar type "
+            f"{LEGACY_NAMES[out.dtype]} for argument 'out'"
+        )
+    return store(result, out)
+
+
+@public(method=False, name="complex")
+def complex_(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`real + 1j * imag`.
 
     >>> flambeau.complex(flambeau.tensor([1.0]), flambeau.tensor([2.0]))
     tensor([1.+2.j])
     """
     _check_pair(real, imag)
-    return _complex(real, imag)  # type: ignore[no-any-return]
+    return _delivered(_complex(real, imag), out)
 
 
 @primitive(
@@ -56,16 +68,13 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
     angle=lambda grad, result: (grad.conj() * (result * 1j)).real,
 )
 def _polar(abs: Array, angle: Array) -> Array:
-    result = np.empty(np.broadcast_shapes(abs.shape, angle.shape), _complex_type(abs))
-    result.real = abs * np.cos(angle)
-    result.imag = abs * np.sin(angle)
-    return result
+    return _joined(abs * np.cos(angle), abs * np.sin(angle))
 
 
-@public(method=False, out=True)
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
+@public(method=False)
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex numbers of the given lengths and angles."""
     _check_pair(abs, angle)
     if abs.dtype is float16:
         raise RuntimeError("Expected both inputs to be Float or Double tensors but got Half and Half")
-    return _polar(abs, angle)  # type: ignore[no-any-return]
+    return _delivered(_polar(abs, angle), out)

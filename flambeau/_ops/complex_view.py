@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import LEGACY_NAMES, complex64, complex128, float32, float64
+from .._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from .._core.dtype import dtype as DType
 from .._core.kind import Kind
 from .._core.tensor import Tensor
@@ -16,8 +16,8 @@ from .registry import export_method, public
 from .view import as_strided, select
 from .window import Geometry, restrided, span
 
-_REAL_PARTS = {complex64.numpy: float32.numpy, complex128.numpy: float64.numpy}
-_COMPLEX_OF = {real: whole for whole, real in _REAL_PARTS.items()}
+_PARTS = (float16, float32, float64)
+"""The types of the parts of complex numbers."""
 
 
 @primitive(None, view=True)
@@ -73,7 +73,7 @@ def as_pairs(grad: Any) -> Tensor:
 
 @primitive("ViewAsRealBackward0", view=True, self=as_pairs)
 def _view_as_real(self: Array) -> Array:
-    real = _REAL_PARTS[self.dtype]
+    real = from_numpy_dtype(self.dtype).to_real().numpy
     return restrided(self, (*self.shape, 2), (*self.strides, real.itemsize), real)
 
 
@@ -87,16 +87,16 @@ def view_as_real(input: Tensor) -> Tensor:
 
 @primitive("ViewAsComplexBackward0", view=True, self=lambda grad: view_as_real(grad.contiguous()))
 def _view_as_complex(self: Array) -> Array:
-    return restrided(self, self.shape[:-1], self.strides[:-1], _COMPLEX_OF[self.dtype])
+    return restrided(self, self.shape[:-1], self.strides[:-1], from_numpy_dtype(self.dtype).to_complex().numpy)
 
 
 def check_pairs(input: Tensor) -> None:
     """Refuse what is no tensor of pairs of real numbers, each pair in one place."""
     array = input._array
-    if array.dtype not in _COMPLEX_OF:
+    if input._kind.dtype not in _PARTS:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{LEGACY_NAMES[input.dtype]} (of half precision there is no complex dtype here)"
+            f"{LEGACY_NAMES[input.dtype]}"
         )
     if array.ndim == 0 or array.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, got shape {list(array.shape)}")

@@ -151,3 +151,16 @@ def has_format(array: Any, wanted: memory_format) -> bool:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     rank, order = _CHANNELS_LAST[wanted]
     return array.ndim == rank and bool(array.transpose(order).flags.c_contiguous)
+
+
+def is_channels_last(array: Any) -> bool:
+    """Whether the strides say that the channel (dimension 1) is innermost, as PyTorch reads them."""
+    if array.ndim not in (4, 5) or array.flags.c_contiguous or array.strides[1] == 0:
+        return False
+    least = 0
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
+        step, size = array.strides[dim], array.shape[dim]
+        if size == 0 or step < least or (dim == 0 and least == array.strides[1]):
+            return False
+        least = step * size
+    return True

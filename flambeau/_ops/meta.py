@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+
+from .._core.narrow import strided
 
 
 def meta_array(array: Any) -> Any:
@@ -22,7 +23,7 @@ def empty_meta(shape: tuple[int, ...], array_type: np.dtype[Any], strides: tuple
             steps.append(step)
             step *= max(size, 1)
         strides = tuple(reversed(steps))
-    return as_strided(np.empty(1, array_type), shape, strides)
+    return strided(np.empty(1, array_type), shape, strides)
 
 
 def stand_in(value: Any) -> Any:

@@ -30,16 +30,7 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type "
             f"{LEGACY_NAMES[out.dtype]}"
         )
-    if out._array.shape != result._array.shape:
-        if out._array.size != 0:
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
-                f"does not match the required output shape {list(result._array.shape)}. Reuse such a tensor by "
-                "out.resize_(0).",
-                UserWarning,
-                stacklevel=4,
-            )
-        out.resize_(result._array.shape)
+    resize_output(out, result._array.shape)
     check_no_overlap(out)
     for operand in operands:
         for each in operand if isinstance(operand, (tuple, list)) else (operand,):
@@ -49,3 +40,17 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
         np.copyto(out._array, result._array, casting="unsafe")
     out._changed()
     return out
+
+
+def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
+    """Give `out` the shape of a result, with a warning if it had elements."""
+    if out._array.shape == shape:
+        return
+    if out._array.size != 0:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
+            f"does not match the required output shape {list(shape)}. Reuse such a tensor by out.resize_(0).",
+            UserWarning,
+            stacklevel=5,
+        )
+    out.resize_(shape)

@@ -67,4 +67,6 @@ def result_type_of(*operands: Operand) -> dtype:
 def _raise_category(settled: dtype, raising: dtype) -> dtype:
     if raising.category == COMPLEX and settled.category == FLOAT:
         return settled.to_complex()  # the precision of the tensor that decides
-    return promote_types(settled, raising) if settled is bool_ else raising  # which refuses the wide unsigned types
+    if settled is bool_ or raising.category == FLOAT:
+        return promote_types(settled, raising)  # which refuses the 8-bit floats, and the wide unsigned types for bool
+    return raising

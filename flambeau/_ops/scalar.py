@@ -10,11 +10,17 @@ import numpy as np
 from .._core.dtype import BOOL, C_NAMES, FLOAT, INTEGER, dtype
 
 _LARGEST = {
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2fnuz": 57344.0,
     "float16": 65504.0,
     "bfloat16": 3.3895313892515355e38,
     "float32": 3.4028234663852886e38,
     "float64": math.inf,
 }
+_FINITE = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz")
+"""The types that have no infinity."""
 
 
 def fitting(value: Any, target: dtype) -> Any:
@@ -23,7 +29,7 @@ def fitting(value: Any, target: dtype) -> Any:
     if category == FLOAT:
         if type(value) is not float:
             value = _real(value, target)
-        if abs(value) > _LARGEST[target.name] and math.isfinite(value):
+        if abs(value) > _LARGEST[target.name] and (math.isfinite(value) or target.name in _FINITE):
             _refuse(value, target)
         return value
     if category == BOOL:

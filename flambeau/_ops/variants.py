@@ -29,4 +29,6 @@ def variant(original: Primitive, name: str, node: str, *, view: bool = True, cop
     entries = zip(names, recorded.formulas, strict=True)
     formulas: dict[str, Any] = {each: entry[0] for each, entry in entries if entry is not None}
     joint = recorded.joint[0] if recorded.joint is not None else None
-    return primitive(node, view=view and not copies, joint=joint, **formulas)(run)
+    made = primitive(node, view=view and not copies, joint=joint, **formulas)(run)
+    made.makes_windows = not copies  # on the memory of their input, even where they are not tracked as views
+    return made

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from .._core.narrow import strided
 from .._core.size import contiguous_strides
 from .._core.storage import owner_of
 
@@ -50,9 +50,9 @@ def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], stride
         if flat.flags.c_contiguous:
             return np.ndarray(shape, array_type, flat, start, strides)
     # Foreign memory with gaps, or a dataless array of the meta device, which owns less than it claims.
-    first = as_strided(owner, (1,), (0,)).view(np.uint8)
-    line = as_strided(first, (start + 1,), (1,))[start:]
-    return as_strided(as_strided(line, (array_type.itemsize,), (1,)).view(array_type), shape, strides)
+    first = strided(owner, (1,), (0,)).view(np.uint8)
+    line = strided(first, (start + 1,), (1,))[start:]
+    return strided(strided(line, (array_type.itemsize,), (1,)).view(array_type), shape, strides)
 
 
 def row_strides_of(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .._core.device import META
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .copy import copied
@@ -46,7 +45,7 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     modes = THREAD.modes
     node_type = op.node_class
     reads_old_content = node_type is not None and ("self" in node_type.saved_names or "result" in node_type.saved_names)
-    if not modes.plain or target._kind.device is META or (modes.grad and reads_old_content):
+    if not modes.plain or target._kind.indirect or (modes.grad and reads_old_content):
         return run_inplace(op, name, target, args, {})
     brings_grad = any(isinstance(each, Tensor) and each.requires_grad for each in args)
     check_writable(target, brings_grad)

@@ -17,6 +17,7 @@ from .moments import widened, widened_tensor
 from .precision import in_single
 from .registry import public
 from .softmax import _prepared, _softmax, _softmax_backward
+from .unrecorded import on_arrays
 from .view import wrap_dim
 
 _LOWEST = -math.inf
@@ -51,7 +52,7 @@ def _causal(rows: int, columns: int) -> Array:
 
 
 def _scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float) -> Any:
-    scores = query @ key.transpose(-2, -1) * scale
+    scores = query @ key.swapaxes(-2, -1) * scale
     if attn_mask is not None:
         scores = scores + attn_mask
     if is_causal:
@@ -60,7 +61,9 @@ def _scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float)
 
 
 def _causal_mask(scores: Any) -> Any:
-    rows, columns = scores._array.shape[-2:]
+    rows, columns = scores.shape[-2:]
+    if type(scores) is np.ndarray:
+        return np.where(_causal(rows, columns), scores.dtype.type(0), scores.dtype.type(_LOWEST))
     zeros = scores.new_zeros((rows, columns))
     return zeros.masked_fill(zeros.new_ones((rows, columns), dtype=bool_).tril().logical_not(), _LOWEST)
 
@@ -69,6 +72,17 @@ def _factor(scale: float | None, width: int) -> float:
     return (1 / math.sqrt(width) if width else 1.0) if scale is None else scale
 
 
+def _weights(scores: Any, logsumexp: Any) -> Any:
+    """Exponentials divided by their sum, whose logarithm is given.
+
+    Rows without any visible key have the sum 0: their weights are 0, not exp(-inf - -inf).
+    """
+    if type(scores) is np.ndarray:
+        return np.exp(scores - np.where(logsumexp == _LOWEST, logsumexp.dtype.type(0), logsumexp)[..., None])
+    return (scores - logsumexp.masked_fill(logsumexp == _LOWEST, 0.0).unsqueeze(-1)).exp()
+
+
+@on_arrays
 def _attention_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -84,22 +98,20 @@ def _attention_gradients(
 ) -> list[Any]:
     grad, of_sums = (widened_tensor(each) for each in grads)
     q, k, v, out, mask = (widened_tensor(each) for each in (query, key, value, output, attn_mask))
-    factor = _factor(scale, query._array.shape[-1])
-    # Rows without any visible key have the sum 0: their weights are 0, not exp(-inf - -inf).
-    sums = logsumexp.masked_fill(logsumexp == _LOWEST, 0.0).unsqueeze(-1)
-    weights = (_scores(q, k, mask, is_causal, factor) - sums).exp()
+    factor = _factor(scale, query.shape[-1])
+    weights = _weights(_scores(q, k, mask, is_causal, factor), logsumexp)
     of_scores = None
     if grad is not None:
-        of_scores = weights * (grad @ v.transpose(-2, -1) - (grad * out).sum(-1, keepdim=True))
+        of_scores = weights * (grad @ v.swapaxes(-2, -1) - (grad * out).sum(axis=-1, keepdims=True))
     if of_sums is not None:
         through_sums = weights * of_sums.unsqueeze(-1)
         of_scores = through_sums if of_scores is None else of_scores + through_sums
     of_query = of_key = of_value = None
     if of_scores is not None:
         of_query = of_scores @ k * factor if needed[0] else None
-        of_key = of_scores.transpose(-2, -1) @ q * factor if needed[1] else None
+        of_key = of_scores.swapaxes(-2, -1) @ q * factor if needed[1] else None
     if grad is not None and needed[2]:
-        of_value = weights.transpose(-2, -1) @ grad
+        of_value = weights.swapaxes(-2, -1) @ grad
     return [of_query, of_key, of_value]
 
 

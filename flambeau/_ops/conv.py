@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
 from typing import Any
@@ -64,6 +65,7 @@ def _gives_channels_last(input: Any, weight: Any) -> bool:
 # ----- the convolution and its derivatives --------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=512)
 def _result_shape(input: Shape, weight: Shape, geometry: Geometry, transposed: bool, output_padding: Shape) -> Shape:
     if transposed:
         channels, sizes = weight[1] * geometry.groups, spread_sizes(input[2:], weight[2:], geometry, output_padding)
@@ -199,8 +201,9 @@ def _convolution_backward_kernel(
     geometry = Geometry(stride, padding, dilation, groups)
     last = _gives_channels_last(input, weight)
     array_type = grad_output.dtype
-    of_input = of_weight = of_bias = _empty((0,), array_type)
+    of_input = of_weight = of_bias = np.empty(0, array_type)
     if not compute:
+        of_bias = _empty((0,), array_type)
         shapes = (input.shape, weight.shape, (grad_output.shape[1],))
         made = [_empty(shape, array_type, last and len(shape) > 1) for shape in shapes]
         of_input, of_weight, of_bias = (
@@ -243,6 +246,39 @@ def _complex_convolution(input: Any, weight: Any, bias: Any, options: tuple[Any,
 # ----- batches, samples, paddings with a name ------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=512)
+def _checked_options(
+    input: Shape,
+    weight: Shape,
+    bias: Shape | None,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    transposed: bool,
+    output_padding: Shape,
+    groups: int,
+) -> tuple[Any, ...]:
+    """The options with a number for each dimension, if they and the shapes go together. Networks repeat their shapes:
+    these are checked once.
+    """
+    rank = len(weight) - 2
+    if rank < 1:
+        raise RuntimeError(f"weight should have at least three dimensions, but got size {list(weight)}")
+    geometry = Geometry(
+        for_each_dim("stride", stride, rank),
+        for_each_dim("padding", padding, rank),
+        for_each_dim("dilation", dilation, rank),
+        groups,
+    )
+    output_padding = for_each_dim("output_padding", output_padding, rank)
+    check_numbers(geometry, output_padding)
+    check_shapes(input, weight, bias, geometry, transposed)
+    if rank > 3:
+        raise RuntimeError(f"unsupported ConvNd parameters: {rank} spatial dimensions, of at most 3")
+    check_sizes(input, weight, geometry, transposed, output_padding)
+    return (*geometry[:3], transposed, output_padding, groups)
+
+
 def _run(
     input: Tensor,
     weight: Tensor,
@@ -255,24 +291,11 @@ def _run(
     groups: int,
 ) -> Any:
     """The convolution of a batch, after all checks."""
-    rank = weight._array.ndim - 2
-    if rank < 1:
-        raise RuntimeError(f"weight should have at least three dimensions, but got size {list(weight._array.shape)}")
-    geometry = Geometry(
-        for_each_dim("stride", stride, rank),
-        for_each_dim("padding", padding, rank),
-        for_each_dim("dilation", dilation, rank),
-        groups,
+    sizes = None if bias is None else bias._array.shape
+    options = _checked_options(
+        input._array.shape, weight._array.shape, sizes, stride, padding, dilation, transposed, output_padding, groups
     )
-    output_padding = for_each_dim("output_padding", output_padding, rank)
-    check_numbers(geometry, output_padding)
-    shapes = input._array.shape, weight._array.shape
-    check_shapes(*shapes, bias, geometry, transposed)
-    if rank > 3:
-        raise RuntimeError(f"unsupported ConvNd parameters: {rank} spatial dimensions, of at most 3")
-    check_sizes(*shapes, geometry, transposed, output_padding)
     check_dtypes(input, weight, bias, transposed)
-    options = (*geometry[:3], transposed, output_padding, groups)
     if input._kind.dtype.category == COMPLEX:
         return _complex_convolution(input, weight, bias, options)
     return _convolution(input, weight, bias, _sizes_of(bias), *options)

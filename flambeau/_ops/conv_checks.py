@@ -11,9 +11,13 @@ from .._core.tensor import Tensor
 from .conv_kernels import Geometry, Shape, extent, spread_sizes
 from .matmul import element_name
 
+_INT_ALONE = {int}
+
 
 def integers(function: str, argument: str, value: Any, rank: int | None) -> Shape:
     """A tuple of ints; one int stands for `rank` of them."""
+    if type(value) is tuple and {*map(type, value)} == _INT_ALONE:
+        return value
     if isinstance(value, (tuple, list)):
         entries = tuple(value)
     elif rank is not None:
@@ -53,7 +57,7 @@ def check_numbers(geometry: Geometry, output_padding: Shape) -> None:
             raise RuntimeError(f"non-positive {name} is not supported: got {given}")
 
 
-def check_shapes(input: Shape, weight: Shape, bias: Tensor | None, geometry: Geometry, transposed: bool) -> None:
+def check_shapes(input: Shape, weight: Shape, bias: Shape | None, geometry: Geometry, transposed: bool) -> None:
     """Input, weight, bias and groups must agree on dimensions and channels."""
     groups = geometry.groups
     if len(input) != len(weight):
@@ -78,10 +82,10 @@ def check_shapes(input: Shape, weight: Shape, bias: Tensor | None, geometry: Geo
             f"Given {given}, weight of size {list(weight)}, expected input{list(input)} to have {channels} channels, "
             f"but got {input[1]} channels instead"
         )
-    if bias is not None and bias._array.shape != (outputs,):
+    if bias is not None and bias != (outputs,):
         raise RuntimeError(
             f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight)}, expected bias to be "
-            f"1-dimensional with {outputs} elements, but got bias of size {list(bias._array.shape)} instead"
+            f"1-dimensional with {outputs} elements, but got bias of size {list(bias)} instead"
         )
     if 0 in weight[2:]:
         raise RuntimeError(f"the kernel must not be empty, but got weight of size {list(weight)}")

@@ -9,6 +9,7 @@ A block's matrix has a column for each output position, or a row where the chann
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -60,6 +61,8 @@ def _padded_sizes(sizes: Shape, geometry: Geometry) -> Shape:
 
 def new_array(shape: Shape, array_type: Any, last: bool) -> Any:
     """Uninitialised memory, with the channels innermost if `last`."""
+    if not last:
+        return np.empty(shape, array_type)
     return empty_array(shape, strides_for(shape, last), array_type)
 
 
@@ -99,12 +102,22 @@ def _windows(padded: Any, output: Shape, kernel: Shape, geometry: Geometry) -> A
 def _add_windows(padded: Any, windows: Any, kernel: Shape, geometry: Geometry) -> None:
     """Add windows (..., *output, *kernel) to where they lie on padded samples (..., *sizes)."""
     rank = len(kernel)
-    output = windows.shape[-2 * rank : -rank]
+    for target, source in _window_keys(kernel, windows.shape[-2 * rank : -rank], geometry):
+        padded[target] += windows[source]
+
+
+@functools.lru_cache(maxsize=256)
+def _window_keys(kernel: Shape, output: Shape, geometry: Geometry) -> list[tuple[Any, Any]]:
+    """For each place in a window: the key to the samples' elements that are there in some window, and to these
+    windows.
+    """
+    keys = []
     for place in itertools.product(*map(range, kernel)):
         spans = []
         for at, gap, step, size in zip(place, geometry.dilation, geometry.stride, output, strict=True):
             spans.append(slice(at * gap, at * gap + (size - 1) * step + 1, step))
-        padded[(..., *spans)] += windows[(..., *place)]
+        keys.append(((..., *spans), (..., *place)))
+    return keys
 
 
 def _inner(padded: Any, geometry: Geometry) -> Any:
@@ -133,6 +146,9 @@ def sum_of_windows(windows: Any, sizes: Shape, geometry: Geometry) -> Any:
 # ----- blocks -------------------------------------------------------------------------------------------------------
 
 
+_ALL = slice(None)
+
+
 class _Plan:
     """How one convolution is cut into blocks: of samples or, where one sample is too much, of its first output rows."""
 
@@ -148,6 +164,10 @@ class _Plan:
         self.pointwise = set(kernel) == {1} and set(geometry.stride) == {1} and not any(geometry.padding)
         if self.pointwise and math.prod(output) >= 64:
             self.samples, self.height = 1, output[0]  # a sample is its own matrix: nothing is copied
+        self.window_shape = (self.groups, self.channels, *output, *kernel)
+        self.order = self._order()
+        self.order_back = tuple(map(int, np.argsort(self.order)))
+        self.is_whole = self.samples >= input_shape[0] and self.height >= output[0]
 
     def batches(self, count: int) -> Iterator[slice]:
         """The samples of each block."""
@@ -161,7 +181,8 @@ class _Plan:
 
     def windows(self, padded: Any) -> Any:
         """A view of (batch, groups, channels of a group, *output, *kernel)."""
-        return _windows(self.grouped(padded), self.output, self.kernel, self.geometry)
+        shape = (len(padded), *self.window_shape)
+        return restrided(padded, shape, _window_strides(padded.strides, self.channels, self.geometry))
 
     def grouped(self, padded: Any) -> Any:
         """A view of (batch, groups, channels of a group, *sizes)."""
@@ -170,7 +191,7 @@ class _Plan:
         shape = (len(padded), self.groups, channels, *padded.shape[2:])
         return restrided(padded, shape, (batch, channel * channels, channel, *steps))
 
-    def order(self) -> Shape:
+    def _order(self) -> Shape:
         """The dimensions of `windows` in the order of the block's matrix, groups first."""
         rank = len(self.kernel)
         output, kernel = range(3, 3 + rank), range(3 + rank, 3 + 2 * rank)
@@ -179,8 +200,7 @@ class _Plan:
     def windows_back(self, matrices: Any, count: int, height: int) -> Any:
         """A block's matrices as windows: (batch, groups, channels of a group, *output, *kernel)."""
         shape = (count, self.groups, self.channels, height, *self.output[1:], *self.kernel)
-        order = self.order()
-        return matrices.reshape([shape[dim] for dim in order]).transpose(np.argsort(order))
+        return matrices.reshape([shape[dim] for dim in self.order]).transpose(self.order_back)
 
     def matrix_shape(self, positions: int) -> Shape:
         """The shape of the matrices, one for each group, of so many output positions."""
@@ -230,21 +250,39 @@ class _Plan:
         """Zeros for the padded samples of one block, in the memory order of the matrices."""
         shape = (min(count, self.samples), self.groups * self.channels, *self.padded)
         buffer = new_array(shape, array_type, self.rows)
-        buffer[...] = 0
+        buffer.fill(0)
         return buffer
+
+
+@functools.lru_cache(maxsize=256)
+def _window_strides(strides: Shape, channels: int, geometry: Geometry) -> Shape:
+    """The strides of windows, with the channels in groups of so many."""
+    batch, channel, *steps = strides
+    moves = [step * s for step, s in zip(steps, geometry.stride, strict=True)]
+    inside = [step * d for step, d in zip(steps, geometry.dilation, strict=True)]
+    return (batch, channel * channels, channel, *moves, *inside)
+
+
+@functools.lru_cache(maxsize=256)
+def _plan(input_shape: Shape, output: Shape, kernel: Shape, geometry: Geometry, rows: bool) -> _Plan:
+    """The plan of a convolution; networks repeat their shapes."""
+    return _Plan(input_shape, output, kernel, geometry, rows)
 
 
 def _blocks(input: Any, plan: _Plan) -> Iterator[tuple[slice, slice, Any]]:
     """For each block its samples, its output rows, and its windows as matrices."""
     buffer = plan.padding_buffer(len(input), input.dtype) if any(plan.geometry.padding) else None
     columns = None
-    order = plan.order()
+    order = plan.order
     for batch in plan.batches(len(input)):
         padded = input[batch]
         if buffer is not None:
             _inner(buffer[: len(padded)], plan.geometry)[...] = padded
             padded = buffer[: len(padded)]
         windows = plan.windows(padded)
+        if plan.is_whole:
+            yield batch, _ALL, windows.transpose(order).reshape(plan.matrix_shape(-1))
+            return
         for strip in plan.strips():
             block = windows[:, :, :, strip].transpose(order)
             shape = plan.matrix_shape(block.size // (plan.groups * plan.depth))
@@ -272,16 +310,21 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
     The result has its channels innermost if `last`.
     """
     kernel = weight.shape[2:]
-    result = new_array((input.shape[0], weight.shape[0], *output), input.dtype, last)
-    if not (result.size and weight.size):
-        result[...] = 0
-    else:
-        plan = _Plan(input.shape, output, kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
-        matrices = plan.weights(weight)
-        transposed = matrices.transpose(0, 2, 1)
-        for batch, strip, block in _blocks(input, plan):
-            found = np.matmul(block, transposed) if plan.rows else np.matmul(matrices, block)
-            plan.store_positions(result[batch, :, strip], found)
+    shape = (input.shape[0], weight.shape[0], *output)
+    if 0 in shape or not weight.size:
+        result = new_array(shape, input.dtype, last)
+        result.fill(0)
+        return _with_bias(result, bias)
+    plan = _plan(input.shape, output, kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
+    matrices = plan.weights(weight)
+    if shape[0] == 1 and plan.is_whole and not (plan.rows or last):  # the product lies in memory as the result does
+        ((_, _, block),) = _blocks(input, plan)
+        return _with_bias(np.matmul(matrices, block).reshape(shape), bias)
+    result = new_array(shape, input.dtype, last)
+    transposed = matrices.transpose(0, 2, 1)
+    for batch, strip, block in _blocks(input, plan):
+        found = np.matmul(block, transposed) if plan.rows else np.matmul(matrices, block)
+        plan.store_positions(result[batch, :, strip], found)
     return _with_bias(result, bias)
 
 
@@ -289,46 +332,56 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     kernel = weight.shape[2:]
     channels = weight.shape[1] * geometry.groups
-    result = new_array((grad.shape[0], channels, *sizes), grad.dtype, last)
-    if not (grad.size and weight.size and result.size):
-        result[...] = 0
+    shape = (grad.shape[0], channels, *sizes)
+    if not (grad.size and weight.size and 0 not in shape):
+        result = new_array(shape, grad.dtype, last)
+        result.fill(0)
         return _with_bias(result, bias)
-    plan = _Plan(result.shape, grad.shape[2:], kernel, geometry, _by_rows(grad, channels, geometry.groups))
+    plan = _plan(shape, grad.shape[2:], kernel, geometry, _by_rows(grad, channels, geometry.groups))
     matrices = plan.weights(weight)
     transposed = matrices.transpose(0, 2, 1)
     buffer = plan.padding_buffer(len(grad), grad.dtype)
+    in_place = plan.is_whole and not any(geometry.padding) and plan.rows is last
+    result = buffer if in_place else new_array(shape, grad.dtype, last)
     for batch in plan.batches(len(grad)):
         padded = buffer[: batch.stop - batch.start]
-        padded[...] = 0
+        if batch.start:
+            padded.fill(0)
         for strip in plan.strips():
             values = plan.positions_of(grad[batch, :, strip])
             block = np.matmul(values, matrices) if plan.rows else np.matmul(transposed, values)
             top = strip.start * geometry.stride[0]
             windows = plan.windows_back(block, len(padded), strip.stop - strip.start)
             _add_windows(plan.grouped(padded)[:, :, :, top:], windows, kernel, geometry)
-        result[batch] = _inner(padded, geometry)
+        if not in_place:
+            result[batch] = _inner(padded, geometry)
     return _with_bias(result, bias)
 
 
 def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool) -> Any:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
-    result = new_array((outputs, channels, *kernel), input.dtype, last)
     if not (input.size and grad.size):
-        result[...] = 0
+        result = new_array((outputs, channels, *kernel), input.dtype, last)
+        result.fill(0)
         return result
-    plan = _Plan(input.shape, grad.shape[2:], kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
-    total: Any = 0
+    plan = _plan(input.shape, grad.shape[2:], kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
+    total: Any = None
     for batch, strip, block in _blocks(input, plan):
         values = plan.positions_of(grad[batch, :, strip])
-        total += (
+        found = (
             np.matmul(values.transpose(0, 2, 1), block) if plan.rows else np.matmul(values, block.transpose(0, 2, 1))
         )
-    result[...] = plan.weights_back(total)
+        total = found if total is None else np.add(total, found, total)
+    found = plan.weights_back(total)
+    if not last and found.flags.c_contiguous:
+        return found
+    result = new_array((outputs, channels, *kernel), input.dtype, last)
+    result[...] = found
     return result
 
 
 def _with_bias(result: Any, bias: Any) -> Any:
     if bias is not None and result.size:
-        result += bias.reshape(-1, *[1] * (result.ndim - 2))
+        result += bias.reshape((-1, *(1,) * (result.ndim - 2)))
     return result

@@ -12,17 +12,28 @@ from .._core.dtype import FLOAT, LEGACY_NAMES, finfo
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .layout import has_format
-from .moments import centred, check_parameters, in_format_of, standardised_gradient, widened, widened_tensor
+from .moments import (
+    centred,
+    check_parameters,
+    in_format_of,
+    standardised_gradient,
+    widened,
+    widened_tensor,
+)
 from .registry import public
+from .unrecorded import on_arrays
 
 
 def _has_standard_format(tensor: Tensor) -> bool:
-    return any(has_format(tensor._array, each) for each in (contiguous_format, channels_last, channels_last_3d))
+    return tensor._array.flags.c_contiguous or any(
+        has_format(tensor._array, each) for each in (contiguous_format, channels_last, channels_last_3d)
+    )
 
 
 # ----- the last dimensions -----------------------------------------------------------------------------------------
 
 
+@on_arrays
 def _layer_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -36,11 +47,11 @@ def _layer_norm_gradients(
     grad, of_mean, of_rstd = (widened_tensor(each) for each in grads)
     x, scale, mean, rstd = (widened_tensor(each) for each in (input, weight, result1, result2))
     inner = len(normalized_shape)
-    outer = tuple(range(x.dim() - inner))
+    outer = tuple(range(x.ndim - inner))
     of_input = of_weight = of_bias = None
     if needed[0]:
         scaled = grad if grad is None or scale is None else grad * scale
-        dims = tuple(range(x.dim() - inner, x.dim()))
+        dims = tuple(range(x.ndim - inner, x.ndim))
         of_input = standardised_gradient(scaled, of_mean, of_rstd, x, mean, rstd, dims)
     if needed[1] and grad is not None:
         of_weight = grad * ((x - mean) * rstd)
@@ -68,7 +79,7 @@ def _layer_norm(
         rest *= widened(weight)
     if bias is not None:
         rest += widened(bias)
-    return rest.astype(input.dtype, copy=False), mean.astype(kept), rstd.astype(kept)
+    return rest.astype(input.dtype, copy=False), mean.astype(kept, copy=False), rstd.astype(kept, copy=False)
 
 
 def _checked_shape(name: str, input: Tensor, normalized_shape: Any, **parameters: Tensor | None) -> tuple[int, ...]:
@@ -77,19 +88,19 @@ def _checked_shape(name: str, input: Tensor, normalized_shape: Any, **parameters
             f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
             f"{type(normalized_shape).__name__}"
         )
-    shape = tuple(int(each) for each in normalized_shape)
+    shape = tuple([int(each) for each in normalized_shape])
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
             "normalized_shape = []"
         )
     for argument, each in parameters.items():
-        if each is not None and tuple(each._array.shape) != shape:
+        if each is not None and each._array.shape != shape:
             raise RuntimeError(
                 f"Expected {argument} to be of same shape as normalized_shape, but got {argument} of shape "
                 f"{list(each._array.shape)} and normalized_shape = {list(shape)}"
             )
-    if tuple(input._array.shape[-len(shape) :]) != shape:
+    if input._array.shape[-len(shape) :] != shape:
         wanted = ", ".join(map(str, shape))
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {wanted}], but got input of "
@@ -103,10 +114,16 @@ def native_layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm`, with the means and 1 / deviations."""
+    result, mean, rstd = _normalised(input, normalized_shape, weight, bias, eps)
+    return result, mean.detach(), rstd.detach()
+
+
+def _normalised(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Any, Any, Any]:
     shape = _checked_shape("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
-    result, mean, rstd = _layer_norm(input, shape, weight, bias, eps, kept)
-    return result, mean.detach(), rstd.detach()
+    return _layer_norm(input, shape, weight, bias, eps, kept)  # type: ignore[no-any-return]
 
 
 @public(method=False, name="layer_norm")
@@ -119,7 +136,7 @@ def torch_layer_norm(
     cudnn_enable: bool = True,
 ) -> Tensor:
     """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`."""
-    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+    return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
 
 
 @public("nn.functional.layer_norm", function=False, method=False)
@@ -135,7 +152,7 @@ def layer_norm(
     >>> flambeau.nn.functional.layer_norm(flambeau.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+    return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
 
 
 @public("nn.functional.rms_norm", method=False)
@@ -160,6 +177,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 # ----- groups of channels ------------------------------------------------------------------------------------------
 
 
+@on_arrays
 def _group_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -176,15 +194,16 @@ def _group_norm_gradients(
     grad, of_mean, of_rstd = (widened_tensor(each) for each in grads)
     x, scale, mean, rstd = (widened_tensor(each) for each in (input, weight, result1, result2))
     by_group, by_channel = (N, group, C // group * HxW), (N, C, HxW)
-    x, mean, rstd = x.reshape(by_group), mean.unsqueeze(-1), rstd.unsqueeze(-1)
+    by_mean = (N, group, 1)
+    x, mean, rstd = x.reshape(by_group), mean.reshape(by_mean), rstd.reshape(by_mean)
     grad = None if grad is None else grad.reshape(by_channel)
     of_input = of_weight = of_bias = None
     if needed[0]:
         scaled = grad if grad is None or scale is None else grad * scale.reshape(1, C, 1)
         scaled = None if scaled is None else scaled.reshape(by_group)
-        of_mean, of_rstd = (None if each is None else each.unsqueeze(-1) for each in (of_mean, of_rstd))
+        of_mean, of_rstd = (None if each is None else each.reshape(by_mean) for each in (of_mean, of_rstd))
         of_input = standardised_gradient(scaled, of_mean, of_rstd, x, mean, rstd, (2,))
-        of_input = None if of_input is None else of_input.reshape(input._array.shape)
+        of_input = None if of_input is None else of_input.reshape(input.shape)
     if needed[1] and grad is not None:
         of_weight = (grad * ((x - mean) * rstd).reshape(by_channel)).sum((0, 2))
     if needed[2] and grad is not None:
@@ -214,7 +233,8 @@ def _group_norm(
     if bias is not None:
         rest += widened(bias).reshape(1, C, 1)
     result = rest.reshape(input.shape).astype(input.dtype, copy=False)
-    return in_format_of(result, input), mean.reshape(N, group).astype(kept), rstd.reshape(N, group).astype(kept)
+    statistics = [each.reshape(N, group).astype(kept, copy=False) for each in (mean, rstd)]
+    return in_format_of(result, input), *statistics
 
 
 @public(method=False)

@@ -316,10 +316,18 @@ def _class_weights(target: Array, weight: Array | None, ignore_index: int, dtype
 def _picked(array: Array, target: Array) -> Array:
     if array.ndim == 1:
         return array[target]
+    if array.ndim == 2:
+        return array[np.arange(len(array)), target]
     return np.take_along_axis(array, np.expand_dims(target, 1), 1).squeeze(1)
 
 
 def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    if weight is None and target.size and not (target == ignore_index).any():
+        losses = np.asarray(-_picked(self, target))
+        if reduction == NONE:
+            return losses
+        total = np.add.reduce(losses, axis=None)
+        return total / self.dtype.type(target.size) if reduction == MEAN else total
     safe, weights = _class_weights(target, weight, ignore_index, self.dtype)
     losses = np.asarray(-_picked(self, safe) * weights) if target.size else np.empty(target.shape, self.dtype)
     if reduction == NONE:
@@ -344,6 +352,8 @@ def _nll_backward(
         values = np.where(target != ignore_index, -self * weights, self.dtype.type(0))
         if input.ndim == 1:
             result[safe] = values
+        elif input.ndim == 2:
+            result[np.arange(len(result)), safe] = values
         else:
             np.put_along_axis(result, np.expand_dims(safe, 1), np.expand_dims(values, 1), 1)
     return result
@@ -378,27 +388,27 @@ def _nll_any(input: Any, target: Any, weight: Any, reduction: int, ignore_index:
 
 
 def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
-    if input.dim() == 0:
+    shape, given = input._array.shape, target._array.shape
+    if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    classes = input.shape[0] if input.dim() == 1 else input.shape[1]
-    if input.dim() == 1:
-        if target.dim() > 1:
+    classes = shape[0] if len(shape) == 1 else shape[1]
+    if len(shape) == 1:
+        if len(given) > 1:
             raise RuntimeError(
-                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}"
+                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(given)}"
             )
-    elif input.shape[0] != target.shape[0] if target.dim() else True:
+    elif not given or shape[0] != given[0]:
         raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-            f"({target.shape[0] if target.dim() else 'none'})."
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({given[0] if given else 'none'})."
         )
-    elif tuple(target.shape) != (input.shape[0], *input.shape[2:]):
-        if input.dim() == 2:
+    elif given != (shape[0], *shape[2:]):
+        if len(shape) == 2:
             raise RuntimeError(
-                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(target.shape)}"
+                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(given)}"
             )
         raise RuntimeError(
-            f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}: it is the shape "
-            f"of input {list(input.shape)} without its class dimension"
+            f"Expected target size {[shape[0], *shape[2:]]}, got {list(given)}: it is the shape "
+            f"of input {list(shape)} without its class dimension"
         )
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(
@@ -415,7 +425,8 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
             f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[weight.dtype]}: weight has the "
             "dtype of input"
         )
-    if not target.is_meta and target._array.size:
+    # Negative numbers are large ones if they are read without a sign: one comparison finds all that may be wrong.
+    if not target.is_meta and (target._array.view(f"u{target._array.itemsize}") >= classes).any():
         wrong = (target._array != ignore_index) & ((target._array < 0) | (target._array >= classes))
         if wrong.any():
             raise IndexError(f"Target {target._array[wrong].flat[0]} is out of bounds: there are {classes} classes.")

@@ -44,6 +44,19 @@ def has_nan(array: Any) -> bool:
     return array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
+@functools.lru_cache(maxsize=32)
+def _first_places(steps: Sizes, counts: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[Any, Any]:
+    """The place of each window's first element, which may be outside, and of its first element inside."""
+    rank = len(counts)
+    corner, first = np.zeros(counts, np.int64), np.zeros(counts, np.int64)
+    for dim in range(rank):
+        start = np.arange(counts[dim]) * stride[dim] - padding[dim]
+        corner += along(start, dim, rank) * steps[dim]
+        inside = start + -(np.minimum(start, 0) // dilation[dim]) * dilation[dim]
+        first += along(inside, dim, rank) * steps[dim]
+    return corner, first
+
+
 def maxima(
     array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, last: bool
 ) -> tuple[Any, Any]:
@@ -54,14 +67,8 @@ def maxima(
     best = empty((*array.shape[:-rank], *counts), array.dtype, last)
     best.fill(lowest(array.dtype))
     indices = empty(best.shape, np.int64, last)
-    corner = np.zeros(counts, np.int64)  # the place of a window's first element, which may be outside
-    first = np.zeros(counts, np.int64)  # the place of its first element inside
     steps = row_major(spatial)
-    for dim in range(rank):
-        start = np.arange(counts[dim]) * stride[dim] - padding[dim]
-        corner += along(start, dim, rank) * steps[dim]
-        inside = start + -(np.minimum(start, 0) // dilation[dim]) * dilation[dim]
-        first += along(inside, dim, rank) * steps[dim]
+    corner, first = _first_places(steps, counts, stride, padding, dilation)
     indices[...] = first
     nan = has_nan(array)
     before, after = borders(spatial, counts, kernel, stride, padding, dilation)

@@ -21,18 +21,18 @@ def widened(array: Any) -> Any:
 
 
 def widened_tensor(tensor: Any) -> Any:
-    """The same for tensors, in derivatives; None passes."""
-    if tensor is None or tensor._kind.dtype.itemsize != 2:
+    """The same for tensors, in derivatives; None passes, and so do arrays."""
+    if tensor is None or type(tensor) is np.ndarray or tensor._kind.dtype.itemsize != 2:
         return tensor
     return tensor.to(float32)
 
 
 def centred(array: Any, dims: Dims) -> tuple[Any, Any, Any]:
     """A new array less its mean along `dims`, that mean, and the mean of the squares; the last two keep `dims`."""
-    count = math.prod(array.shape[each] for each in dims)
-    mean = np.add.reduce(array, axis=dims, keepdims=True) / array.dtype.type(count)
+    count = array.dtype.type(math.prod([array.shape[each] for each in dims]))
+    mean = np.add.reduce(array, dims, keepdims=True) / count
     rest = array - mean
-    variance = np.add.reduce(rest * rest, axis=dims, keepdims=True) / array.dtype.type(count)
+    variance = np.add.reduce(rest * rest, dims, keepdims=True) / count
     return rest, mean, variance
 
 
@@ -42,12 +42,12 @@ def standardised_gradient(grad: Any, of_mean: Any, of_rstd: Any, x: Any, mean: A
     `mean` and `rstd` are results of the forward pass and keep the dimensions along which they were taken. In a second
     derivative their gradients arrive here again, as `of_mean` and `of_rstd`.
     """
-    count = max(math.prod(x._array.shape[each] for each in dims), 1)
+    count = max(math.prod([x.shape[each] for each in dims]), 1)
     standard = (x - mean) * rstd
     total = None
     if grad is not None:
-        mean_grad = grad.sum(dims, keepdim=True) / count
-        along = (grad * standard).sum(dims, keepdim=True) / count
+        mean_grad = grad.sum(axis=dims, keepdims=True) / count
+        along = (grad * standard).sum(axis=dims, keepdims=True) / count
         total = (grad - mean_grad - standard * along) * rstd
     if of_mean is not None:
         spread = (of_mean / count).expand(x._array.shape)
@@ -60,6 +60,8 @@ def standardised_gradient(grad: Any, of_mean: Any, of_rstd: Any, x: Any, mean: A
 
 def in_format_of(result: Any, source: Any) -> Any:
     """`result` with channels last in memory if `source` has them so, else row by row."""
+    if result.flags.c_contiguous and source.flags.c_contiguous:
+        return result
     for wanted in (channels_last, channels_last_3d):
         if not source.flags.c_contiguous and has_format(source, wanted):
             if has_format(result, wanted):

@@ -79,9 +79,10 @@ def _with_column(mask: Any) -> Any:
 
 
 def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> Any:
-    """Several projections of one tensor by one product, along a new first dimension."""
-    together = linear(source, weight, bias)
-    return together.unflatten(-1, (parts, source.shape[-1])).movedim(-2, 0).contiguous()
+    """Several projections of one tensor by one product."""
+    together: Any = linear(source, weight, bias)
+    length, batch, width = source.shape
+    return together.view(length, batch, parts, width).permute(2, 0, 1, 3).contiguous().unbind()
 
 
 def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
@@ -91,12 +92,10 @@ def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[
     width = query.shape[-1]
     if key is value:
         if query is key:
-            together = _projected_together(query, weight, bias, 3)
-            return together[0], together[1], together[2]
+            return _projected_together(query, weight, bias, 3)  # type: ignore[no-any-return]
         own, shared = weight.split([width, 2 * width])
         own_bias, shared_bias = (None, None) if bias is None else bias.split([width, 2 * width])
-        together = _projected_together(key, shared, shared_bias, 2)
-        return linear(query, own, own_bias), together[0], together[1]
+        return linear(query, own, own_bias), *_projected_together(key, shared, shared_bias, 2)
     weights = weight.chunk(3)
     biases = (None, None, None) if bias is None else bias.chunk(3)
     return tuple(map(linear, (query, key, value), weights, biases))  # type: ignore[return-value]

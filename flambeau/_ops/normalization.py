@@ -11,13 +11,21 @@ from .._core.dtype import uint8
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .dispatch import Array, Primitive, primitive
-from .moments import centred, check_parameters, in_format_of, standardised_gradient, widened, widened_tensor
+from .moments import (
+    centred,
+    check_parameters,
+    in_format_of,
+    standardised_gradient,
+    widened,
+    widened_tensor,
+)
 from .registry import public, write_out
+from .unrecorded import on_arrays
 
 
 def _by_channel(values: Any, dims: int) -> Any:
     """Values of each channel, so shaped that they meet dimension 1."""
-    return None if values is None else values.reshape([-1 if each == 1 else 1 for each in range(dims)])
+    return None if values is None else values.reshape(1, -1, *[1] * (dims - 2))
 
 
 def _batch_norm_kernel(
@@ -27,9 +35,9 @@ def _batch_norm_kernel(
     dims = input.ndim
     wide = widened(input)
     if training:
-        rest, mean, variance = centred(wide, tuple(each for each in range(dims) if each != 1))
+        rest, mean, variance = centred(wide, (0, *range(2, dims)))
         mean, variance = mean.reshape(-1).astype(kept, copy=False), variance.reshape(-1)
-        if kept.name == "bfloat16":  # PyTorch has the sum of the squares in bfloat16 too
+        if kept.itemsize == 2 and kept.name == "bfloat16":  # PyTorch has the sum of the squares in bfloat16 too
             count = variance.dtype.type(input.size // max(variance.size, 1))
             variance = widened((widened((variance * count).astype(kept)) / count).astype(kept))
         rstd = (1 / np.sqrt(variance + variance.dtype.type(eps))).astype(kept, copy=False)
@@ -48,6 +56,7 @@ def _batch_norm_kernel(
     return result, mean, rstd, variance
 
 
+@on_arrays
 def _batch_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -62,12 +71,12 @@ def _batch_norm_gradients(
 ) -> list[Any]:
     grad, of_mean, of_rstd = (widened_tensor(each) for each in grads[:3])
     x, scale = widened_tensor(input), widened_tensor(weight)
-    count = input.dim()
-    dims = tuple(each for each in range(count) if each != 1)
+    count = input.ndim
+    dims = (0, *range(2, count))
     if training:
         mean, rstd = widened_tensor(result1), widened_tensor(result2)
     else:
-        mean, rstd = widened_tensor(running_mean), (widened_tensor(running_var) + eps).rsqrt()
+        mean, rstd = widened_tensor(running_mean), 1 / (widened_tensor(running_var) + eps) ** 0.5
         of_mean = of_rstd = None
     mean, rstd, scale = (_by_channel(each, count) for each in (mean, rstd, scale))
     of_input = of_weight = of_bias = None
@@ -133,10 +142,9 @@ def _normalised(
     eps: float,
 ) -> tuple[Any, Any, Any]:
     """Check, compute, and move the running statistics; the result, and what the derivative keeps of the statistics."""
-    if not training:
-        for name, each in (("running_mean", running_mean), ("running_var", running_var)):
-            if each is None:
-                raise RuntimeError(f"{name} must be defined in evaluation mode")
+    if not training and (running_mean is None or running_var is None):
+        missing = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{missing} must be defined in evaluation mode")
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     for name, each in (("running_mean", running_mean), ("running_var", running_var)):
         if each is not None and each.requires_grad and THREAD.modes.grad:
@@ -157,6 +165,12 @@ def _normalised(
         _move(running_var, spread, momentum)
     if input.is_meta and not training:  # there these two have a shape all the same
         mean = rstd = input.new_empty(variance._array.shape, dtype=mean.dtype)
+    return result, mean, rstd
+
+
+def _with_statistics(*args: Any) -> tuple[Any, Any, Any]:
+    """`_normalised` for functions that hand the statistics out."""
+    result, mean, rstd = _normalised(*args)
     return result, mean.detach(), rstd.detach()
 
 
@@ -179,7 +193,7 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm`, with the mean and 1 / deviation of the batch."""
-    return _normalised(_native, input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return _with_statistics(_native, input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @public("ops.aten._native_batch_norm_legit", method=False, out=True)
@@ -189,10 +203,10 @@ def _native_batch_norm_legit(
     """`native_batch_norm`, called with or without `running_mean, running_var` before `training, momentum, eps`."""
     given = statistics_and_options
     if len(given) == 5:
-        return _normalised(_legit, input, weight, bias, *given)
+        return _with_statistics(_legit, input, weight, bias, *given)
     if len(given) != 3:
         raise TypeError(f"_native_batch_norm_legit() takes 6 or 8 positional arguments but {len(given) + 3} were given")
-    return _normalised(_legit_without_statistics, input, weight, bias, None, None, *given)
+    return _with_statistics(_legit_without_statistics, input, weight, bias, None, None, *given)
 
 
 @public("ops.aten._native_batch_norm_legit_no_training", method=False, out=True)
@@ -206,7 +220,7 @@ def _native_batch_norm_legit_no_training(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`native_batch_norm` in evaluation."""
-    return _normalised(_without_training, input, weight, bias, running_mean, running_var, False, momentum, eps)
+    return _with_statistics(_without_training, input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @public("ops.aten._batch_norm_with_update", function=False, method=False)
@@ -231,7 +245,7 @@ def _batch_norm_with_update(
             "Overloaded torch operator invoked from Python failed to match any schema: _batch_norm_with_update takes "
             "the tensors out, save_mean, save_invstd and reserve together or not at all"
         )
-    results = _normalised(_with_update, input, weight, bias, running_mean, running_var, True, momentum, eps)
+    results = _with_statistics(_with_update, input, weight, bias, running_mean, running_var, True, momentum, eps)
     four = (*results, input.new_empty(0, dtype=uint8))
     return four if out is None else write_out(four, targets)
 

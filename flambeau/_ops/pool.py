@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -30,12 +31,16 @@ from .precision import in_single
 from .registry import public
 
 
+@functools.lru_cache(maxsize=32)
 def _divisor(
-    spatial: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, include_pad: bool, override: int | None
-) -> Any:
+    spatial: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None, array_type: Any,
+) -> Any:  # fmt: skip
     """By what the sum over each window is divided: the number of its elements, with those in the padding or without."""
     if override is not None:
-        return override
+        return np.asarray(override, array_type)
+    if not (ceil_mode or any(padding)):
+        return np.asarray(math.prod(kernel), array_type)
     rank = len(kernel)
     divisor = np.ones(counts, np.int64)
     for dim in range(rank):
@@ -44,12 +49,12 @@ def _divisor(
         if not include_pad:
             start, end = np.maximum(start, 0), np.minimum(end, spatial[dim])
         divisor *= along(end - start, dim, rank)
-    return divisor
+    return divisor.astype(array_type)
 
 
 def _quotient(total: Any, divisor: Any) -> Any:
     if total.dtype.kind == "f":
-        return total / np.asarray(divisor, total.dtype)
+        return np.divide(total, divisor, total)
     return (np.abs(total) // np.abs(divisor)) * (np.sign(total) * np.sign(divisor))  # integers round towards zero
 
 
@@ -67,7 +72,8 @@ def averaged(
     total.fill(0)
     for _, key in window_slices(counts, kernel, stride, ones):
         total += wide[key]
-    return _quotient(total, _divisor(spatial, counts, kernel, stride, padding, include_pad, override))
+    divisor = _divisor(spatial, counts, kernel, stride, padding, ceil_mode, include_pad, override, array.dtype)
+    return _quotient(total, divisor)
 
 
 def spread(
@@ -79,12 +85,12 @@ def spread(
     spatial = source.shape[-rank:]
     ones = (1,) * rank
     counts = output_sizes(spatial, kernel, stride, padding, ones, ceil_mode)
-    share = grad / np.asarray(_divisor(spatial, counts, kernel, stride, padding, include_pad, override), grad.dtype)
+    share = grad / _divisor(spatial, counts, kernel, stride, padding, ceil_mode, include_pad, override, grad.dtype)
     before, after = borders(spatial, counts, kernel, stride, padding, ones)
     extent = [size + low + high for size, low, high in zip(spatial, before, after, strict=True)]
     wide = empty((*source.shape[:-rank], *extent), grad.dtype, last)
     wide.fill(0)
-    for _, key in reversed(list(window_slices(counts, kernel, stride, ones))):
+    for _, key in reversed(window_slices(counts, kernel, stride, ones)):
         wide[key] += share
     if tuple(extent) == spatial:
         return wide

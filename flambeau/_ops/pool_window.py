@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ _LETTERS = {1: "W", 2: "HW", 3: "THW"}
 
 def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Sizes:
     """An argument that is one integer for all dimensions or one for each; () where a stride is left out."""
+    if type(value) is int:
+        return (value,) * rank
     if value is None and argument == "stride":
         return ()
     given = (value,) if hasattr(value, "__index__") else value
@@ -44,6 +46,7 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
     return numbers * rank
 
 
+@functools.lru_cache(maxsize=256)
 def output_sizes(
     spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Sizes:
@@ -62,8 +65,14 @@ def check_window(
     name: str, input: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> None:
     """Refuse windows that make no sense, and inputs that have no place for one."""
+    _check_window(name, input._array.shape, kernel, stride, padding, dilation, ceil_mode)
+
+
+@functools.lru_cache(maxsize=256)
+def _check_window(
+    name: str, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> None:
     rank = len(kernel)
-    shape = input._array.shape
     letters = _LETTERS[rank]
     for argument, numbers, prefix in (
         ("kernel size", kernel, "k"),
@@ -162,6 +171,7 @@ def padded(array: Any, before: Sizes, after: Sizes, fill: Any) -> Any:
     return result
 
 
+@functools.lru_cache(maxsize=256)
 def borders(
     spatial: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> tuple[Sizes, Sizes]:
@@ -175,21 +185,19 @@ def borders(
     return padding, tuple(after)
 
 
+@functools.lru_cache(maxsize=256)
 def window_slices(
     counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes
-) -> Iterator[tuple[Sizes, tuple[Any, ...]]]:
+) -> tuple[tuple[Sizes, tuple[Any, ...]], ...]:
     """For each position in a window, row by row: the position, and the key to the elements of all windows there."""
+    found = []
     for position in itertools.product(*map(range, kernel)):
-        yield (
-            position,
-            (
-                ...,
-                *[
-                    slice(at * spread, at * spread + (count - 1) * step + 1, step)
-                    for at, spread, count, step in zip(position, dilation, counts, stride, strict=True)
-                ],
-            ),
-        )
+        spans = [
+            slice(at * spread, at * spread + (count - 1) * step + 1, step)
+            for at, spread, count, step in zip(position, dilation, counts, stride, strict=True)
+        ]
+        found.append((position, (..., *spans)))
+    return tuple(found)
 
 
 def row_major(spatial: Sizes) -> Sizes:

@@ -154,7 +154,7 @@ def _roll(self: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
 @public()
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning."""
-    steps, axes = as_shape((shifts,)), as_shape((dims,))
+    steps, axes = as_shape((shifts,)), as_shape(() if dims is None else (dims,))
     if not steps:
         raise RuntimeError("`shifts` required")
     if len(steps) != len(axes) and not (len(steps) == 1 and not axes):

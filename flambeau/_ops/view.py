@@ -116,10 +116,16 @@ def viewed(array: Any, shape: tuple[int, ...]) -> Any:
         same = array.shape == shape
         return restrided(array, shape, array.strides if same else contiguous_byte_strides(shape, array.itemsize))
     strides = row_strides_of(array.shape, array.strides, shape)
-    return None if strides is None else restrided(array, shape, strides)
+    if strides is None:
+        return None
+    try:  # NumPy's way is the shorter one, but it may choose other strides where a size is 1
+        found = array.reshape(shape, copy=False)
+    except ValueError:
+        return restrided(array, shape, strides)
+    return found if found.strides == strides else restrided(array, shape, strides)
 
 
-@primitive("ViewBackward0", view=True, self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes))
+@primitive("ViewBackward0", view=True, self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
 def _view(self: Array, size: tuple[int, ...]) -> Array:
     if self.flags.c_contiguous and self.size:
         return self.reshape(size)
@@ -167,12 +173,13 @@ def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """`input` in a shape that is known to fit."""
     if input._array.flags.c_contiguous:
         return _view(input, size)  # type: ignore[no-any-return]
-    if viewed(input._array, size) is not None:
+    array = input._array
+    if not array.size or row_strides_of(array.shape, array.strides, size) is not None:
         return _reshape_alias(input, size)  # type: ignore[no-any-return]
     return _unsafe_view(_contiguous_clone(input), size)  # type: ignore[no-any-return]
 
 
-@primitive("ReshapeAliasBackward0", view=True, self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes))
+@primitive("ReshapeAliasBackward0", view=True, self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
 def _reshape_alias(self: Array, size: tuple[int, ...]) -> Array:
     return viewed(self, size)
 
@@ -182,7 +189,7 @@ def _contiguous_clone(self: Array) -> Array:
     return self.copy("C")
 
 
-@primitive("UnsafeViewBackward0", self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes))
+@primitive("UnsafeViewBackward0", self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
 def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
     return self.reshape(size)
 
@@ -190,7 +197,11 @@ def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
 # ----- dimensions exchanged -----------------------------------------------------------------------------------------
 
 
-@primitive("TransposeBackward0", view=True, self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1))
+def _transposed_back(grad: Tensor, dim0: int, dim1: int) -> Any:
+    return _transpose(grad, dim0, dim1)
+
+
+@primitive("TransposeBackward0", view=True, self=_transposed_back)
 def _transpose(self: Array, dim0: int, dim1: int) -> Array:
     return self.swapaxes(dim0, dim1) if self.ndim else self.view()
 
@@ -208,7 +219,11 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
-@primitive("TBackward0", view=True, self=lambda grad: grad.t())
+def _t_back(grad: Tensor) -> Any:
+    return _t(grad)
+
+
+@primitive("TBackward0", view=True, self=_t_back)
 def _t(self: Array) -> Array:
     return self.T
 
@@ -225,7 +240,7 @@ def _inverse_permute(grad: Tensor, dims: tuple[int, ...]) -> Tensor:
     inverse = [0] * len(dims)
     for position, dim in enumerate(dims):
         inverse[dim] = position
-    return grad.permute(inverse)
+    return _permute(grad, tuple(inverse))  # type: ignore[no-any-return]
 
 
 @primitive("PermuteBackward0", view=True, self=_inverse_permute)

@@ -140,6 +140,9 @@ class Generator:
     def __reduce__(self) -> tuple[Any, ...]:
         return _from_state, (self.state_bytes().tobytes(),)
 
+    def __setstate__(self, state: tuple[Any, Any, Tensor]) -> None:
+        self.set_state(state[2])  # as PyTorch pickles a generator: the seed, an offset, and the state
+
     # Draws ------------------------------------------------------------------------------------------------------------
 
     def draw32(self, count: int) -> Words:

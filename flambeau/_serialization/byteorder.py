@@ -1,0 +1,34 @@
+"""Storages written on machines of the other byte order."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .._core.dtype import dtype
+from .._core.storage import UntypedStorage
+
+_PENDING: weakref.WeakSet[UntypedStorage] = weakref.WeakSet()
+"""Storages of bytes as a foreign archive has them: the first tensor on one tells the size of its numbers."""
+
+
+def swap_bytes(memory: Any, element: dtype) -> None:
+    """Reverse the bytes of every number in an array of bytes, in place; a complex number is two."""
+    size = element.itemsize // 2 if element.is_complex else element.itemsize
+    if size > 1:
+        whole = memory[: memory.nbytes // size * size].view(np.dtype(f"u{size}"))
+        whole.byteswap(inplace=True)
+
+
+def swap_later(storage: UntypedStorage) -> None:
+    """Remember that the numbers in `storage` have the other byte order, whatever their type."""
+    _PENDING.add(storage)
+
+
+def swap_if_pending(storage: UntypedStorage, element: dtype) -> None:
+    """Bring a remembered storage to this machine's byte order, once."""
+    if storage in _PENDING:
+        _PENDING.discard(storage)
+        swap_bytes(storage.bytes(), element)

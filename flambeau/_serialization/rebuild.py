@@ -1,0 +1,280 @@
+"""Tensors from what a pickle says of them: the counterparts of the functions that files of PyTorch name.
+
+Nothing here trusts its arguments. Sizes, strides and offsets are checked against the storage before any memory is
+looked at, and the same functions serve the safe machine and Python's own pickle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .._core.device import CPU, LAYOUTS, META, device, layout
+from .._core.dtype import dtype
+from .._core.pickling import rebuild_tensor as tensor_over
+from .._core.storage import UntypedStorage, needed_bytes
+from .._core.tensor import Tensor
+from .._core.typed_storage import TypedStorage
+from .byteorder import swap_if_pending
+from .limits import Budget
+
+_MOST_DIMENSIONS = 64
+_MOST_ELEMENTS = 2**63
+
+
+def _sizes(value: Any, what: str) -> tuple[int, ...]:
+    if not isinstance(value, (tuple, list)) or not all(type(each) is int for each in value):
+        raise RuntimeError(f"the {what} of a saved tensor must be a tuple of ints: the file is corrupt")
+    if len(value) > _MOST_DIMENSIONS or any(not 0 <= each < _MOST_ELEMENTS for each in value):
+        raise RuntimeError(f"the {what} of a saved tensor is out of range: the file is corrupt")
+    return tuple(value)
+
+
+def _element(value: Any) -> dtype:
+    if not isinstance(value, dtype):
+        raise RuntimeError(f"a saved tensor has a {type(value).__name__} for a dtype: the file is corrupt")
+    return value
+
+
+def window_on(
+    storage: UntypedStorage, element: dtype, offset: Any, size: Any, stride: Any, requires_grad: Any = False
+) -> Tensor:
+    """A tensor over part of a storage, after every check."""
+    shape, strides = _sizes(size, "size"), _sizes(stride, "stride")
+    (start,) = _sizes((offset,), "storage offset")
+    if len(shape) != len(strides):
+        raise RuntimeError(f"mismatch in length of strides and shape: {list(strides)} and {list(shape)}")
+    if math.prod(each or 1 for each in shape) >= _MOST_ELEMENTS:
+        raise RuntimeError(f"a saved tensor of size {list(shape)} has too many elements: the file is corrupt")
+    item = element.itemsize
+    needed = needed_bytes(shape, tuple(step * item for step in strides), start * item, item)
+    if needed > storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {start}, and itemsize {item} "
+            f"requiring a storage size of {needed} are out of bounds for storage of size {storage.nbytes()}"
+        )
+    if requires_grad and not (element.is_floating_point or element.is_complex):
+        raise RuntimeError(f"a saved tensor of {element} cannot require gradients: the file is corrupt")
+    return tensor_over(storage, element, (start, shape, strides), bool(requires_grad))
+
+
+def _untyped(storage: Any) -> UntypedStorage:
+    if isinstance(storage, TypedStorage):
+        return storage._untyped()
+    if isinstance(storage, UntypedStorage):
+        return storage
+    raise RuntimeError(f"a saved tensor has a {type(storage).__name__} for a storage: the file is corrupt")
+
+
+def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Tensor:
+    """The form of PyTorch 0.1 to 0.3."""
+    if not isinstance(storage, TypedStorage):
+        raise RuntimeError(f"a saved tensor needs a typed storage, not {type(storage).__name__}: the file is corrupt")
+    return window_on(_untyped(storage), storage.dtype, storage_offset, size, stride)
+
+
+def rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    metadata: Any = None,
+    *,
+    budget: Budget | None = None,
+) -> Tensor:
+    """The form of all PyTorch since 0.4, for dtypes that have a storage class."""
+    tensor = rebuild_tensor(storage, storage_offset, size, stride)
+    return _finished(tensor, requires_grad, metadata, budget)
+
+
+def rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    element: Any,
+    metadata: Any = None,
+    *,
+    budget: Budget | None = None,
+) -> Tensor:
+    """The form for dtypes without a storage class: the tensor says its dtype itself."""
+    memory = _untyped(storage)
+    swap_if_pending(memory, _element(element))
+    tensor = window_on(memory, element, storage_offset, size, stride)
+    return _finished(tensor, requires_grad, metadata, budget)
+
+
+def _finished(tensor: Tensor, requires_grad: Any, metadata: Any, budget: Budget | None) -> Tensor:
+    """Apply the bits that PyTorch keeps beside the data: here, conjugation and negation are done at once."""
+    if isinstance(metadata, dict) and tensor.device is CPU:
+        for mark in ("conj", "neg"):
+            if metadata.get(mark) is True:
+                if budget is not None:
+                    budget.spend(tensor.numel() * 2 * tensor.element_size())
+                tensor = _computed(tensor, mark)
+    if requires_grad:
+        tensor.requires_grad_(True)
+    return tensor
+
+
+class _Later(threading.local):
+    actions: list[Callable[[], None]] | None = None
+
+
+_LATER = _Later()
+
+
+@contextlib.contextmanager
+def data_comes_later() -> Iterator[None]:
+    """In this block storages are still empty: what is computed from their contents is computed when it ends."""
+    before, actions = _LATER.actions, list[Callable[[], None]]()
+    _LATER.actions = actions
+    try:
+        yield
+        for action in actions:
+            action()
+    finally:
+        _LATER.actions = before
+
+
+def _computed(tensor: Any, mark: str) -> Tensor:
+    def compute() -> Any:
+        return tensor.conj_physical() if mark == "conj" else tensor.neg()
+
+    result = compute()
+    if _LATER.actions is not None:
+        _LATER.actions.append(lambda: np.copyto(result._array, compute()._array))
+    return result  # type: ignore[no-any-return]
+
+
+def rebuild_meta_tensor(element: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor without data."""
+    shape, strides = _sizes(size, "size"), _sizes(stride, "stride")
+    item = _element(element).itemsize
+    if len(shape) != len(strides) or math.prod(each or 1 for each in shape) >= _MOST_ELEMENTS // 16:
+        raise RuntimeError(f"a saved meta tensor of size {list(shape)} is impossible: the file is corrupt")
+    extent = needed_bytes(shape, tuple(step * item for step in strides), 0, item)
+    return window_on(UntypedStorage(extent, device=META), element, 0, shape, strides, requires_grad)
+
+
+def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Any:
+    """A parameter over `data`."""
+    from ..nn.parameter import Parameter
+
+    if not isinstance(data, Tensor):
+        raise RuntimeError(f"a saved parameter holds a {type(data).__name__}, not a tensor: the file is corrupt")
+    if requires_grad and not data._kind.differentiable:
+        raise RuntimeError(f"a saved parameter of {data.dtype} cannot require gradients: the file is corrupt")
+    return Parameter(data.detach() if data.requires_grad else data, bool(requires_grad))
+
+
+def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: Any, state: Any) -> Any:
+    """A parameter with the attributes that users hung on it."""
+    parameter = rebuild_parameter(data, requires_grad, backward_hooks)
+    give_attributes(parameter, state)
+    return parameter
+
+
+def rebuild_from_type_v2(function: Any, cls: Any, arguments: Any, state: Any) -> Any:
+    """A tensor of a subclass, or one with attributes."""
+    from .._core.pickling import rebuild_subclass
+
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise RuntimeError("a saved tensor's class is no class of tensors: the file is corrupt")
+    tensor = function(*arguments)
+    if cls is not Tensor and type(tensor) is not cls:
+        tensor = rebuild_subclass(cls, tensor, {})
+    restore = getattr(cls, "__setstate__", None)
+    if restore is not None and restore is not getattr(Tensor, "__setstate__", None):
+        restore(tensor, state)
+    elif state:
+        give_attributes(tensor, state[0] if isinstance(state, tuple) and state else state)
+    return tensor
+
+
+def rebuild_from_type(function: Any, cls: Any, arguments: Any, state: Any) -> Any:
+    """The form of PyTorch 1.7 to 1.10."""
+    return rebuild_from_type_v2(function, cls, arguments, state)
+
+
+def rebuild_from_numpy(array: Any, element: Any, place: Any, requires_grad: Any) -> Tensor:
+    """A tensor of a device that PyTorch saves by way of NumPy."""
+    from .._ops.create import from_numpy
+
+    if not isinstance(array, np.ndarray):
+        raise RuntimeError("a tensor saved as an array has none: the file is corrupt")
+    tensor: Any = from_numpy(array.copy()).to(_element(element))
+    return tensor.requires_grad_(bool(requires_grad))  # type: ignore[no-any-return]
+
+
+def rebuild_from_cpu_tensor(data: Any, element: Any, place: Any, requires_grad: Any) -> Tensor:
+    """A tensor of a device that PyTorch saves by way of the CPU."""
+    if not isinstance(data, Tensor):
+        raise RuntimeError("a tensor saved by way of the CPU has no data: the file is corrupt")
+    converted: Any = data
+    return converted.to(_element(element)).detach().requires_grad_(bool(requires_grad))  # type: ignore[no-any-return]
+
+
+def give_attributes(tensor: Any, state: Any) -> None:
+    """Hang attributes on an object."""
+    if not isinstance(state, dict) or not all(type(key) is str for key in state):
+        raise RuntimeError(f"the state of a saved {type(tensor).__name__} must be a dict of attributes")
+    vars(tensor).update(state)
+
+
+def layout_named(name: Any) -> layout:
+    """`torch.strided` and its kin by name."""
+    found = LAYOUTS.get(name.removeprefix("torch.")) if isinstance(name, str) else None
+    if found is None:
+        raise RuntimeError("a saved layout has an unknown name: the file is corrupt")
+    return found
+
+
+def restore_tensor(tensor: Any, state: Any) -> None:
+    """Give a tensor its pickled state: attributes, (storage, offset, size, stride), or the flags of a Variable."""
+    if isinstance(state, dict):
+        give_attributes(tensor, state)
+    elif isinstance(state, tuple) and len(state) == 4 and isinstance(state[0], TypedStorage):
+        storage, offset, size, stride = state
+        tensor.data = rebuild_tensor(storage, offset, size, stride)
+    elif isinstance(state, tuple) and len(state) == 3:
+        tensor.requires_grad_(bool(state[0]))
+    elif isinstance(state, tuple) and len(state) == 5 and isinstance(state[0], Tensor):
+        tensor.data = state[0]
+        tensor.requires_grad_(bool(state[3]))
+    else:
+        raise RuntimeError("the state of a saved tensor has no known form: the file is corrupt")
+
+
+def restore_generator(generator: Any, state: Any) -> None:
+    """Give a random generator its pickled state: seed, offset, and the state tensor."""
+    if not (isinstance(state, tuple) and len(state) == 3 and isinstance(state[2], Tensor)):
+        raise RuntimeError("the state of a saved generator must be (seed, offset, state): the file is corrupt")
+    generator.set_state(state[2])
+
+
+def variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Any:
+    """`torch.autograd.Variable` of the years when tensors were no variables."""
+    if not isinstance(data, Tensor):
+        raise RuntimeError("a saved Variable has no tensor: the file is corrupt")
+    return data.requires_grad_(bool(requires_grad)) if requires_grad else data
+
+
+def make_device(*arguments: Any) -> device:
+    """A device by its type and ordinal."""
+    if not all(type(each) in (str, int) for each in arguments) or not 1 <= len(arguments) <= 2:
+        raise RuntimeError("a saved device must be a type and an ordinal: the file is corrupt")
+    return device(*arguments)
+
+
+def old_backend() -> None:
+    """What modules of PyTorch 0.1 to 1.1 kept as `_backend`."""

@@ -1,0 +1,199 @@
+"""Saving and loading: files that PyTorch reads, and PyTorch's files of every year.
+
+`load` executes nothing from a file unless told to with `weights_only=False`. It knows tensors, storages, parameters,
+plain containers, the state of optimizers, NumPy arrays and scalars, and the classes and functions that
+`add_safe_globals` allows. `save` writes a file whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from ._serialization import globals as known_globals
+from ._serialization import reading, scanning, writing
+from ._serialization.atomic import replacing
+from ._serialization.globals import Allowed
+from ._serialization.legacy import SourceChangeWarning
+from ._serialization.locations import (
+    default_restore_location,
+    location_tag,
+    register_package,
+    validate_cuda_device,
+)
+from ._serialization.settings import (
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+)
+from ._serialization.storage_types import StorageType
+
+__all__ = [
+    "LoadEndianness",
+    "SourceChangeWarning",
+    "StorageType",
+    "add_safe_globals",
+    "async_save",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+    "validate_cuda_device",
+]
+
+DEFAULT_PROTOCOL = 2
+_writer: ThreadPoolExecutor | None = None
+
+
+def save(
+    obj: object,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Write `obj` to a file, given as a path or as an object with `write`, so that Flambeau and PyTorch can load it.
+
+    A path is replaced in one step once all is on the disk: a crash leaves the old file or the new one. Tensors that
+    share memory share it again when loaded.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> flambeau.save({"weight": flambeau.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> flambeau.load(file)
+    {'weight': tensor([1., 1.])}
+    """
+    _check_target(f)
+    snapshot = writing.Snapshot(obj, pickle_protocol, pickle_module, stacked=not _use_new_zipfile_serialization)
+    _write(snapshot, f, say_order=not _disable_byteorder_record)
+
+
+def async_save(
+    obj: object, f: Any, pickle_module: Any = pickle, pickle_protocol: int = DEFAULT_PROTOCOL
+) -> Future[None]:
+    """Like `save`, but only copies the data before it returns; a thread writes it. Saves are written in their order.
+
+    The result tells when the file is complete: `result()` waits for it and raises what went wrong. The interpreter
+    does not end before.
+    """
+    global _writer
+    _check_target(f)
+    snapshot = writing.Snapshot(obj, pickle_protocol, pickle_module, stacked=False, copied=True)
+    if _writer is None:
+        _writer = ThreadPoolExecutor(1, thread_name_prefix="flambeau-save")
+    return _writer.submit(_write, snapshot, f)
+
+
+def _check_target(f: Any) -> None:
+    if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
+        raise AttributeError(
+            f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, not {type(f).__name__}"
+        )
+
+
+def _write(snapshot: writing.Snapshot, f: Any, say_order: bool = True) -> None:
+    folder = writing.archive_folder(f)
+    if not isinstance(f, (str, os.PathLike)):
+        snapshot.write(f, folder, say_order=say_order)
+        return
+    with replacing(f) as file:
+        snapshot.write(file, folder, say_order=say_order)
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """The object that `save` or PyTorch's `torch.save` wrote to `f`, a path or a seekable file object.
+
+    Args:
+        map_location: where tensors go instead of the device that they were saved from: a device or its name, a dict of
+            names, or a function of a storage and its location that gives the storage to use, or None for the default.
+        weights_only: True, the default, builds data only and refuses all other classes and functions by name. False
+            lets the file run any code: only for files from a source that you trust.
+        mmap: leave the data in the file until it is used. Needs a path.
+        pickle_module, pickle_load_args: for `weights_only=False`, what unpickles instead of `pickle`, and how.
+    """
+    if weights_only is None:
+        weights_only = _safe_by_default(pickle_module)
+    elif weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if mmap and not isinstance(f, (str, os.PathLike)):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    options = reading.Options(map_location, weights_only, pickle_module, pickle_load_args)
+    with reading.opened(f) as file:
+        return reading.load_file(file, options, mmap=bool(mmap), path=f)
+
+
+def _safe_by_default(pickle_module: Any) -> bool:
+    """Whether a load that does not say is safe: yes, but for PyTorch's two environment variables and old programs."""
+    yes = ("1", "y", "yes", "true")
+    if os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0") in yes:
+        return True
+    if os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0") in yes:
+        return False
+    return pickle_module is None
+
+
+def add_safe_globals(safe_globals: list[Allowed]) -> None:
+    """Allow more classes and functions in files loaded with `weights_only=True`.
+
+    An entry is the class or function itself, or a tuple of it and the full name by which files call it.
+    """
+    known_globals.add_allowed(safe_globals)
+
+
+def get_safe_globals() -> list[Allowed]:
+    """What `add_safe_globals` allowed."""
+    return known_globals.allowed_by_user()
+
+
+def clear_safe_globals() -> None:
+    """Take back all that `add_safe_globals` allowed."""
+    known_globals.remove_allowed(known_globals.allowed_by_user())
+
+
+class safe_globals:
+    """Allow more classes and functions in files loaded in a `with` block."""
+
+    def __init__(self, safe_globals: list[Allowed]) -> None:
+        self.entries = safe_globals
+        self.added: list[Allowed] = []
+
+    def __enter__(self) -> None:
+        self.added = known_globals.add_allowed(self.entries)
+
+    def __exit__(self, *exception: object) -> None:
+        known_globals.remove_allowed(self.added)
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a file that `weights_only=True` would refuse, without loading it."""
+    with reading.opened(f) as file:
+        return scanning.unsafe_globals(file)

@@ -1,4 +1,4 @@
-"""Whatever holds data as a tensor, sharing its memory where that can be: as_tensor, asarray, buffers, DLPack."""
+"""Whatever holds data as a tensor, sharing its memory where that can be: as_tensor, asarray, buffers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._core.dtype import DEFAULTS, LEGACY_NAMES
 from .._core.kind import kind_of
 from .._core.tensor import Tensor
 from .create import as_dtype, chosen_kind, from_numpy, made, tensor
+from .interchange import from_dlpack
 from .registry import export
 
 
@@ -107,12 +108,5 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return made(elements, kind, requires_grad)
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor on the memory of an array of another library, by way of the DLPack protocol."""
-    if isinstance(ext_tensor, Tensor):
-        return ext_tensor.detach()
-    return from_numpy(np.from_dlpack(ext_tensor))
-
-
-for _function in (as_tensor, asarray, frombuffer, from_dlpack):
+for _function in (as_tensor, asarray, frombuffer):
     export(_function, _function.__name__)

@@ -28,6 +28,10 @@ METHODS: dict[str, Any] = {}
 """Every method that ops put on `Tensor`."""
 
 _PUBLISHED: dict[Function, Published] = {}
+_SCOPES: dict[str, dict[str, Any]] = {}
+"""The global names of the functions made so far, by their public names: `body` is what such a function calls."""
+_replaced: Callable[[str, Function], Function] | None = None
+"""What stands for the bodies of public functions at present, if not they themselves; see `replace_bodies`."""
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 """Keyword names of NumPy that PyTorch takes as well."""
@@ -166,7 +170,8 @@ def public(
     def decorate(body: Body) -> Body:
         own = name or body.__name__
         plain = [own, *(each for each in aliases if "." not in each)]
-        _PUBLISHED[body] = Published(lambda: with_protocol(body, own, out))
+        home = own if function else next((each for each in aliases if "." in each), "")
+        _PUBLISHED[body] = Published(lambda: _at_home(with_protocol(body, own, out), home))
         export(body, *aliases)
         if function:
             export(body, own)
@@ -177,6 +182,30 @@ def public(
         return body
 
     return decorate
+
+
+def _at_home(function: Function, name: str) -> Function:
+    """`function`, which says that it is at home under its public name: pickles look for it there."""
+    if name:
+        space, _, function.__qualname__ = name.rpartition(".")
+        function.__module__ = f"flambeau.{space}" if space else "flambeau"
+        scope = _SCOPES[name] = function.__globals__
+        if _replaced is not None:
+            scope["body"] = _replaced(name, scope["own_body"])
+    return function
+
+
+def replace_bodies(names: frozenset[str], replacement: Callable[[str, Function], Function] | None) -> None:
+    """Let the public functions `names` call `replacement(name, body)`, unless they are given `out=`; None: the body.
+
+    `replacement` is asked about functions that are made later too, and then gives what it is not about back.
+    """
+    global _replaced
+    _replaced = replacement
+    for name in _SCOPES.keys() & names:
+        scope = _SCOPES[name]
+        own = scope["own_body"]
+        scope["body"] = own if replacement is None else replacement(name, own)
 
 
 def publish_inplace(op: Function, *names: str, function: bool = True) -> None:
@@ -201,6 +230,7 @@ def {name}({parameters}):
     if {overridden}:
         return run_override({name}, ({tensors},), ({positional}), {{{keywords}}})
     {aliases}
+    {dim}
     {compute}
     {out}
 """
@@ -217,6 +247,7 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
     parameters = list(signature.parameters.values())
     tensors = [each.name for each in parameters if _is_tensor(each)]
     takes_aliases = any(each.name in ("dim", "keepdim") for each in parameters)
+    late_dim = "dim" if takes_aliases and _may_come_as_axis(parameters) else None
     if out:
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
     defaults = {f"_{each.name}": each.default for each in parameters if each.default is not inspect.Parameter.empty}
@@ -239,6 +270,8 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
             listed.append("*")
             keyword_only = True
         default = "" if each.default is inspect.Parameter.empty else f"=_{each.name}"
+        if each.name == late_dim:
+            default = "=MISSING"
         listed.append(f"{each.name}{default}")
         if each.kind is inspect.Parameter.KEYWORD_ONLY:
             keywords.append(f"{each.name!r}: {each.name}")
@@ -265,16 +298,16 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
         positional=", ".join(positional) + ("," if positional else ""),
         keywords=", ".join(keywords),
         aliases=f"if numpy_names: return renamed(body, numpy_names, {', '.join(forwarded)})" if takes_aliases else "",
-        compute=f"result = {call}" if out else f"return {call}",
-        out=f"return result if out is None else write_out(result, out, ({', '.join(tensors) or 'None'},))"
-        if out
-        else "",
+        dim=f"if dim is MISSING: raise dim_is_missing({name!r})" if late_dim else "",
+        compute=f"if out is None: return {call}" if out else f"return {call}",
+        out=f"return write_out(own_{call}, out, ({', '.join(tensors) or 'None'},))" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {name}>"
     scope = {
-        "body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override, "run_override": run_override,
-        "is_overriding": is_overriding,
+        "body": body, "own_body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override,
+        "run_override": run_override, "is_overriding": is_overriding,
+        "MISSING": _MISSING, "dim_is_missing": _dim_is_missing,
         "write_out": out if callable(out) else write_out, "renamed": renamed, **defaults,
     }  # fmt: skip
     exec(compile(source, file, "exec"), scope)
@@ -285,6 +318,21 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapped.__wrapped__ = body  # type: ignore[attr-defined]
     return wrapped
+
+
+_MISSING = object()
+
+
+def _may_come_as_axis(parameters: list[Any]) -> bool:
+    """Whether `dim` must be given and stands last of what must be: only then can `axis=` be given instead."""
+    required = [
+        each.name for each in parameters if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+    ]
+    return bool(required) and required[-1] == "dim"
+
+
+def _dim_is_missing(name: str) -> TypeError:
+    return TypeError(f'{name}() missing 1 required positional arguments: "dim"')
 
 
 def is_overriding(value: Any, function: str, argument: str, position: int) -> bool:

@@ -1,0 +1,101 @@
+"""`flambeau info`: what Flambeau runs on."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__, cuda
+from .._ops.settings import get_num_threads
+from .terminal import coloured, say
+
+SUMMARY = "show versions, processor, accelerators, threads"
+DESCRIPTION = "Show what Flambeau runs on: versions, the processor's features, accelerators and threads."
+
+_PACKAGES = ("numpy", "ml-dtypes")
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the facts."""
+    facts = collect()
+    if arguments.json:
+        say(json.dumps(facts, indent=2))
+        return 0
+    for section, entries in facts.items():
+        say(coloured(section, "bold"))
+        width = max(map(len, entries))
+        for name, value in entries.items():
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            say(f"  {name.ljust(width)}  {text or 'none'}")
+    return 0
+
+
+def collect() -> dict[str, dict[str, Any]]:
+    """All facts by section."""
+    configuration: Any = np.show_config(mode="dicts")
+    simd = configuration.get("SIMD Extensions", {})
+    blas = configuration.get("Build Dependencies", {}).get("blas", {})
+    return {
+        "versions": {
+            "flambeau": __version__,
+            "python": f"{platform.python_version()} ({platform.python_implementation()})",
+            **{name: _version(name) for name in _PACKAGES},
+            "platform": platform.platform(),
+        },
+        "processor": {
+            "model": _processor(),
+            "architecture": platform.machine(),
+            "byte order": sys.byteorder,
+            "features": [*simd.get("baseline", []), *simd.get("found", [])],
+            "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
+        },
+        "threads": {
+            "flambeau": get_num_threads(),
+            "processors": os.cpu_count(),
+            "usable": _usable_processors(),
+            **{name: os.environ[name] for name in _THREAD_VARIABLES if name in os.environ},
+        },
+        "accelerators": {"cuda": _cuda_devices()},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    """The name of the processor, where the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() in ("model name", "Model", "Hardware"):
+                return value.strip()
+    return platform.processor() or "unknown"
+
+
+def _usable_processors() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _cuda_devices() -> list[str]:
+    name = getattr(cuda, "get_device_name", lambda index: f"device {index}")
+    return [str(name(index)) for index in range(cuda.device_count())]

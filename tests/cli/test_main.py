@@ -1,0 +1,88 @@
+"""The command as a whole: help, exit codes, colours, `flambeau info`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau._cli.terminal import coloured, plural, printable, readable_size
+
+from .calls import ROOT, call, start
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_help_and_version(capsys: Capture) -> None:
+    status, out, _ = call(capsys, "--help")
+    assert status == 0
+    for name in ("inspect", "convert", "run", "info", "Exit codes"):
+        assert name in out
+    for name in ("inspect", "convert", "run", "info"):
+        status, out, _ = call(capsys, name, "--help")
+        assert status == 0
+        assert out.startswith(f"usage: flambeau {name}")
+    assert call(capsys, "--version") == (0, f"flambeau {flambeau.__version__}\n", "")
+
+
+def test_wrong_calls_end_with_two(capsys: Capture) -> None:
+    for arguments in ((), ("nothing",), ("inspect",), ("info", "--wrong")):
+        status, _, err = call(capsys, *arguments)
+        assert status == 2
+        assert "usage: flambeau" in err
+
+
+def test_info(capsys: Capture) -> None:
+    status, out, _ = call(capsys, "info")
+    assert status == 0
+    for section in ("versions", "processor", "threads", "accelerators"):
+        assert f"\n{section}\n" in f"\n{out}"
+    facts = json.loads(call(capsys, "info", "--json").out)
+    assert facts["versions"]["flambeau"] == flambeau.__version__
+    assert facts["versions"]["numpy"] == np.__version__
+    assert facts["threads"]["flambeau"] == flambeau.get_num_threads()
+    assert facts["accelerators"]["cuda"] == []
+    assert facts["processor"]["byte order"] == sys.byteorder
+
+
+def test_as_a_program() -> None:
+    status, out, err = start("info", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["versions"]["flambeau"] == flambeau.__version__
+
+
+def test_the_script_is_declared() -> None:
+    assert 'flambeau = "flambeau._cli.main:main"' in (ROOT / "pyproject.toml").read_text()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert coloured("x", "red", io.StringIO()) == "x"
+    assert coloured("x", "red", Terminal()) == "\033[31mx\033[0m"
+    monkeypatch.setenv("TERM", "dumb")
+    assert coloured("x", "red", Terminal()) == "x"
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured("x", "red", Terminal()) == "x"
+    flambeau.save({"a": flambeau.ones(1)}, tmp_path / "a.pt")
+    assert "\033" not in call(capsys, "inspect", tmp_path / "a.pt").out
+
+
+def test_words() -> None:
+    assert [readable_size(each) for each in (0, 999, 1000, 1536, 10**6, 25 * 10**9)] == [
+        "0 B", "999 B", "1 kB", "1.54 kB", "1 MB", "25 GB",
+    ]  # fmt: skip
+    assert (plural(1, "tensor"), plural(2000, "tensor")) == ("1 tensor", "2,000 tensors")
+    assert printable("a\x1bb\n") == "a\\x1bb\\n"
+    assert printable("x" * 300) == "x" * 197 + "..."

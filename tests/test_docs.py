@@ -268,13 +268,15 @@ def modules() -> Iterator[ModuleType]:
 
 
 def documented_examples() -> list[Any]:
+    """One for each docstring with examples: a function is found in its file, and again where it is public."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    return [
-        pytest.param(test, id=test.name)
+    found = {
+        test.docstring: test
         for module in modules()
         for test in finder.find(module, module.__name__, extraglobs={"flambeau": flambeau})
         if test.examples
-    ]
+    }
+    return [pytest.param(test, id=test.name) for test in found.values()]
 
 
 @pytest.mark.parametrize("test", documented_examples())

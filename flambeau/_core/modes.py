@@ -18,7 +18,8 @@ class Modes:
     """What ops of one thread have to heed.
 
     `plain` is True while only the grad and inference modes matter: no listener, no forward-mode level, no anomaly
-    detection, no saved-tensor hooks. The short paths test it and leave everything else to the long one.
+    detection, no saved-tensor hooks, no autocast of elementwise ops. The short paths test it and leave everything else
+    to the long one.
     """
 
     __slots__ = (
@@ -26,6 +27,7 @@ class Modes:
         "anomaly",
         "anomaly_check_nan",
         "backward_pass",
+        "cast",
         "forward_level",
         "grad",
         "inference",
@@ -46,11 +48,12 @@ class Modes:
         self.backward_pass: Any = None  # the innermost running one
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
         self.saved_hooks_disabled: str | None = None
+        self.cast: Callable[[str, tuple[Any, ...]], tuple[Any, ...]] | None = None
         self.refresh()
 
     def refresh(self) -> None:
         """Derive `plain`; call it after changing any of the modes that it stands for."""
-        self.plain = not (self.listener or self.anomaly or self.saved_hooks or self.forward_level >= 0)
+        self.plain = not (self.listener or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0)
 
 
 ANOMALY = [False, True]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+import importlib
+from typing import Any, NoReturn
 
 from .._core.device import usable_device
 
@@ -57,3 +58,9 @@ def memory_reserved(device: object = None) -> int:
 memory_cached = memory_reserved
 max_memory_allocated = memory_allocated
 max_memory_reserved = memory_reserved
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":  # later: it is made of `flambeau.amp`, which asks here whether CUDA is available
+        return importlib.import_module(f"{__name__}.amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import flambeau
+from flambeau._ops.autocast import AutocastState
 from flambeau.autograd.function import Function
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ class CheckpointFunction(Function):
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
         ctx.run_function = run_function
         ctx.random_state = _RandomState(args) if preserve_rng_state else None
+        ctx.autocast_state = AutocastState()
         ctx.save_for_backward(*(item for item in args if isinstance(item, flambeau.Tensor)))
         ctx.arguments = [None if isinstance(item, flambeau.Tensor) else item for item in args]
         ctx.tensor_positions = [i for i, item in enumerate(args) if isinstance(item, flambeau.Tensor)]
@@ -218,7 +220,7 @@ class CheckpointFunction(Function):
         arguments = list(ctx.arguments)
         for position, tensor in zip(ctx.tensor_positions, ctx.saved_tensors, strict=True):
             arguments[position] = tensor.detach().requires_grad_(tensor.requires_grad)
-        with _replay(ctx.random_state, arguments), flambeau.enable_grad():
+        with _replay(ctx.random_state, arguments), flambeau.enable_grad(), ctx.autocast_state.replayed():
             outputs = ctx.run_function(*arguments)
         if isinstance(outputs, flambeau.Tensor):
             outputs = (outputs,)
@@ -374,6 +376,7 @@ def _checkpoint_by_hooks(
         with forward_context:
             return function(*args, **kwargs)
     random_state = _RandomState((*args, *kwargs.values())) if preserve_rng_state else None
+    autocast_state = AutocastState()
     positions = [index for index, item in enumerate(args) if isinstance(item, flambeau.Tensor)]
     anchor = flambeau.empty((0,), requires_grad=True)
     inputs_node = _SaveInputs.apply(anchor, *(args[index] for index in positions)).grad_fn
@@ -385,7 +388,7 @@ def _checkpoint_by_hooks(
         for index, tensor in zip(positions, inputs_node.saved_tensors, strict=True):
             arguments[index] = tensor
         replay = _replay(random_state, (*arguments, *kwargs.values()))
-        with replay, flambeau.enable_grad(), recompute_context, hooks:
+        with replay, flambeau.enable_grad(), autocast_state.replayed(), recompute_context, hooks:
             function(*arguments, **kwargs)
 
     frame = _Frame(run, determinism_check, debug, early_stop)

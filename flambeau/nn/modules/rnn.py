@@ -9,7 +9,7 @@ from typing import Any, ClassVar, overload
 
 from ..._core.tensor import Tensor
 from ..._ops import recurrent
-from ..._ops.autocast import is_autocast_enabled
+from ..._ops.autocast import is_any_autocast_enabled
 from ..._ops.create import empty, zeros
 from .. import init
 from ..parameter import Parameter
@@ -19,12 +19,6 @@ from .module import Module
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-_NETWORKS: dict[str, Any] = {
-    "LSTM": recurrent.lstm,
-    "GRU": recurrent.gru,
-    "RNN_TANH": recurrent.rnn_tanh,
-    "RNN_RELU": recurrent.rnn_relu,
-}
 Shape = tuple[int, int, int]
 
 
@@ -161,7 +155,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input of the wrong dtype, rank or width."""
         weight = getattr(self, self._flat_weights_names[0])
-        if input.dtype is not weight.dtype and not is_autocast_enabled(input.device.type):
+        if input.dtype is not weight.dtype and not is_any_autocast_enabled():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                 f"input.to({weight.dtype}), or convert model: model.to({input.dtype})"
@@ -213,10 +207,11 @@ class RNNBase(Module):
 
     def _network(self, input: Tensor, hx: Any, batch_sizes: Tensor | None) -> tuple[Tensor, Any]:
         options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        network = getattr(recurrent, self.mode.lower())  # looked up in each call: autocast may have replaced it
         if batch_sizes is None:
-            output, *last = _NETWORKS[self.mode](input, hx, *options, self.batch_first)
+            output, *last = network(input, hx, *options, self.batch_first)
         else:
-            output, *last = _NETWORKS[self.mode](input, batch_sizes, hx, *options)
+            output, *last = network(input, batch_sizes, hx, *options)
         return output, tuple(last) if len(last) > 1 else last[0]
 
     def _forward(self, input: Any, hx: Any) -> Any:

@@ -1,0 +1,113 @@
+"""The CPU under the names that device packages have: one device, always there, never behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import amp
+
+__all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
+    "amp",
+    "current_device",
+    "current_stream",
+    "device_count",
+    "is_available",
+    "is_initialized",
+    "set_device",
+    "stream",
+    "synchronize",
+]
+
+
+def is_available() -> bool:
+    """Whether there is a CPU."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether the CPU is in use."""
+    return True
+
+
+def device_count() -> int:
+    """The number of CPU devices."""
+    return 1
+
+
+def current_device() -> str:
+    """The device in use."""
+    return "cpu"
+
+
+def set_device(device: Any) -> None:
+    """Choose the device in use; there is one, so this does nothing."""
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for the device; ops on the CPU are done when they return."""
+
+
+class Stream:
+    """Stands for a queue of work: work on the CPU is done at once."""
+
+    def __init__(self, priority: int = -1) -> None:
+        pass
+
+    def wait_stream(self, stream: Any) -> None:
+        """Wait for another queue."""
+
+    def record_event(self) -> None:
+        """Mark a place in the queue."""
+
+    def wait_event(self, event: Any) -> None:
+        """Wait for a mark."""
+
+
+class Event:
+    """Stands for a mark in a queue of work."""
+
+    def query(self) -> bool:
+        """Whether the work before the mark is done."""
+        return True
+
+    def record(self, stream: Any = None) -> None:
+        """Set the mark."""
+
+    def synchronize(self) -> None:
+        """Wait for the work before the mark."""
+
+    def wait(self, stream: Any = None) -> None:
+        """Let a queue wait for the mark."""
+
+
+_current_stream = Stream()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The queue in use."""
+    return _current_stream
+
+
+class StreamContext:
+    """A context in which another queue is in use."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        global _current_stream
+        self._before = _current_stream
+        if self.stream is not None:
+            _current_stream = self.stream
+
+    def __exit__(self, *exception: object) -> None:
+        global _current_stream
+        _current_stream = self._before
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A context in which `stream` is in use."""
+    return StreamContext(stream)

@@ -1,0 +1,127 @@
+"""Gradients kept within bounds, by their norm or by their values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from ... import linalg
+from ..._core.tensor import Tensor
+from ..._ops.create import tensor
+from ..._ops.join import stack
+from ...autograd.grad_mode import no_grad
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+Tensors = Tensor | Iterable[Tensor]
+
+
+def _listed(tensors: Tensors) -> list[Any]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _check_foreach(tensors: list[Any], foreach: bool | None) -> None:
+    """`foreach` asks for ops on whole lists, which every dense tensor allows; it changes no result."""
+    if foreach:
+        for each in tensors:
+            if each.is_sparse:
+                raise RuntimeError(
+                    f"foreach=True was passed, but can't use the foreach API on {each.device.type} tensors that are "
+                    "sparse"
+                )
+
+
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all tensors together, as if they were one vector.
+
+    >>> flambeau.nn.utils.get_total_norm([flambeau.tensor([3.0]), flambeau.tensor([4.0])])
+    tensor(5.)
+    """
+    with no_grad():
+        found = _listed(tensors)
+        norm_type = float(norm_type)
+        if not found:
+            return tensor(0.0)
+        _check_foreach(found, foreach)
+        first = found[0].device
+        norms = [linalg.vector_norm(each, norm_type).to(first) for each in found]
+        total: Tensor = linalg.vector_norm(stack(norms), norm_type)
+        if error_if_nonfinite and not total.isfinite().item():
+            raise RuntimeError(
+                f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+                "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+                "`error_if_nonfinite=False`"
+            )
+        return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale the gradients of `parameters`, in place, by `max_norm / total_norm` if that is below one."""
+    with no_grad():
+        gradients = [each.grad for each in _listed(parameters) if each.grad is not None]
+        if not gradients:
+            return
+        _check_foreach(gradients, foreach)
+        # No look at the values: the factor is always multiplied in, and is one where nothing is to be clipped.
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for each in gradients:
+            each.mul_(factor.to(each.device))
+
+
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the gradients of `parameters`, in place, so that their norm together is at most `max_norm`.
+
+    Returns the norm before.
+
+    >>> weight = flambeau.ones(2, requires_grad=True)
+    >>> weight.grad = flambeau.tensor([3.0, 4.0])
+    >>> flambeau.nn.utils.clip_grad_norm_([weight], max_norm=1.0)
+    tensor(5.)
+    >>> weight.grad
+    tensor([0.6000, 0.8000])
+    """
+    found = _listed(parameters)
+    if not found and isinstance(parameters, Generator):  # most likely it was read to its end before
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+    total = get_total_norm(
+        [each.grad for each in found if each.grad is not None], norm_type, error_if_nonfinite, foreach
+    )
+    clip_grads_with_norm_(found, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Deprecated: use `clip_grad_norm_`."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Bring every element of the gradients of `parameters`, in place, between `-clip_value` and `clip_value`."""
+    clip_value = float(clip_value)
+    with no_grad():
+        gradients = [each.grad for each in _listed(parameters) if each.grad is not None]
+        _check_foreach(gradients, foreach)
+        for each in gradients:
+            each.clamp_(min=-clip_value, max=clip_value)

@@ -35,7 +35,7 @@ from .autograd.grad_mode import (
     set_grad_enabled,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 inf = math.inf
 nan = math.nan
@@ -47,13 +47,73 @@ globals().update(NAMES)
 globals().update(LAYOUTS)
 globals().update(MEMORY_FORMATS)
 
+_AUTOCAST = (
+    "autocast_decrement_nesting",
+    "autocast_increment_nesting",
+    "clear_autocast_cache",
+    "get_autocast_dtype",
+    "is_autocast_cache_enabled",
+    "is_autocast_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+)
+_OLDER_AUTOCAST = (
+    "get_autocast_cpu_dtype",
+    "get_autocast_gpu_dtype",
+    "get_autocast_ipu_dtype",
+    "get_autocast_xla_dtype",
+    "is_autocast_cpu_enabled",
+    "is_autocast_ipu_enabled",
+    "is_autocast_xla_enabled",
+    "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled",
+    "set_autocast_gpu_dtype",
+    "set_autocast_ipu_dtype",
+    "set_autocast_ipu_enabled",
+    "set_autocast_xla_dtype",
+    "set_autocast_xla_enabled",
+)
 _LATER = {
+    **dict.fromkeys(_AUTOCAST, "_ops.autocast"),
+    **dict.fromkeys(_OLDER_AUTOCAST, "amp._deprecated"),
+    "autocast": "amp.autocast_mode",
     "Generator": "_core.generator",
     "default_generator": "_core.generator",
     "set_printoptions": "_core.printing",
     "TypedStorage": "_core.typed_storage",
+    "load": "serialization",
+    "save": "serialization",
+    "stand_in_for_torch": "_stand_in",
+    "summary": "utils.summary",
 }
-_SUBPACKAGES = frozenset({"cuda", "linalg", "nn", "random", "return_types", "special", "storage", "testing", "utils"})
+_SUBPACKAGES = frozenset(
+    {
+        "amp",
+        "backends",
+        "cpu",
+        "cuda",
+        "distributions",
+        "fft",
+        "func",
+        "linalg",
+        "masked",
+        "models",
+        "nn",
+        "ops",
+        "optim",
+        "random",
+        "return_types",
+        "safetensors",
+        "serialization",
+        "signal",
+        "special",
+        "storage",
+        "testing",
+        "utils",
+        "version",
+    }
+)
 
 
 def __getattr__(name: str) -> Any:

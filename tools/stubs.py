@@ -95,17 +95,47 @@ _REEXPORTS = {
     "._core.storage": ["UntypedStorage"],
     "._core.tensor": ["Tensor"],
     "._core.typed_storage": ["TypedStorage"],
+    "._ops.autocast": sorted(flambeau._AUTOCAST),
     "._ops.overrides": ["DisableTorchFunctionSubclass"],
     "._ops.settings": [
         "are_deterministic_algorithms_enabled", "get_num_threads", "set_num_threads", "use_deterministic_algorithms",
     ],
+    "._stand_in": ["stand_in_for_torch"],
+    ".amp._deprecated": sorted(flambeau._OLDER_AUTOCAST),
+    ".amp.autocast_mode": ["autocast"],
     ".autograd.anomaly_mode": ["is_anomaly_check_nan_enabled", "is_anomaly_enabled"],
     ".autograd.grad_mode": [
         "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled",
     ],
+    ".serialization": ["load", "save"],
+    ".utils.summary": ["summary"],
 }  # fmt: skip
 
-_MODULES = ("autograd", "cuda", "linalg", "nn", "random", "return_types", "special", "storage", "utils")
+_MODULES = (
+    "amp",
+    "autograd",
+    "backends",
+    "cpu",
+    "cuda",
+    "distributions",
+    "fft",
+    "func",
+    "linalg",
+    "masked",
+    "models",
+    "nn",
+    "ops",
+    "optim",
+    "random",
+    "return_types",
+    "safetensors",
+    "serialization",
+    "signal",
+    "special",
+    "storage",
+    "utils",
+    "version",
+)
 
 CONSTANTS = """
 __version__: str

@@ -1,0 +1,8 @@
+"""Intel's math library, which Flambeau does not call."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    """Whether kernels use it."""
+    return False

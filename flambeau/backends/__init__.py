@@ -1,4 +1,4 @@
-"""Settings of the libraries behind kernels, under PyTorch's names. Programs set them; on the CPU they change nothing."""
+"""Settings of the libraries behind kernels, under PyTorch's names: programs set them, on the CPU without effect."""
 
 from __future__ import annotations
 

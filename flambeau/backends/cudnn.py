@@ -31,13 +31,13 @@ def flags(
     allow_tf32: bool = True,
 ) -> Iterator[None]:
     """These settings inside a `with` block, and those before it afterwards."""
-    wanted = dict(
-        enabled=enabled,
-        benchmark=benchmark,
-        benchmark_limit=benchmark_limit,
-        deterministic=deterministic,
-        allow_tf32=allow_tf32,
-    )
+    wanted = {
+        "enabled": enabled,
+        "benchmark": benchmark,
+        "benchmark_limit": benchmark_limit,
+        "deterministic": deterministic,
+        "allow_tf32": allow_tf32,
+    }
     module = globals()
     before = {name: module[name] for name in wanted}
     module.update(wanted)

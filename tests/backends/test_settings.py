@@ -1,21 +1,26 @@
-"""`backends`: settings that programs make; on the CPU they change nothing."""
+"""`backends`: settings that programs make; on the CPU they change nothing.
+
+Not beside PyTorch: its testing modules, once imported, forbid programs to set them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tests.support.differential import differential
+import flambeau
 
 
-@differential
-def test_a_script_sets_them(T: Any) -> Any:
-    cudnn = T.backends.cudnn
-    before = (cudnn.enabled, cudnn.benchmark, cudnn.deterministic, cudnn.is_available(), cudnn.version())
-    cudnn.benchmark, cudnn.deterministic = True, True
-    set_ = (cudnn.benchmark, cudnn.deterministic)
-    with cudnn.flags(enabled=True, benchmark=False):
-        inside = cudnn.benchmark
-    after = (cudnn.benchmark, cudnn.deterministic)
-    cudnn.benchmark, cudnn.deterministic = False, False
-    tf32 = T.backends.cuda.matmul.allow_tf32
-    return before, set_, inside, after, tf32, T.backends.cuda.is_built(), T.backends.mps.is_available()
+def test_a_script_sets_them() -> None:
+    cudnn = flambeau.backends.cudnn
+    assert (cudnn.enabled, cudnn.benchmark, cudnn.deterministic) == (True, False, False)
+    assert (cudnn.is_available(), cudnn.version()) == (False, None)
+    cudnn.benchmark = True
+    with cudnn.flags(enabled=True, deterministic=True):
+        assert (cudnn.benchmark, cudnn.deterministic) == (False, True)
+    assert (cudnn.benchmark, cudnn.deterministic) == (True, False)
+    cudnn.benchmark = False
+
+
+def test_what_is_absent_says_so() -> None:
+    backends = flambeau.backends
+    assert not backends.cuda.is_built()
+    assert not backends.mps.is_available()
+    assert backends.cuda.matmul.allow_tf32 is False

@@ -7,6 +7,7 @@ a zero gradient, and so do the parameters of a distribution: sampling has no der
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -521,8 +522,10 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 def thread_safe_generator() -> Generator | None:
-    """The generator to pass as `generator=` from any thread: None, since the default one may be used by all."""
-    return None
+    """The generator to pass as `generator=` from any thread: that of a loader's thread worker, elsewhere None."""
+    worker = sys.modules.get("flambeau.utils.data._utils.worker")  # not loaded means that there is no loader
+    info = None if worker is None else worker.get_worker_info()
+    return None if info is None or info.rng is None else info.rng.torch_generator
 
 
 for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state, thread_safe_generator):

@@ -1,0 +1,180 @@
+"""Worker processes, as the main process sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections import deque
+from multiprocessing import connection
+from typing import Any
+
+from . import MP_STATUS_CHECK_INTERVAL
+from .shared import Luggage, Mapped
+from .signal_handling import describe_death
+from .worker import Result, WorkerSetup, _process_worker
+
+MOST_QUEUED = 1 << 15
+"""How many bytes of tasks wait in a connection. More could fill it while the worker's results fill the other way."""
+
+
+class _Process:
+    """One worker process with its connection and what of its memory is mapped here."""
+
+    def __init__(self, context: Any, worker: int, setup: Any, older: list[Any]) -> None:
+        self.worker = worker
+        self.connection, theirs = context.Pipe(duplex=True)
+        forked = context.get_start_method() == "fork"
+        inherited = [*older, self.connection] if forked else []
+        self.process = context.Process(target=_process_worker, args=(theirs, setup, inherited), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.mapped = Mapped()
+        self.waiting: deque[tuple[int, Any]] = deque()
+        self.queued: deque[int] = deque()
+
+    def submit(self, task: int, index: Any) -> None:
+        self.waiting.append((task, index))
+        self.flush()
+
+    def flush(self) -> None:
+        """Send tasks as long as they find room."""
+        while self.waiting and sum(self.queued) < MOST_QUEUED:
+            task, index = self.waiting.popleft()
+            message = connection._ForkingPickler.dumps((task, index, self.mapped.take_freed()))  # type: ignore[attr-defined]
+            self.queued.append(len(message))
+            self.connection.send_bytes(message)
+
+    def receive(self) -> Result:
+        result, sizes, retired = self.connection.recv()
+        if sizes:
+            with socket.socket(fileno=os.dup(self.connection.fileno())) as channel:
+                for number, size in sizes:
+                    _, files, _, _ = socket.recv_fds(channel, 1, 1)
+                    if not files:
+                        raise EOFError
+                    self.mapped.add(number, size, files[0])
+        self.mapped.forget(retired)
+        self.queued.popleft()
+        self.flush()
+        return result  # type: ignore[no-any-return]
+
+    def hang_up(self) -> None:
+        """End the connection, also where processes that were forked later hold a copy of this end of it."""
+        if hasattr(socket, "AF_UNIX"):
+            with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as channel:
+                channel.shutdown(socket.SHUT_RDWR)
+        self.connection.close()
+
+
+class ProcessPool:
+    """The worker processes of one iterator."""
+
+    def __init__(self, context: Any, setups: list[WorkerSetup]) -> None:
+        self._owner = os.getpid()
+        self._processes: list[_Process] = []
+        self.closed = False
+        luggage = None
+        first = setups[0]
+        if context.get_start_method() != "fork":
+            luggage = Luggage((first.dataset, first.make_fetcher, first.init_fn))
+        try:
+            for setup in setups:
+                packed: Any = setup
+                if luggage is not None:
+                    packed = luggage, setup._replace(dataset=None, make_fetcher=type(None), init_fn=None)
+                older = [each.connection for each in self._processes]
+                self._processes.append(_Process(context, setup.worker, packed, older))
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            if luggage is not None:
+                luggage.close()
+        self._waited = {each.connection: each for each in self._processes}
+        self._waited.update({each.process.sentinel: each for each in self._processes})
+
+    @property
+    def processes(self) -> list[Any]:
+        """The processes."""
+        return [each.process for each in self._processes]
+
+    def submit(self, worker: int, task: int, index: Any) -> None:
+        """Give a task to a worker."""
+        try:
+            self._processes[worker].submit(task, index)
+        except OSError:
+            self._report_death(self._processes[worker])
+
+    def begin_epoch(self) -> None:
+        """Let every worker start its dataset's iterator again, after the tasks that it has."""
+        for each in self._processes:
+            each.waiting.clear()
+            each.connection.send(None)
+
+    def receive(self, timeout: float) -> Result | None:
+        """The next result of any worker; None if there is none for `timeout` seconds, where 0 means to wait for ever.
+
+        A worker that has ended is reported at once.
+        """
+        deadline = time.monotonic() + timeout if timeout > 0 else None
+        while True:
+            patience = MP_STATUS_CHECK_INTERVAL
+            if deadline is not None:
+                patience = min(patience, max(0.0, deadline - time.monotonic()))
+            ready = connection.wait(list(self._waited), patience)
+            for each in self._processes:
+                if each.process.sentinel in ready or (not ready and not each.process.is_alive()):
+                    self._report_death(each)
+            if ready:
+                found = self._waited[ready[0]]
+                try:
+                    return found.receive()
+                except (EOFError, OSError):  # perhaps in the middle of a message
+                    self._report_death(found)
+            if deadline is not None and time.monotonic() >= deadline:
+                return None
+
+    def check(self) -> None:
+        """Report a worker that has ended."""
+        for sentinel in connection.wait([each.process.sentinel for each in self._processes], 0):
+            self._report_death(self._waited[sentinel])
+
+    def content(self, result: Result) -> Any:
+        """What a result holds."""
+        return self._processes[result.worker].mapped.unpack(result.content)
+
+    def discard(self, result: Result) -> None:
+        """Nobody wants this result."""
+        self._processes[result.worker].mapped.discard(result.content)
+
+    def _report_death(self, dead: _Process) -> None:
+        dead.process.join(MP_STATUS_CHECK_INTERVAL)
+        message = describe_death(dead.worker, dead.process)
+        self.close()
+        raise RuntimeError(message)
+
+    def close(self) -> None:
+        """End all workers: by closing their connections; those still busy after a while, by signals."""
+        if self.closed or self._owner != os.getpid():  # a forked process must not end its parent's workers
+            return
+        self.closed = True
+        try:
+            for each in self._processes:
+                each.hang_up()
+            self._join(MP_STATUS_CHECK_INTERVAL)
+            for each in self._processes:
+                if each.process.is_alive():
+                    each.process.terminate()
+            self._join(1.0)
+        finally:  # also if the user interrupts the waiting
+            for each in self._processes:
+                if each.process.is_alive():
+                    each.process.kill()
+                each.process.join()
+
+    def _join(self, patience: float) -> None:
+        deadline = time.monotonic() + patience
+        for each in self._processes:
+            each.process.join(max(0.0, deadline - time.monotonic()))

@@ -171,7 +171,7 @@ def public(
         own = name or body.__name__
         plain = [own, *(each for each in aliases if "." not in each)]
         home = own if function else next((each for each in aliases if "." in each), "")
-        _PUBLISHED[body] = Published(lambda: _at_home(with_protocol(body, own, out), home))
+        _PUBLISHED[body] = Published(lambda: _at_home(with_protocol(body, own, out, home or own), home))
         export(body, *aliases)
         if function:
             export(body, own)
@@ -236,10 +236,11 @@ def {name}({parameters}):
 """
 
 
-def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
+def with_protocol(body: Function, name: str, out: bool | Writer, label: str) -> Function:
     """`body` behind a function of the same signature that also heeds `__torch_function__`, NumPy's names and `out=`.
 
-    The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it.
+    The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it,
+    under `label`: `sum` is one function, `masked.sum` another.
     """
     import inspect
 
@@ -303,7 +304,7 @@ def with_protocol(body: Function, name: str, out: bool | Writer) -> Function:
         out=f"return write_out(own_{call}, out, ({', '.join(tensors) or 'None'},))" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
-    file = f"{GENERATED}function {name}>"
+    file = f"{GENERATED}function {label}>"
     scope = {
         "body": body, "own_body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override,
         "run_override": run_override, "is_overriding": is_overriding,

@@ -25,6 +25,7 @@ from . import serialization as serialization
 from . import signal as signal
 from . import special as special
 from . import storage as storage
+from . import testing as testing
 from . import utils as utils
 from . import version as version
 from ._core.defaults import get_default_device as get_default_device

@@ -111,31 +111,7 @@ _REEXPORTS = {
     ".utils.summary": ["summary"],
 }  # fmt: skip
 
-_MODULES = (
-    "amp",
-    "autograd",
-    "backends",
-    "cpu",
-    "cuda",
-    "distributions",
-    "fft",
-    "func",
-    "linalg",
-    "masked",
-    "models",
-    "nn",
-    "ops",
-    "optim",
-    "random",
-    "return_types",
-    "safetensors",
-    "serialization",
-    "signal",
-    "special",
-    "storage",
-    "utils",
-    "version",
-)
+_MODULES = sorted({"autograd", *flambeau._SUBPACKAGES})
 
 CONSTANTS = """
 __version__: str

@@ -15,8 +15,9 @@ from .dispatch import Array, primitive
 from .like import zeros_like
 from .max_pool import has_nan, lowest, maxima, picked, scattered
 from .pool import averaged, spread
-from .pool_window import Sizes, along, channel_last, check_line, empty, lacks_kernel, laid_out, row_major, sizes
+from .pool_window import Sizes, along, channel_last, check_line, empty, laid_out, row_major, sizes
 from .precision import in_single
+from .reduce import no_kernel
 from .registry import public
 from .taps import Taps, apply_taps, channels_to_end, transpose_taps
 
@@ -220,7 +221,7 @@ def _check(name: str, input: Tensor, rank: int, empty_dims: range) -> None:
                 f"{list(shape)} with dimension {dim + len(shape)} being empty"
             )
     if input._kind.dtype.category != FLOAT:
-        raise lacks_kernel(name if rank == 2 else f"{name}_cpu", input)
+        raise no_kernel(name if rank == 2 else f"{name}_cpu", input)
 
 
 def _means(rank: int, input: Any, counts: Sizes) -> Any:

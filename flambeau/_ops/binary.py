@@ -29,6 +29,7 @@ from .overrides import has_override, run_override
 from .precision import in_single, no_gradient, only_where
 from .promotion import Operand, is_number, result_type_of, scalar_category
 from .registry import export, export_method, public
+from .undifferentiable import no_derivative
 
 
 def conj(value: Any) -> Any:
@@ -270,16 +271,9 @@ def _divided_to_zero(a: Array, b: Array) -> Array:
     return quotient + ((quotient < 0) & (quotient * b != a)).astype(quotient.dtype)
 
 
-def _no_derivative(name: str) -> Any:
-    def refuse(grad: Tensor) -> Tensor:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-    return refuse
-
-
 def _unrecorded(name: str) -> dict[str, Any]:
     """The node of an op whose derivative PyTorch leaves undefined: an error, once somebody asks for it."""
-    return {"node": "NotImplemented", "self": _no_derivative(name), "other": _no_derivative(name)}
+    return {"node": "NotImplemented", "self": no_derivative(name), "other": no_derivative(name)}
 
 
 _ROUNDED: dict[str, Any] = {"node": "DivBackward2", "self": no_gradient, "other": no_gradient}

@@ -13,9 +13,10 @@ from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .like import zeros_like
 from .max_pool import has_nan, lowest, picked, scattered
-from .pool_window import Sizes, lacks_kernel, row_major
+from .pool_window import Sizes, row_major
 from .precision import in_single
 from .random import rand
+from .reduce import no_kernel
 from .registry import public
 
 
@@ -149,7 +150,7 @@ def _pooled(
             f"{list(shape)})"
         )
     if input._kind.dtype.category != FLOAT:
-        raise lacks_kernel("check_uniform_bounds", input)
+        raise no_kernel("check_uniform_bounds", input)
     if samples is None:
         batch = 1 if len(shape) == rank + 1 else shape[0]
         samples = rand(batch, shape[-rank - 1], rank, dtype=input.dtype, device=input.device)

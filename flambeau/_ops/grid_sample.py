@@ -13,8 +13,9 @@ from .._core.dtype import FLOAT, LEGACY_NAMES
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .dispatch import Array, Primitive, primitive
-from .pool_window import Sizes, lacks_kernel, row_major
+from .pool_window import Sizes, row_major
 from .precision import in_single
+from .reduce import no_kernel
 from .registry import public
 from .resample import cubic_weights
 
@@ -312,7 +313,7 @@ def _sample(
     if rank == 3 and interpolation_mode == BICUBIC:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if input._kind.dtype.category != FLOAT:
-        raise lacks_kernel(f"grid_sampler_{rank}d_cpu", input)
+        raise no_kernel(f"grid_sampler_{rank}d_cpu", input)
     if input.dtype is not grid.dtype:
         raise RuntimeError(
             f"grid_sampler(): expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[grid.dtype]}: "

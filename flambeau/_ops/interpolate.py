@@ -14,7 +14,8 @@ from .._core.tensor import Tensor
 from . import resample
 from .adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .dispatch import Array, Primitive, primitive
-from .pool_window import Sizes, channel_last, empty, lacks_kernel, laid_out
+from .pool_window import Sizes, channel_last, empty, laid_out
+from .reduce import no_kernel
 from .registry import public
 from .taps import Taps, apply_taps, channels_to_end, transpose_taps
 
@@ -134,7 +135,7 @@ def _run(op: Primitive, input: Tensor, counts: Sizes, align_corners: bool | None
     if shape[1] == 0:
         raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
     if not _takes(op, input, rank):
-        raise lacks_kernel(op.name, input)
+        raise no_kernel(op.name, input)
     return op(input, counts, align_corners, factors)
 
 

@@ -15,6 +15,7 @@ from .linalg import solve_triangle
 from .linalg_checks import batch_shape, check_floating, check_square, column_major, first_failure
 from .registry import public
 from .return_types import named, return_type
+from .undifferentiable import no_derivative
 
 LDL_FACTOR = return_type("linalg_ldl_factor", ("LD", "pivots"))
 LDL_FACTOR_EX = return_type("linalg_ldl_factor_ex", ("LD", "pivots", "info"))
@@ -94,14 +95,7 @@ def _factor(matrix: Array, hermitian: bool) -> tuple[Array, Array, int]:
     return np.tril(packed), pivots, failed
 
 
-def _no_derivative(name: str) -> Any:
-    def formula(grad: Any) -> Any:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-    return formula
-
-
-@primitive("NotImplemented", self=_no_derivative("linalg_ldl_factor_ex"), results=("LD", "pivots", "info"))
+@primitive("NotImplemented", self=no_derivative("linalg_ldl_factor_ex"), results=("LD", "pivots", "info"))
 def _ldl_factor_ex(self: Array, hermitian: bool) -> Any:
     *batch, size, _ = self.shape
     packed = np.empty_like(self, order="C", subok=False)
@@ -185,8 +179,8 @@ def _divided(right: Array, packed: Array, begins: Array, hermitian: bool) -> Arr
 
 @primitive(
     "NotImplemented",
-    LD=_no_derivative("linalg_ldl_solve"),
-    B=_no_derivative("linalg_ldl_solve"),
+    LD=no_derivative("linalg_ldl_solve"),
+    B=no_derivative("linalg_ldl_solve"),
 )
 def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     hermitian = hermitian and LD.dtype.kind == "c"

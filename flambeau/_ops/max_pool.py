@@ -22,7 +22,6 @@ from .pool_window import (
     check_line,
     check_window,
     empty,
-    lacks_kernel,
     laid_out,
     output_sizes,
     padded,
@@ -31,6 +30,7 @@ from .pool_window import (
     window_slices,
 )
 from .precision import in_single
+from .reduce import no_kernel
 from .registry import public
 
 
@@ -209,7 +209,7 @@ def _pooled(
     window = _window(name, rank, kernel_size, stride, padding, dilation, ceil_mode)
     check_window(name, input, window[0], window[1] or window[0], *window[2:])
     if input._kind.dtype.category not in (INTEGER, FLOAT):
-        raise lacks_kernel(name, input)
+        raise no_kernel(name, input)
     if indices:
         return _WITH_INDICES[rank](input, *window)
     if _wants_indices(input):
@@ -268,7 +268,7 @@ def max_pool1d(
     if _wants_indices(input):
         return max_pool1d_with_indices(input, *window)[0]
     if input._kind.dtype.category != FLOAT:
-        raise lacks_kernel("max_pool1d_impl", input)
+        raise no_kernel("max_pool1d_impl", input)
     return _max_pool(input, *window)  # type: ignore[no-any-return]
 
 

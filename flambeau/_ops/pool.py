@@ -21,13 +21,13 @@ from .pool_window import (
     check_line,
     check_window,
     empty,
-    lacks_kernel,
     output_sizes,
     padded,
     sizes,
     window_slices,
 )
 from .precision import in_single
+from .reduce import no_kernel
 from .registry import public
 
 
@@ -196,7 +196,7 @@ def _averages(
         raise RuntimeError(f"{name}: divisor must be not zero: divisor_override is 0")
     check_window(name, input, kernel, steps or kernel, pads, (1,) * rank, ceil_mode)
     if input._kind.dtype not in _DTYPES[rank]:
-        raise lacks_kernel(name if rank == 2 else f"{name}_out_frame", input)
+        raise no_kernel(name if rank == 2 else f"{name}_out_frame", input)
     op = _avg_pool2d if rank == 2 else _avg_pool3d
     return op(input, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .._core.dtype import LEGACY_NAMES
 from .._core.tensor import Tensor
 from .layout import is_channels_last
 
@@ -130,11 +129,6 @@ def check_line(name: str, input: Tensor) -> None:
             f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for argument #1 'self' (while "
             f"checking arguments for {name})"
         )
-
-
-def lacks_kernel(name: str, input: Tensor) -> NotImplementedError:
-    """PyTorch's error for a dtype that an op has no kernel for."""
-    return NotImplementedError(f'"{name}" not implemented for {LEGACY_NAMES[input._kind.dtype]!r}')
 
 
 def channel_last(array: Any, rank: int) -> bool:

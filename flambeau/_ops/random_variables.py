@@ -18,17 +18,11 @@ from . import reparameterized
 from .dispatch import Array, primitive
 from .precision import no_gradient
 from .registry import public
+from .undifferentiable import no_derivative
 
 
 def _source(generator: Generator | None) -> Generator:
     return default_generator if generator is None else generator
-
-
-def _no_derivative(name: str) -> Any:
-    def refuse(grad: Tensor) -> Tensor:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-    return refuse
 
 
 # Counts ---------------------------------------------------------------------------------------------------------------
@@ -45,7 +39,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return _poisson(input, _source(generator))  # type: ignore[no-any-return]
 
 
-@primitive("NotImplemented", count=_no_derivative("binomial"), prob=_no_derivative("binomial"))
+@primitive("NotImplemented", count=no_derivative("binomial"), prob=no_derivative("binomial"))
 def _binomial(count: Array, prob: Array, generator: Any) -> Array:
     counts, chances = np.broadcast_arrays(count, prob)
     return rejection_sampling.binomial(counts, chances, generator)
@@ -97,7 +91,7 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
     return _gamma(input, _source(generator))  # type: ignore[no-any-return]
 
 
-@primitive("NotImplemented", self=_no_derivative("_sample_dirichlet"))
+@primitive("NotImplemented", self=no_derivative("_sample_dirichlet"))
 def _dirichlet(self: Array, generator: Any) -> Array:
     return rejection_sampling.dirichlet(self, generator)
 
@@ -108,7 +102,7 @@ def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tens
     return _dirichlet(input, _source(generator))  # type: ignore[no-any-return]
 
 
-_NO_SECOND = _no_derivative("_dirichlet_grad")
+_NO_SECOND = no_derivative("_dirichlet_grad")
 
 
 @primitive("NotImplemented", x=_NO_SECOND, alpha=_NO_SECOND, total=_NO_SECOND)

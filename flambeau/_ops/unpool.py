@@ -11,7 +11,8 @@ from .._core.dtype import FLOAT, int64
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .max_pool import picked
-from .pool_window import Sizes, channel_last, lacks_kernel, laid_out
+from .pool_window import Sizes, channel_last, laid_out
+from .reduce import no_kernel
 from .registry import public
 
 
@@ -103,7 +104,7 @@ def _check(name: str, rank: int, input: Tensor, indices: Tensor, stride: Sizes, 
     if min(output_size) < 0:
         raise RuntimeError(f"{name}: Trying to create tensor with negative dimension: {list(output_size)}")
     if input._kind.dtype.category != FLOAT:
-        raise lacks_kernel(name, input)
+        raise no_kernel(name, input)
 
 
 def _unpooled(

@@ -17,7 +17,7 @@ import flambeau
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "flambeau"
 SOURCES = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")])
-RUNTIME_DEPENDENCIES = {"numpy", "ml_dtypes"}
+RUNTIME_DEPENDENCIES = {"numpy", "ml_dtypes", "llvmlite"}
 OLDEST_PYTHON = (3, 10)
 
 VENDOR = re.compile(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .._backends.tiers import LARGE
 from .caller import Place, calling_place, describe_place
 from .errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 from .hooks import NodeHooks, RemovableHandle
@@ -97,10 +98,6 @@ def as_node(target: Node | Tensor) -> Node:
     return target if isinstance(target, Node) else target._accumulator()
 
 
-def _tensor_from_parts(parts: Any) -> Tensor:
-    raise AssertionError("bound when the Tensor class exists")
-
-
 def _tensor_of_number(value: Any) -> Tensor:
     from .._ops.create import tensor
 
@@ -159,7 +156,7 @@ class SavedTensor:
         return self.special
 
     def _pack(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any], owner: Node | None) -> None:
-        tensor = self._rebuild(owner) if self.grad_fn is not OWNER else _tensor_from_parts(self.tensor)
+        tensor = self._rebuild(owner) if self.grad_fn is not OWNER else self.tensor[1].tensor_from_parts(self.tensor)
         modes = THREAD.modes
         hooks, modes.saved_hooks = modes.saved_hooks, []  # what the hook itself computes is not packed
         grad, modes.grad = modes.grad, False
@@ -209,7 +206,7 @@ class SavedTensor:
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}"
             )
-        result = _tensor_from_parts(tensor._parts())
+        result = tensor._kind.tensor_from_parts(tensor._parts())
         grad_fn = self._made_by(owner)
         if grad_fn is not None:
             result._requires_grad = True
@@ -231,7 +228,7 @@ class SavedTensor:
         grad_fn = self.grad_fn
         if grad_fn is None:
             return self.tensor  # type: ignore[no-any-return]
-        tensor = _tensor_from_parts(self.tensor)
+        tensor: Tensor = self.tensor[1].tensor_from_parts(self.tensor)
         tensor._requires_grad = True
         tensor._grad_fn = grad_fn if isinstance(grad_fn, Node) else self._made_by(owner)
         tensor._output_nr = self.output_nr
@@ -270,6 +267,13 @@ FREED_NUMBER.release()
 def forward_line(owner: Node) -> str:
     """For a message: the line of the forward pass that recorded `owner`."""
     return f"\n  {owner.name()} was recorded at {describe_place(owner.place)}" if owner.place is not None else ""
+
+
+def fuse(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequence[Any]) -> list[Any] | None:
+    """The gradients that `node` hands on, computed in one pass if that can be done; None if not."""
+    from .._ops import fusion  # which takes the place of this function
+
+    return fusion.fused(node, grad, values, edges)
 
 
 class OpNode(Node):
@@ -313,6 +317,10 @@ class OpNode(Node):
             return [None] * len(edges)
         if self.list_input is not None:
             return self._apply_to_list(grad, values or {}, edges)
+        if grad._array.size >= LARGE:
+            in_one_pass = fuse(self, grad, values, edges)
+            if in_one_pass is not None:
+                return in_one_pass
         results: list[Any] = []
         for entry, edge in zip(self.formulas, edges):  # noqa: B905  (as many by construction)
             if edge is None or entry is None:

@@ -12,7 +12,8 @@ from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .elementwise import SAME, unary
 from .inplace import run_inplace
-from .precision import in_single, no_gradient, only_where, refuse
+from .large import pointwise
+from .precision import as_array, in_single, no_gradient, only_where, refuse
 from .registry import export, public
 from .special_kernels import erf
 from .view import wrap_dim
@@ -32,6 +33,7 @@ def _threshold_gradient(grad: Tensor, output: Tensor, threshold: Any) -> Any:
 
 
 @primitive("ThresholdBackwardBackward0", self=_threshold_gradient, output=no_gradient)
+@pointwise
 def _threshold_backward(self: Array, output: Array, threshold: Any) -> Array:
     return np.where(output <= threshold, self.dtype.type(0), self)  # at NaN the slope is 1
 
@@ -74,6 +76,7 @@ def _outside_gradient(grad: Any, self: Any, min_val: Any, max_val: Any) -> Tenso
 
 
 @primitive("HardtanhBackward0", self=_outside_gradient)
+@pointwise
 @in_single
 def _hardtanh(self: Array, min_val: Any, max_val: Any) -> Array:
     return np.minimum(np.maximum(self, self.dtype.type(min_val)), self.dtype.type(max_val))
@@ -100,6 +103,7 @@ def _leaky_relu_gradient(grad: Tensor, input: Tensor, negative_slope: float) -> 
 
 
 @primitive("LeakyReluBackwardBackward0", self=_leaky_relu_gradient, input=no_gradient)
+@pointwise
 @in_single
 def _leaky_relu_backward(self: Array, input: Array, negative_slope: float) -> Array:
     return np.where(input > 0, self, self * negative_slope)
@@ -108,6 +112,7 @@ def _leaky_relu_backward(self: Array, input: Array, negative_slope: float) -> Ar
 @primitive(
     "LeakyReluBackward0", self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope)
 )
+@pointwise
 @in_single
 def _leaky_relu(self: Array, negative_slope: float) -> Array:
     return np.where(self > 0, self, self * negative_slope)
@@ -123,12 +128,14 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 @primitive(
     "RreluWithNoiseBackward0", self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope)
 )
+@pointwise
 @in_single
 def _rrelu_mean(self: Array, lower: float, upper: float, negative_slope: float) -> Array:
     return np.where(self > 0, self, self * negative_slope)
 
 
 @primitive("RreluWithNoiseBackward0", self=lambda grad, noise: grad * noise)
+@pointwise
 @in_single
 def _rrelu_noise(self: Array, noise: Array) -> Array:
     return self * noise
@@ -174,6 +181,7 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
     self=lambda grad, self, weight: only_where(grad, self > 0) + only_where(grad * weight, ~(self > 0)),
     weight=lambda grad, self: only_where(grad * self, ~(self > 0)),
 )
+@pointwise
 @in_single
 def _prelu(self: Array, weight: Array) -> Array:
     return np.where(self > 0, self, weight * self)
@@ -218,12 +226,14 @@ def _elu_gradient(grad: Any, self: Any, alpha: float, scale: float, input_scale:
 
 
 @primitive("EluBackward0", self=_elu_gradient)
+@pointwise
 @in_single
 def _elu(self: Array, alpha: float, scale: float, input_scale: float) -> Array:
     return np.where(self <= 0, np.expm1(self * input_scale) * (alpha * scale), self * scale)
 
 
 @primitive("CeluBackward0", self=lambda grad, self, alpha: _elu_gradient(grad, self, alpha, 1.0, 1.0 / alpha))
+@pointwise
 @in_single
 def _celu(self: Array, alpha: float) -> Array:
     return np.where(self <= 0, np.expm1(self * (1.0 / alpha)) * alpha, self)
@@ -272,11 +282,12 @@ def _gelu_slope(self: Any, approximate: str) -> Any:
 
 
 @primitive("GeluBackward0", self=lambda grad, self, approximate: grad * _gelu_slope(self, approximate))
+@pointwise
 @in_single
 def _gelu(self: Array, approximate: str) -> Array:
     half = self * 0.5
     if approximate == "none":
-        return half * (1 + erf(np.asarray(self * _SQRT_HALF, dtype=self.dtype)))
+        return half * (1 + erf(as_array(self * _SQRT_HALF)))
     return half * (1 + np.tanh(_SQRT_TWO_OVER_PI * (self + _CUBIC * self * self * self)))
 
 
@@ -296,6 +307,7 @@ def _silu_gradient(grad: Any, self: Any) -> Any:
 
 
 @primitive("SiluBackward0", self=_silu_gradient)
+@pointwise
 @in_single
 def _silu(self: Array) -> Array:
     return self / (1 + np.exp(-self))
@@ -318,6 +330,7 @@ def _mish_gradient(grad: Any, self: Any) -> Any:
 
 
 @primitive("MishBackward0", self=_mish_gradient)
+@pointwise
 @in_single
 def _mish(self: Array) -> Array:
     return self * np.tanh(_log1p_exp(self))
@@ -336,6 +349,7 @@ def _softplus_gradient(grad: Any, self: Any, beta: float, threshold: float) -> A
 
 
 @primitive("SoftplusBackward0", self=_softplus_gradient)
+@pointwise
 @in_single
 def _softplus(self: Array, beta: float, threshold: float) -> Array:
     scaled = self * beta
@@ -350,6 +364,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 
 @primitive("LogSigmoidBackward0", self=lambda grad, self: grad * (-self).sigmoid())
+@pointwise
 @in_single
 def _log_sigmoid(self: Array) -> Array:
     return -_log1p_exp(-self)
@@ -408,6 +423,7 @@ _SIXTH = float(np.float32(1 / 6))  # the slope that PyTorch takes in every preci
 
 
 @primitive("HardsigmoidBackward0", self=lambda grad, self: only_where(grad * _SIXTH, (self > -3) & (self < 3)))
+@pointwise
 @in_single
 def _hardsigmoid(self: Array) -> Array:
     return np.minimum(np.maximum(self + 3, 0), 6) / self.dtype.type(6)
@@ -426,6 +442,7 @@ def _hardswish_gradient(grad: Any, self: Any) -> Any:
 
 
 @primitive("HardswishBackward0", self=_hardswish_gradient)
+@pointwise
 @in_single
 def _hardswish(self: Array) -> Array:
     return self * np.minimum(np.maximum(self + 3, 0), 6) / self.dtype.type(6)
@@ -455,6 +472,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 @primitive("SoftshrinkBackward0", self=_shrink_gradient)
+@pointwise
 @in_single
 def _softshrink(self: Array, lambd: float) -> Array:
     return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0))

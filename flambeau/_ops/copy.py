@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.caller import PACKAGE, calling_place
 from .._core.device import META, contiguous_format
 from .._core.dtype import WIDE_TYPES
@@ -30,6 +31,11 @@ _BYTE = np.dtype(np.uint8)
 def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
     """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
     array_type = array_type or array.dtype
+    if array.size >= LARGE and (kernels := generated("copy")) is not None:
+        result = empty_array(array.shape, strides_like(array, memory_format), array_type)
+        if not kernels.copy_into(result, array):
+            write(result, array)
+        return result
     if array.size and (array_type is array.dtype or not _by_steps(array.dtype, array_type)):
         flags = array.flags
         if memory_format is None:

@@ -88,8 +88,8 @@ class Primitive:
             if self.parameters[position] in with_edges
         )
         self._recorded_as = node, formulas, joint
-        self._all_savers: Any = None
-        self._savers: dict[tuple[bool, ...], tuple[tuple[str, Callable[..., Any] | None], ...]] = {}
+        self._only_saver: Any = None
+        self._savers: dict[tuple[bool, ...], Any] = {}
         PRIMITIVES[self.name] = self
         self.__doc__ = kernel.__doc__
         self.__name__ = self.name
@@ -123,6 +123,8 @@ class Primitive:
             if tensor is None:
                 continue
             if not isinstance(tensor, Tensor):
+                if hasattr(tensor, "traced"):  # a formula is being traced
+                    return tensor.traced(self.kernel, args)
                 raise TypeError(self._wrong_type(position, tensor))
             arrays[position] = tensor._array
             if first is None:
@@ -193,17 +195,19 @@ class Primitive:
                 edges.append(edge)
                 needs.append(edge is not None)
         node = new_node(node_type)
-        initialise(node, tuple(edges), tuple((tensor._array.shape, tensor._kind) for tensor in outputs))
+        initialise(node, tuple(edges), tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
         for number, tensor in enumerate(outputs):
             if tensor._kind.differentiable:
                 tensor._requires_grad = True
                 tensor._grad_fn = node
                 tensor._output_nr = number
-        for name, saver in self.savers(tuple(needs)):
-            setattr(node, name, None if saver is None else saver(args, outputs, node))
+        self.saver(tuple(needs))(node, args, outputs)
 
-    def savers(self, needs: tuple[bool, ...]) -> tuple[tuple[str, Callable[..., Any] | None], ...]:
-        """For each saved name how to take it from a call; None where no gradient that is needed asks for it."""
+    def saver(self, needs: tuple[bool, ...]) -> Callable[[OpNode, Sequence[Any], list[Tensor]], None]:
+        """What keeps for a node whatever the formulas of the gradients that are needed ask for.
+
+        It is written as source, once: as a list of things to do it would take longer than all else about a node.
+        """
         found = self._savers.get(needs)
         if found is None:
             assert self.node_class is not None
@@ -211,27 +215,33 @@ class Primitive:
             for entry, needed in zip(self.node_class.formulas, needs, strict=True):
                 if needed and entry is not None:
                     asked.update(entry[1])
-            names = self.node_class.saved_names
-            found = tuple((name, self._saver(name) if name in asked else None) for name in names)
-            self._savers[needs] = found
-        return found
+            lines = [
+                f"    node.{name} = {self._saved_as(name) if name in asked else None}\n"
+                for name in self.node_class.saved_names
+            ]
+            source = "def keep(node, args, outputs):\n" + ("".join(lines) or "    pass\n")
+            names: dict[str, Any] = {"SavedTensor": SavedTensor, "properties": _PROPERTIES}
+            exec(compile(source, f"{GENERATED}record of {self.name}>", "exec"), names)
+            found = self._savers[needs] = names["keep"]
+        return found  # type: ignore[no-any-return]
 
-    def _saver(self, name: str) -> Callable[[Sequence[Any], list[Tensor], OpNode], Any]:
+    def _saved_as(self, name: str) -> str:
+        """How a value that a formula names is taken from a call."""
         if name in self.results or name.startswith("result"):
             number = self.results.index(name) if name in self.results else int(name[6:] or 0)
-            return lambda args, outputs, node: SavedTensor(outputs[number], node)
-        for suffix, read in _PROPERTIES.items():
+            return f"SavedTensor(outputs[{number}], node)"
+        for suffix in _PROPERTIES:
             if name.endswith(suffix) and name.removesuffix(suffix) in self.tensor_names:
                 position = self.parameters.index(name.removesuffix(suffix))
                 if position == self.list_position:
-                    return lambda args, outputs, node: tuple(read(tensor) for tensor in args[position])
-                return lambda args, outputs, node: read(args[position])
+                    return f"tuple([properties[{suffix!r}](tensor) for tensor in args[{position}]])"
+                return f"properties[{suffix!r}](args[{position}])"
         position = self.parameters.index(name)
         if position == self.list_position:
-            return lambda args, outputs, node: [SavedTensor(tensor) for tensor in args[position]]
+            return f"[SavedTensor(tensor) for tensor in args[{position}]]"
         if position in self.tensor_positions:
-            return lambda args, outputs, node: save(args[position])
-        return lambda args, outputs, node: args[position]
+            return f"None if args[{position}] is None else SavedTensor(args[{position}])"
+        return f"args[{position}]"
 
     def _wrong_type(self, position: int, value: Any) -> str:
         name = self.parameters[position]
@@ -310,17 +320,11 @@ class SinglePrimitive(Primitive):
                     tensor._requires_grad = True
                     tensor._grad_fn = node
                     tensor._output_nr = number
-        for name, saver in self._all_savers or self._find_savers(len(edges)):
-            setattr(node, name, saver(args, outputs, node))
+        (self._only_saver or self._find_saver(len(edges)))(node, args, outputs)
 
-    def _find_savers(self, edges: int) -> Any:
-        self._all_savers = self.savers((True,) * edges)
-        return self._all_savers
-
-
-def save(value: Any) -> Any:
-    """A tensor as a `SavedTensor`; anything else as it is."""
-    return SavedTensor(value) if isinstance(value, Tensor) else value
+    def _find_saver(self, edges: int) -> Any:
+        self._only_saver = self.saver((True,) * edges)
+        return self._only_saver
 
 
 def view_of(source: Tensor, array: Any, kind: Any, many: bool = False) -> Tensor:

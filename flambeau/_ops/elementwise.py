@@ -44,14 +44,16 @@ from .inplace import (
     run_inplace,
     shadow_of,
 )
+from .large import LARGE, LargeBody
 from .layout import arranged
 from .meta import empty_meta
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
-from .registry import export, export_method, write_out
+from .registry import METHODS, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
-Entry = tuple[Body, Kind]
+Entry = tuple[Body, Kind, LargeBody]
+"""A body for small arrays, the kind of the result, and the body for large arrays."""
 
 SAME, FLOATING, TO_BOOL, TO_REAL = "same", "floating", "to_bool", "to_real"
 """Promotion rules: the operands' common dtype; integers become the default float; the result is bool; the result of
@@ -153,7 +155,10 @@ class Elementwise:
         """The prepared body for operands of `kind`, and the kind of the result."""
         computed = self.compute_dtype(kind.dtype)
         body = self._prepared(kind.dtype, computed)
-        entry = body, kind_of(self.result_dtype(computed), kind.device)
+        result = kind_of(self.result_dtype(computed), kind.device)
+        given = kind.dtype.numpy
+        met = given if computed is kind.dtype else computed.numpy
+        entry = body, result, LargeBody(body, self.body, given, met, result.dtype.numpy, self.exact_numbers)
         if kind.device is not META and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
             self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
         return entry
@@ -293,7 +298,8 @@ def unary(
             modes = THREAD.modes
             entry = table.get(input._kind)
             if entry is not None and modes.plain:
-                array = entry[0](input._array)
+                array = input._array
+                array = entry[0](array) if array.size < LARGE else entry[2](array)
                 if type(array) is not np.ndarray:
                     array = np.asarray(array)
                 kind = entry[1]
@@ -387,8 +393,9 @@ def binary(
                     needs_grad = input._requires_grad or (input._view is not None and input.requires_grad)
                 else:
                     return slow(input, other, None)
+                array = input._array
                 try:
-                    array = entry[0](input._array, other_array)
+                    array = (entry[0] if array.size < LARGE else entry[2])(array, other_array)
                 except ValueError:
                     raise shape_error(name, input, other) from None
                 if type(array) is not np.ndarray:
@@ -436,11 +443,11 @@ def binary(
 def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     """An elementwise op of one tensor of any dtype: the long path."""
     kind = input._kind
-    prepared, result_kind = op.table.get(kind) or op.entry(kind)
+    prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
     if kind.device is META:
         array = empty_meta(input._array.shape, result_kind.dtype.numpy)
     else:
-        array = prepared(input._array)
+        array = (prepared if input._array.size < LARGE else large)(input._array)
     return _finish(op, (input,), array, result_kind)
 
 
@@ -458,7 +465,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         place = _device_of_tensor(op, left, right)
         common = result_type_of(left, right)
     kind = kind_of(common, place)
-    body, result_kind = op.table.get(kind) or op.entry(kind)
+    body, result_kind, large = op.table.get(kind) or op.entry(kind)
     if place is META:
         shapes = [each._array.shape for each in (left, right) if isinstance(each, Tensor)]
         try:
@@ -469,8 +476,11 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         numbers = op.compute_dtype(common)  # of an integer quotient, numbers become floats at once
         if op.exact_numbers and numbers in _HALF:
             numbers = float32
+        first, second = _converted(left, common, numbers), _converted(right, common, numbers)
+        if (first.size >= LARGE or second.size >= LARGE) and first.dtype is second.dtype:
+            body = large
         try:
-            array = body(_converted(left, common, numbers), _converted(right, common, numbers))
+            array = body(first, second)
         except ValueError:
             raise shape_error(op.name, left, right) from None
         if type(array) is np.ndarray and array.ndim > 1:
@@ -576,7 +586,8 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         entry = op.table.get(target._kind)
         if entry is not None and entry[1] is target._kind and type(entry[0]) is np.ufunc:
             try:
-                entry[0](array, operand, array)
+                if array.size < LARGE or not entry[2].into(array, array, operand):
+                    entry[0](array, operand, array)
             except ValueError:
                 raise _inplace_shape_error(op, target, other) from None
             target._counter[0] += 1
@@ -594,6 +605,9 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         or not modes.plain
         or (other is not None and not (type(other) in PLAIN_TYPES and other._kind is target._kind))
     ):
+        if isinstance(other, Tensor) and other._kind.indirect and has_override(others):  # a sparse one
+            own = resolved(METHODS[f"{op.name}_"])
+            return run_override(own, (target, other), (target, other), {})  # type: ignore[no-any-return]
         if op.refuses and (isinstance(other, Tensor) or is_number(other)):
             op.check_target(target._kind.dtype, (target, other))
         return run_inplace(function, op.name, target, others, {})
@@ -604,11 +618,10 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         content = array.copy() if op.saves_first((target, *others)) else array
         before = shadow_of(target, content, target._edge())
         node = op.begin_node((before, *others), target)
+    operands = (array,) if other is None else (array, other._array)
     try:
-        if other is None:
-            entry[0](array, array)
-        else:
-            entry[0](array, other._array, array)
+        if array.size < LARGE or not entry[2].into(array, *operands):
+            entry[0](*operands, array)
     except ValueError:
         raise _inplace_shape_error(op, target, other) from None
     target._changed()

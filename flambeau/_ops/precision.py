@@ -37,6 +37,27 @@ def _rounded(result: Any, half: np.dtype[Any]) -> Any:
     return result.astype(half) if result.dtype == _SINGLE else result
 
 
+def as_array(value: Any) -> Any:
+    """What NumPy returned, as an array: of results without dimensions it makes numbers. Expressions stay."""
+    return value if type(value) is np.ndarray or hasattr(value, "is_expression") else np.asarray(value)
+
+
+def in_expressions(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a kernel on arrays the name by which generated code knows the function."""
+
+    def decorate(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(kernel)
+        def run(*operands: Any) -> Any:
+            for each in operands:
+                if hasattr(each, "is_expression"):
+                    return each.call(name, *operands)
+            return kernel(*operands)
+
+        return run
+
+    return decorate
+
+
 def as_floating(input: Tensor) -> Tensor:
     """`input`, converted to the default dtype if it holds integers."""
     if input._kind.dtype.category < FLOAT:

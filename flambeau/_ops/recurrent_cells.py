@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.modes import THREAD
 from .dispatch import Array, primitive
 from .join import cat
@@ -294,6 +295,16 @@ def _gru_gradients(
     count, width = states.shape
     reset, update, new, product = (gates[:, at : at + width] for at in range(0, 4 * width, width))
     before = _previous(lib, hx, states, sizes, reverse)
+    kernels = generated("recurrent") if lib is _ARRAYS and gates.size >= LARGE else None
+    if kernels is not None and kernels.serves(gates.dtype, sizes) and of_gates is None:
+        walk = _Backwards(lib, sizes, reverse)
+        end = walk.last(of_hidden, hx)
+        of_states, of_inputs, start = kernels.gru_backward(of_rows, end, gates, before, w_hh, len(sizes), reverse)
+        return [
+            _as_sequence(of_inputs @ w_ih, input) if needed[0] else None,
+            walk.first(start, hx),
+            *_of_parameters(needed[2:], input, before, of_inputs, of_states),
+        ]
     # By how much each gate moves the state, as the last one of four the candidate's part from the input.
     by_new = (1 - update) * (1 - new * new)
     to_reset = product * reset * (1 - reset)
@@ -357,6 +368,11 @@ def gru_layer(
     kind = input.dtype
     input, w_ih, w_hh = widened(input), widened(w_ih), widened(w_hh)
     products = _input_product(input, w_ih, b_ih)
+    kernels = generated("recurrent") if products.size >= LARGE else None
+    if kernels is not None and kernels.serves(products.dtype, sizes):
+        start, bias = _matrix(widened(hx)), None if b_hh is None else widened(b_hh)
+        states, gates, last = kernels.gru_forward(products, start, w_hh, bias, len(sizes), reverse)
+        return _as_sequence(states, input).astype(kind), last.astype(kind).reshape(hx.shape), states, gates
     hidden = _State(hx, sizes)
     width = hx.shape[-1]
     turned = w_hh.T
@@ -425,6 +441,19 @@ def _lstm_gradients(
     of_output, of_hidden, of_cell, of_gates, of_cells, of_shown = grads
     of_rows = None if of_output is None else _rows_of(of_output)
     count, width = cells.shape
+    kernels = generated("recurrent") if lib is _ARRAYS and w_hr is None and gates.size >= LARGE else None
+    if kernels is not None and kernels.serves(gates.dtype, sizes) and of_gates is of_cells is of_shown is None:
+        walk = _Backwards(lib, sizes, reverse)
+        before = _previous(lib, cx, cells, sizes, reverse)
+        ends = walk.last(of_hidden, hx), walk.last(of_cell, cx)
+        of_all, *starts = kernels.lstm_backward(of_rows, *ends, gates, before, shown, w_hh, len(sizes), reverse)
+        states = _previous(lib, hx, gates[:, 3 * width :] * shown, sizes, reverse) if needed[4] else None
+        return [
+            _as_sequence(of_all @ w_ih, input) if needed[0] else None,
+            *[walk.first(each, initial) for each, initial in zip(starts, (hx, cx), strict=True)],
+            *_of_parameters(needed[3:], input, states, of_all, of_all),
+            None,
+        ]
     enter, forget, new, leave = (gates[:, at : at + width] for at in range(0, 4 * width, width))
     before = _previous(lib, cx, cells, sizes, reverse)
     # By how much the first three gates move the cell, and the last one the output.
@@ -509,6 +538,12 @@ def lstm_layer(
     kind = input.dtype
     input, w_ih, w_hh, w_hr = (each if each is None else widened(each) for each in (input, w_ih, w_hh, w_hr))
     gates = _input_product(input, w_ih, b_ih, b_hh)
+    kernels = generated("recurrent") if w_hr is None and gates.size >= LARGE else None
+    if kernels is not None and kernels.serves(gates.dtype, sizes):
+        first = (_matrix(widened(each)) for each in (hx, cx))
+        output, cells, shown, *last = kernels.lstm_forward(gates, *first, w_hh, len(sizes), reverse)
+        hidden_, cell_ = (each.astype(kind).reshape(start.shape) for each, start in zip(last, (hx, cx), strict=True))
+        return _as_sequence(output, input).astype(kind, copy=False), hidden_, cell_, gates, cells, shown
     count, width = len(gates), cx.shape[-1]
     # NumPy is slow to repeat a row where there is little else to do.
     small = sizes[0] == sizes[-1] and sizes[0] * width <= _SMALL

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
 from .._core.dtype import dtype as DType
 from .._core.tensor import Tensor
@@ -69,10 +70,21 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
 
     Integers need a `dtype`: NumPy would compute narrow ones in the machine's own.
     """
+    if array.size >= LARGE and (done := _reduced_at_once(ufunc, array, dim, keepdim, dtype)) is not None:
+        return done
     if array.flags.c_contiguous and array.size:  # arrays without elements all say that they are contiguous
         return ufunc.reduce(array, dim, dtype, None, keepdim)
     result = np.array(ufunc.reduce(array, dim, dtype), order="C")
     return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
+
+
+def _reduced_at_once(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Any:
+    """The reduction by a generated kernel; None: there is none for it."""
+    kernels = generated("reduce")
+    if kernels is None:
+        return None
+    done = kernels.reduced(ufunc.__name__, array, dim, array.dtype if dtype is None else np.dtype(dtype))
+    return done.reshape(kept_shape(array.shape, dim)) if keepdim and done is not None else done
 
 
 def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> tuple[int, ...]:
@@ -89,6 +101,8 @@ _BLOCK = 128
 
 def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
     """The sum; in blocks where NumPy would add up a long dimension one by one, and rounding errors with it."""
+    if array.size >= LARGE and (done := _reduced_at_once(np.add, array, dim, keepdim, None)) is not None:
+        return done
     if dim is not None and len(dim) == 1 and array.ndim > 1 and array.shape[dim[0]] > 8 * _BLOCK:
         axis = dim[0]
         size = array.shape[axis]
@@ -106,6 +120,8 @@ def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType
         return _total(array, dim, keepdim)
     if dtype.category == FLOAT and dtype.itemsize == 2:
         wide = np.float64 if array.dtype.itemsize == 8 else np.float32
+        if array.size >= LARGE and (done := _reduced_at_once(np.add, array, dim, keepdim, wide)) is not None:
+            return done.astype(dtype.numpy)
         return np.asarray(_total(array.astype(wide), dim, keepdim)).astype(dtype.numpy)
     if dtype.category <= INTEGER:
         return reduced(np.add, array.astype(dtype.numpy), dim, keepdim, dtype.numpy)

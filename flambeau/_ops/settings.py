@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
+from .._core.threads import change_num_threads, num_threads
 
 
 class _Settings:
     """The present settings."""
 
-    __slots__ = ("deterministic", "threads")
+    __slots__ = ("deterministic",)
 
     def __init__(self) -> None:
-        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.deterministic = False
 
 
@@ -20,16 +19,19 @@ _SETTINGS = _Settings()
 
 def get_num_threads() -> int:
     """How many threads kernels may use."""
-    return _SETTINGS.threads
+    return num_threads()
 
 
 def set_num_threads(number: int) -> None:
-    """Choose how many threads kernels may use. The NumPy kernels use one, whatever is set."""
+    """Choose how many threads kernels may use, the calling one included."""
     if not isinstance(number, int):
         raise TypeError(f"set_num_threads expects an int, but got {type(number).__name__}")
     if number <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    _SETTINGS.threads = number
+    from .._backends.cpu.blas import limit_threads
+
+    change_num_threads(number)
+    limit_threads(number)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .precision import in_expressions
+
 Array = Any
 
 _SQRT_PI = math.sqrt(math.pi)
@@ -89,6 +91,7 @@ def _erfcx_of_positive(x: Array) -> Array:
     return fitted / (1 + 2 * x)
 
 
+@in_expressions("erf")
 def erf(x: Array) -> Array:
     """The error function."""
     if x.size <= _FEW and x.flags.c_contiguous:  # cheaper one by one than the calls that the fits take
@@ -113,6 +116,7 @@ def _erf_double(x: Array) -> Array:
     return result
 
 
+@in_expressions("erfc")
 @in_double
 def erfc(x: Array) -> Array:
     """1 - erf(x), accurate where that is small."""

@@ -12,6 +12,7 @@ from .binary import conj
 from .direct import add_product, add_quotient, approach, can_write, limit, write
 from .dispatch import Array, primitive
 from .inplace import run_inplace
+from .large import pointwise
 from .precision import in_single, only_where
 from .promotion import Operand, is_number, result_type_of
 from .registry import public
@@ -37,6 +38,7 @@ def _interpolated(start: Array, end: Array, weight: Any) -> Array:
 @primitive(
     "LerpBackward0", self=lambda grad, weight: grad * (1 - conj(weight)), end=lambda grad, weight: grad * conj(weight)
 )
+@pointwise
 @in_single
 def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
     weight = self.dtype.type(weight)
@@ -50,6 +52,7 @@ def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
 )
+@pointwise
 @in_single
 def _lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     return _interpolated(self, end, weight)
@@ -93,6 +96,7 @@ def lerp_(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
 )
+@pointwise
 @in_single
 def _addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
     return self + self.dtype.type(value) * tensor1 * tensor2
@@ -104,6 +108,7 @@ def _addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
     tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
     tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),
 )
+@pointwise
 @in_single
 def _addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
     return self + self.dtype.type(value) * tensor1 / tensor2
@@ -199,24 +204,28 @@ def _upper_bound_gradient(grad: Tensor, self: Any, min: Any, max: Any) -> Tensor
 
 
 @primitive("ClampBackward1", self=_clamp_gradient)
+@pointwise
 @in_single
 def _clamp_numbers(self: Array, min: Any, max: Any) -> Array:
     return _clamped(self, min, max)
 
 
 @primitive("ClampBackward0", self=_clamp_gradient, min=_lower_bound_gradient, max=_upper_bound_gradient)
+@pointwise
 @in_single
 def _clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
     return _clamped(self, min, max)
 
 
 @primitive("ClampMinBackward0", self=lambda grad, self, min: only_where(grad, self >= min))
+@pointwise
 @in_single
 def _clamp_min_number(self: Array, min: Any) -> Array:
     return np.maximum(self, min)
 
 
 @primitive("ClampMaxBackward0", self=lambda grad, self, max: only_where(grad, self <= max))
+@pointwise
 @in_single
 def _clamp_max_number(self: Array, max: Any) -> Array:
     return np.minimum(self, max)
@@ -227,6 +236,7 @@ def _clamp_max_number(self: Array, max: Any) -> Array:
     self=lambda grad, self, min: only_where(grad, self >= min),
     min=lambda grad, self, min: only_where(grad, self < min),
 )
+@pointwise
 @in_single
 def _clamp_min_tensor(self: Array, min: Array) -> Array:
     return np.maximum(self, min)
@@ -237,6 +247,7 @@ def _clamp_min_tensor(self: Array, min: Array) -> Array:
     self=lambda grad, self, max: only_where(grad, self <= max),
     max=lambda grad, self, max: only_where(grad, self > max),
 )
+@pointwise
 @in_single
 def _clamp_max_tensor(self: Array, max: Array) -> Array:
     return np.minimum(self, max)

@@ -14,7 +14,8 @@ from .dispatch import Array, primitive
 from .elementwise import FLOATING, TO_BOOL, TO_REAL, unary
 from .exact_out import store_exactly
 from .inplace import run_inplace
-from .precision import as_floating, in_single, no_gradient, only_where, refuse
+from .large import pointwise
+from .precision import as_array, as_floating, in_single, no_gradient, only_where, refuse
 from .registry import export_method, public
 
 # ----- signs and rounding ------------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ reciprocal = unary(
 
 
 def _sigmoid(x: Array) -> Array:
-    result = np.asarray(np.negative(x))
+    result = as_array(np.negative(x))
     np.exp(result, result)
     np.add(result, 1, result)
     return np.true_divide(1, result, result)
@@ -220,6 +221,7 @@ def _sigmoid_gradient(grad: Tensor, result: Tensor) -> Tensor:
     self=lambda grad, output: _sigmoid_gradient(grad, output),
     output=lambda grad, self, output: grad * self * (1 - 2 * output),
 )
+@pointwise
 @in_single
 def _sigmoid_backward(self: Array, output: Array) -> Array:
     result = 1 - output
@@ -237,6 +239,7 @@ def _tanh_gradient(grad: Tensor, result: Tensor) -> Tensor:
     self=lambda grad, output: _tanh_gradient(grad, output),
     output=lambda grad, self, output: grad * self * (-2 * output),
 )
+@pointwise
 @in_single
 def _tanh_backward(self: Array, output: Array) -> Array:
     return self * (1 - output * output)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import cuda, cudnn, mkl, mps, openmp
+from . import cpu, cuda, cudnn, mkl, mps, openmp
 
-__all__ = ["cuda", "cudnn", "mkl", "mps", "openmp"]
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mps", "openmp"]

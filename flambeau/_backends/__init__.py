@@ -1,0 +1,1 @@
+"""Kernels beyond NumPy's: generated code and vendors' libraries, behind functions on arrays."""

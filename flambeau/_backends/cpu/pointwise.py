@@ -1,0 +1,143 @@
+"""Elementwise ops on large arrays: their NumPy bodies, traced and compiled.
+
+`Pointwise(body, operands, result)` stands for a body with operands of given dtypes. It is called as the body is, with
+arrays and numbers, and does the same; the code comes with the first call that needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.expr import Program, Untraceable, trace_body
+from ..._codegen.lower import can_lower
+from ..._codegen.pointwise import CONTIGUOUS, MOST_DIMENSIONS, NUMBER, SINGLE, pointwise_flat, pointwise_strided
+from ..._codegen.types import SCALARS
+
+MOST_VARIANTS = 16
+"""A body whose constants differ from call to call is not worth compiling again and again."""
+
+
+class Pointwise:
+    """The compiled form of one body for operands of one dtype each.
+
+    `operands` are the dtypes in memory, `None` for what is handed to the body as it is. The body computes in the
+    operands' own types; half precision in float32.
+    """
+
+    def __init__(self, program: Program, operands: Sequence[np.dtype[Any]], results: Sequence[np.dtype[Any]]) -> None:
+        self.program = program
+        self.results = tuple(results)
+        self.memory = tuple(dtype.name for dtype in (*results, *operands))
+        self._flat: dict[str, Any] = {}
+        self._strided: Any = None
+
+    def flat(self, forms: str) -> Any:
+        """The kernel for operands without gaps."""
+        found = self._flat.get(forms)
+        if found is None:
+            found = self._flat[forms] = pointwise_flat(self.program, self.memory, forms)
+        return found
+
+    def strided(self) -> Any:
+        """The kernel for all others."""
+        if self._strided is None:
+            self._strided = pointwise_strided(self.program, self.memory)
+        return self._strided
+
+    def unary(self, x: Any) -> Any:
+        """The result for one array."""
+        if x.flags.c_contiguous:
+            return self.flat(CONTIGUOUS)(np.empty(x.shape, self.results[0]), x)
+        return self.many(x)[0]
+
+    def binary(self, x: Any, y: Any) -> Any:
+        """The result for two operands, of which one may be a number."""
+        if type(y) is np.ndarray and type(x) is np.ndarray:
+            if x.shape == y.shape and x.flags.c_contiguous and y.flags.c_contiguous:
+                return self.flat("cc")(np.empty(x.shape, self.results[0]), x, y)
+        elif type(y) is not np.ndarray:
+            if x.flags.c_contiguous:
+                return self.flat("cn")(np.empty(x.shape, self.results[0]), x, y)
+        elif y.flags.c_contiguous:
+            return self.flat("nc")(np.empty(y.shape, self.results[0]), x, y)
+        return self.many(x, y)[0]
+
+    def many(self, *operands: Any) -> tuple[Any, ...]:
+        """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
+        arrays = [each for each in operands if type(each) is np.ndarray]
+        shape = arrays[0].shape
+        if any(each.shape != shape for each in arrays):
+            shape = np.broadcast_shapes(*[each.shape for each in arrays])
+        model = next((each for each in arrays if each.shape == shape), None)
+        forms = "".join(map(_form, operands, [shape] * len(operands)))
+        flat = "x" not in forms and CONTIGUOUS in forms
+        if flat or model is None:
+            results = tuple(np.empty(shape, dtype) for dtype in self.results)
+        else:
+            results = tuple(np.empty_like(model, dtype) for dtype in self.results)
+        self.into(results, operands, forms if flat else None)
+        return results
+
+    def into(self, results: Sequence[Any], operands: Sequence[Any], forms: str | None) -> None:
+        """Compute into arrays that are there already."""
+        if forms is not None:
+            self.flat(forms)(*results, *operands)
+            return
+        if results[0].ndim > MOST_DIMENSIONS:
+            raise Untraceable("too many dimensions")
+        kinds = self.memory[len(self.results) :]
+        arrays = [
+            each if type(each) is np.ndarray else np.asarray(each, dtype=name)
+            for each, name in zip(operands, kinds, strict=True)
+        ]
+        self.strided()(*results, *arrays)
+
+
+def _form(operand: Any, shape: tuple[int, ...]) -> str:
+    if type(operand) is not np.ndarray:
+        return NUMBER
+    if operand.size == 1:
+        return SINGLE
+    return CONTIGUOUS if operand.shape == shape and operand.flags.c_contiguous else "x"
+
+
+def pointwise(
+    body: Callable[..., Any],
+    operands: Sequence[Any],
+    result: np.dtype[Any],
+) -> Pointwise | None:
+    """The compiled form of `body`, or None if there is no code for what it does.
+
+    Operands that are dtypes become arrays or numbers of a call; others are constants, handed to the body as they are.
+    All results are of dtype `result`.
+    """
+    memory = [each for each in operands if isinstance(each, np.dtype)]
+    if not all(dtype.name in SCALARS and dtype.isnative for dtype in (*memory, result)):
+        return None
+    try:
+        program = trace_body(body, [_computed(each) if isinstance(each, np.dtype) else each for each in operands], None)
+    except Untraceable:
+        return None
+    if not can_lower(program):
+        return None
+    program = _with_result_type(program, _computed(result).name)
+    return Pointwise(program, memory, [result] * len(program.results))
+
+
+def _computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in which elements of `dtype` are computed with."""
+    return np.dtype(np.float32) if dtype.name in ("bfloat16", "float16") else dtype
+
+
+def _with_result_type(program: Program, name: str) -> Program:
+    """The program with its results in the type that they are stored from."""
+    steps, results = list(program.steps), []
+    for number in program.results:
+        if steps[number][1] != name:
+            steps.append(("cast", name, number))
+            number = len(steps) - 1
+        results.append(number)
+    return Program(tuple(steps), tuple(results))

@@ -1,0 +1,132 @@
+"""Reductions of one dimension of an array without gaps, seen as (outer, length, inner).
+
+The dimension is cut into chunks of a fixed length, which are reduced at the same time by several threads, and whose
+results are then reduced in turn: rounding errors grow with the logarithm of the length, and the result does not depend
+on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .arrays import Arguments
+from .build import Builder, Value
+from .kernel import kernel
+from .types import SCALARS, Scalar
+
+ROW_CHUNK = 8192
+"""How many neighbours in memory are reduced in one go."""
+COLUMN_CHUNK = 64
+"""How many rows are reduced in one go, where columns are."""
+COLUMNS = 2048
+"""How many columns are reduced at a time."""
+_WIDTH = 64
+"""How many bytes of results are computed at a time."""
+
+_GRAIN = 16384
+
+
+def _combine(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
+    if kind == "add":
+        return lambda x, y: x + y
+    if kind == "multiply":
+        return lambda x, y: x * y
+    return b.maximum if kind == "maximum" else b.minimum
+
+
+def _start(kind: str, scalar: Scalar) -> float:
+    """What changes nothing when it is combined with anything."""
+    if kind in ("add", "multiply"):
+        return 0.0 if kind == "add" else 1.0
+    if scalar.is_float:
+        return float("-inf") if kind == "maximum" else float("inf")
+    bits = 8 * scalar.size
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if scalar.is_signed else (0, (1 << bits) - 1)
+    return low if kind == "maximum" else high
+
+
+@kernel
+def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
+    """(out, x, rows, length, chunk): chunks of rows that are contiguous; out has a column for each chunk."""
+    source, target = SCALARS[given], SCALARS[result]
+    out, x = arguments.array(0).data, arguments.array(1).data
+    rows, length, chunk = (arguments.integer(number) for number in (2, 3, 4))
+    chunks = (length + chunk - 1) // chunk
+    width = 128 // max(4, target.size)
+    grain = b.larger(b.integer(_GRAIN) // b.smaller(length, chunk), 1)
+    captured = (out, x, length, chunk, chunks)
+    with b.parallel(rows * chunks, grain, *captured, unlock=True) as (c, begin, end, inside):
+        out_, x_, length_, chunk_, chunks_ = inside
+        combine = _combine(c, kind)
+        start = _start(kind, target)
+        with c.loop(begin, end) as task:
+            row = task // chunks_
+            first = (task - row * chunks_) * chunk_
+            last = c.smaller(first + chunk_, length_)
+            place = c.at(x_, source, row * length_)
+            wide = c.variable(target.compute, start, width, target.is_signed)
+            single = c.variable(target.compute, start, 1, target.is_signed)
+            for position, lanes in c.lanes(first, last, width):
+                value = c.convert(c.load(place, source, position, lanes), target.compute, target.is_signed)
+                total = wide if lanes > 1 else single
+                total.value = combine(total.value, value)
+            folded = c.fold(wide.value, combine)
+            c.store(out_, target, task, combine(folded, single.value))
+
+
+@kernel
+def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
+    """(out, x, outer, length, inner, chunk): out is (outer, chunks, inner).
+
+    Rows are read as they lie in memory, four at a time, into a stretch of the result that stays in the cache.
+    """
+    source, target = SCALARS[given], SCALARS[result]
+    out, x = arguments.array(0).data, arguments.array(1).data
+    outer, length, inner, chunk = (arguments.integer(number) for number in (2, 3, 4, 5))
+    chunks = (length + chunk - 1) // chunk
+    blocks = (inner + COLUMNS - 1) // COLUMNS
+    grain = b.larger(b.integer(_GRAIN) // (b.smaller(length, chunk) * b.smaller(inner, COLUMNS)), 1)
+    captured = (out, x, length, inner, chunk, chunks, blocks)
+    with b.parallel(outer * chunks * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
+        out_, x_, length_, inner_, chunk_, chunks_, blocks_ = inside
+        combine = _combine(c, kind)
+        with c.loop(begin, end) as task:
+            line = task // blocks_
+            column = (task - line * blocks_) * COLUMNS
+            count = c.smaller(inner_ - column, COLUMNS)
+            batch = line // chunks_
+            first = (line - batch * chunks_) * chunk_
+            last = c.smaller(first + chunk_, length_)
+            place = c.at(x_, source, batch * length_ * inner_ + column)
+            goal = c.at(out_, target, line * inner_ + column)
+            start = c.constant(target.compute, _start(kind, target))
+            fours = first + (last - first) // 4 * 4
+            for position, lanes in c.lanes(0, count, _WIDTH // max(4, target.size)):
+                c.store(goal, target, position, c.splat(start, lanes))
+            with c.loop(first, fours, 4) as row:
+                _take_rows(c, source, target, place, goal, inner_, row, 4, count, combine)
+            with c.loop(fours, last) as row:
+                _take_rows(c, source, target, place, goal, inner_, row, 1, count, combine)
+
+
+def _take_rows(
+    c: Builder,
+    source: Scalar,
+    target: Scalar,
+    place: Value,
+    goal: Value,
+    inner: Value,
+    row: Value,
+    rows: int,
+    count: Value,
+    combine: Callable[[Value, Value], Value],
+) -> None:
+    """Combine `rows` rows, in pairs, with what is there."""
+    for position, lanes in c.lanes(0, count, _WIDTH // max(4, target.size)):
+        values = [
+            c.convert(c.load(place, source, (row + number) * inner + position, lanes), target.compute, target.is_signed)
+            for number in range(rows)
+        ]
+        while len(values) > 1:
+            values = [combine(one, two) for one, two in zip(values[::2], values[1::2], strict=True)]
+        c.store(goal, target, position, combine(c.load(goal, target, position, lanes), values[0]))

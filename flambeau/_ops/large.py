@@ -1,0 +1,127 @@
+"""Elementwise bodies on large arrays: compiled where that is possible, else as they are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._backends.tiers import LARGE, generated
+
+_HALVES = frozenset(("float16", "bfloat16"))
+
+Body = Callable[..., Any]
+
+
+class LargeBody:
+    """A prepared body of an elementwise op, for operands of one dtype.
+
+    `plain` does everything with NumPy; `scalar` is the op's own body. It sees operands converted to `computed`.
+    """
+
+    __slots__ = ("_compiled", "_rounded", "computed", "given", "plain", "result", "scalar")
+
+    def __init__(
+        self,
+        plain: Body,
+        scalar: Body,
+        given: np.dtype[Any],
+        computed: np.dtype[Any],
+        result: np.dtype[Any],
+        exact_numbers: bool,
+    ) -> None:
+        self.plain = plain
+        self.scalar = scalar
+        self.given = given
+        self.computed = computed
+        self.result = result
+        self._compiled: dict[int, Any] = {}
+        # A number beside a tensor of half precision is rounded like the tensor.
+        self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
+
+    def __call__(self, *operands: Any) -> Any:
+        module = generated("pointwise")
+        if module is None:
+            return self.plain(*operands)
+        count = len(operands)
+        try:
+            compiled = self._compiled[count]
+        except KeyError:
+            compiled = self._compiled.setdefault(count, self._compile(module, count))
+        if compiled is None:
+            return self.plain(*operands)
+        if count == 1:
+            return compiled.unary(operands[0])
+        first, second = operands
+        if type(first) is not np.ndarray or type(second) is not np.ndarray:
+            if self.given.kind in "iub":
+                return self.plain(*operands)  # integers that do not fit are NumPy's to refuse
+            if self._rounded is not None:
+                first, second = (each if type(each) is np.ndarray else float(self._rounded(each)) for each in operands)
+        return compiled.binary(first, second)
+
+    def into(self, target: Any, *operands: Any) -> bool:
+        """Compute into `target`, which may be an operand; False: it was not done."""
+        module = generated("pointwise")
+        if module is None or not target.flags.c_contiguous:
+            return False
+        forms = ""
+        for each in operands:
+            if type(each) is np.ndarray:
+                if each.shape != target.shape or not each.flags.c_contiguous:
+                    return False
+                forms += "c"
+            elif self._rounded is not None or self.given.kind in "iub":
+                return False
+            else:
+                forms += "n"
+        count = len(operands)
+        if count not in self._compiled:
+            self._compiled[count] = self._compile(module, count)
+        compiled = self._compiled[count]
+        if compiled is None:
+            return False
+        compiled.flat(forms)(target, *operands)
+        return True
+
+    def _compile(self, module: Any, count: int) -> Any:
+        body = self.scalar
+        if self.computed != self.given:
+            target, inner = self.computed, body
+
+            def body(*operands: Any) -> Any:
+                return inner(*[each.astype(target) for each in operands])
+
+        return module.pointwise(body, [self.given] * count, self.result)
+
+
+def pointwise(kernel: Body) -> Body:
+    """Mark a kernel as elementwise in its arrays, which have one dtype and shape: large ones run compiled.
+
+    Other arguments become part of the code: a kernel for values that change from call to call is better left alone.
+    """
+    compiled: dict[tuple[Any, ...], Any] = {}
+
+    @functools.wraps(kernel)
+    def run(*args: Any) -> Any:
+        first = args[0]
+        if type(first) is not np.ndarray or first.size < LARGE or (module := generated("pointwise")) is None:
+            return kernel(*args)
+        arrays = [each for each in args if type(each) is np.ndarray]
+        key = tuple(each.dtype if type(each) is np.ndarray else (type(each), each) for each in args)
+        try:
+            found = compiled[key]
+        except KeyError:
+            if len(compiled) >= module.MOST_VARIANTS:
+                return kernel(*args)
+            operands = [each.dtype if type(each) is np.ndarray else each for each in args]
+            found = compiled[key] = module.pointwise(kernel, operands, first.dtype)
+        except TypeError:  # an argument without a hash
+            return kernel(*args)
+        if found is None or any(each.shape != first.shape for each in arrays):
+            return kernel(*args)
+        return found.unary(first) if len(arrays) == 1 else found.many(*arrays)[0]
+
+    return run

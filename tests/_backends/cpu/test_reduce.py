@@ -1,0 +1,94 @@
+"""Generated reductions beside exact sums and NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau._backends import tiers
+from flambeau._backends.cpu.reduce import reduced
+
+SHAPES = [
+    ((100_003,), (0,)),
+    ((70, 90), (0, 1)),
+    ((70, 90), (0,)),
+    ((70, 90), (1,)),
+    ((3, 1000, 5), (1,)),
+    ((5, 3, 4, 1000), (1, 2)),
+    ((2, 3000), (0,)),
+    ((1, 9000, 1), (1,)),
+    ((9000, 3), (0,)),
+    ((4, 20, 2500), (0, 1)),
+]
+
+
+@pytest.mark.parametrize(("shape", "dims"), SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_sums_are_accurate(shape: tuple[int, ...], dims: tuple[int, ...], dtype: str) -> None:
+    kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    x = np.random.default_rng(0).standard_normal(shape).astype(kind)
+    wide = np.dtype(np.float64 if dtype == "float64" else np.float32)
+    got = reduced("add", x, dims, wide)
+    exact = x.astype(np.float64).sum(dims)
+    size = np.abs(x.astype(np.float64)).sum(dims)
+    assert got.dtype == wide
+    assert got.shape == exact.shape
+    # Errors grow with the logarithm of the length, not with the length.
+    length = math.prod(shape[dim] for dim in dims)
+    assert (np.abs(got - exact) <= size * np.finfo(wide).eps * (2 + math.log2(length))).all()
+
+
+@pytest.mark.parametrize(("shape", "dims"), SHAPES)
+@pytest.mark.parametrize("kind", ["maximum", "minimum"])
+def test_extremes(shape: tuple[int, ...], dims: tuple[int, ...], kind: str) -> None:
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    wanted = getattr(np, kind).reduce(x, dims)
+    np.testing.assert_array_equal(reduced(kind, x, dims, x.dtype), wanted)
+    flat = x.reshape(-1)
+    flat[len(flat) // 3] = np.nan
+    np.testing.assert_array_equal(reduced(kind, x, dims, x.dtype), getattr(np, kind).reduce(x, dims))
+
+
+def test_infinities_and_nan_in_sums() -> None:
+    for special in (np.inf, -np.inf, np.nan):
+        x = np.ones((50, 200), np.float32)
+        x[7, 9] = special
+        for dims in ((0,), (1,), (0, 1)):
+            np.testing.assert_array_equal(reduced("add", x, dims, x.dtype), np.add.reduce(x, dims))
+
+
+@pytest.mark.parametrize(
+    ("x", "dims"),
+    [
+        (np.ones((60, 80, 3), np.float32), (0, 2)),
+        (np.ones((60, 80), np.float32).T, (0,)),
+        (np.ones((60, 80), np.int64), (0,)),
+        (np.ones((60, 80), np.complex64), (0,)),
+        (np.ones((60, 80), np.float32), ()),
+    ],
+)
+def test_what_is_left_to_numpy(x: Any, dims: tuple[int, ...]) -> None:
+    assert reduced("add", x, dims, x.dtype) is None
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "amin", "var", "std", "norm"])
+@pytest.mark.parametrize("dim", [None, 0, 1, -1, (0, 1), (1, 2), (0, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_public_functions_agree_with_numpy_kernels(name: str, dim: Any, keepdim: bool) -> None:
+    x = flambeau.randn(20, 30, 40)
+
+    def run() -> Any:
+        if dim is None:
+            return getattr(x, name)() if name in ("sum", "mean", "var", "std", "norm") else getattr(x, name)((0, 1, 2))
+        return getattr(x, name)(dim=dim, keepdim=keepdim)
+
+    got = run()
+    with tiers.numpy_only():
+        wanted = run()
+    assert got.stride() == wanted.stride()
+    np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=2e-5, atol=2e-5)

@@ -1,0 +1,114 @@
+"""The thread pool: every share runs once, nested and concurrent use, forked children, signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau._codegen import threads
+from flambeau._codegen.arrays import Arguments
+from flambeau._codegen.build import Builder
+from flambeau._codegen.kernel import kernel
+from flambeau._codegen.types import SCALARS
+
+ROOT = Path(__file__).parents[2]
+
+
+@kernel
+def count_visits(b: Builder, arguments: Arguments, nested: bool) -> None:
+    """(visits, grain): adds 1 to each element; `nested` runs a second parallel loop inside of each share."""
+    scalar = SCALARS["int64"]
+    visits, grain = arguments.array(0), arguments.integer(1)
+    with b.parallel(visits.size(0), grain, visits.data, unlock=True) as (c, begin, end, (place,)):
+        if not nested:
+            with c.loop(begin, end) as index:
+                c.store(place, scalar, index, c.load(place, scalar, index) + 1)
+        else:
+            share = c.parallel(end - begin, 1, c.at(place, scalar, begin))
+            with share as (inner, first, last, (start,)), inner.loop(first, last) as index:
+                inner.store(start, scalar, index, inner.load(start, scalar, index) + 1)
+
+
+@pytest.fixture(autouse=True)
+def several_threads() -> object:
+    before = flambeau.get_num_threads()
+    flambeau.set_num_threads(4)
+    yield
+    flambeau.set_num_threads(before)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 7, 1000, 100_001])
+@pytest.mark.parametrize("grain", [1, 64, 10**9])
+def test_each_step_runs_once(nested: bool, size: int, grain: int) -> None:
+    visits = np.zeros(size, np.int64)
+    for _ in range(5):
+        count_visits(nested)(visits, grain)
+    assert (visits == 5).all()
+
+
+def test_several_python_threads_at_once() -> None:
+    function = count_visits(False)
+    arrays = [np.zeros(50_000, np.int64) for _ in range(6)]
+
+    def work(array: np.ndarray) -> None:
+        for _ in range(50):
+            function(array, 100)
+
+    workers = [threading.Thread(target=work, args=(array,)) for array in arrays]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all((array == 50).all() for array in arrays)
+
+
+def test_the_pool_grows_to_what_was_asked_for() -> None:
+    count_visits(False)(np.zeros(1000, np.int64), 1)
+    assert threads.pool_size() >= 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_has_a_pool_of_its_own() -> None:
+    program = """
+import os, numpy as np, flambeau, sys
+flambeau.set_num_threads(3)
+x = flambeau.ones(500_000)
+total = float((x + x).sum())
+children = []
+for _ in range(4):
+    child = os.fork()
+    if child == 0:
+        ok = float((x + x).sum()) == total
+        os._exit(0 if ok else 1)
+    children.append(child)
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+assert codes == [0] * 4, codes
+assert float((x + x).sum()) == total
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_signals_reach_python() -> None:
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: seen.append(threading.current_thread()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        deadline = time.monotonic() + 10
+        visits = np.zeros(100_000, np.int64)
+        while not seen and time.monotonic() < deadline:
+            count_visits(False)(visits, 100)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen == [threading.main_thread()]

@@ -107,6 +107,7 @@ _SUBPACKAGES = frozenset(
         "safetensors",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "storage",
         "testing",

@@ -17,11 +17,11 @@ import flambeau
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "flambeau"
 SOURCES = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")])
-RUNTIME_DEPENDENCIES = {"numpy", "ml_dtypes", "llvmlite"}
+RUNTIME_DEPENDENCIES = {"numpy", "ml_dtypes", "llvmlite", "onednn_cpu_gomp"}
 OLDEST_PYTHON = (3, 10)
 
 VENDOR = re.compile(
-    r"llvm|onednn|\b(?:lib)?dnnl|cupy|cudnn(?!_(?:enabled?|attention)\b)|\bnccl|\bmpi(?:4py)?\b", re.IGNORECASE
+    r"llvm|onednn|\b(?:lib)?dnnl|\bcupy|cudnn(?!_(?:enabled?|attention)\b)|\bnccl|\bmpi(?:4py)?\b", re.IGNORECASE
 )
 FOLDERS_ABOUT_VENDORS = {"_codegen", "_backends", "backends", "cuda", "distributed"}
 MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:work|root|home|Users|tmp|opt)/[\w.-]+")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .device import CPU
 from .device import device as Device
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 BLOCK = 624
 DEFAULT_SEED = 67280421310721
+_MANY_WORDS = 8 * LARGE
+"""From so many words on, generated code makes them: to take the engine's state and put it back costs some time."""
 _LOW_24_BITS = np.uint32(0xFFFFFF)
 _LOW_21_BITS = np.uint32(0x1FFFFF)
 _TWO_TO_MINUS_24 = np.float32(2.0**-24)
@@ -244,7 +247,7 @@ class Generator:
         rest = None if self._block is None else self._block[self._position :]
         missing = count - (0 if rest is None else len(rest))
         blocks = max(1, -(-missing // BLOCK))
-        words = engine.randint(0, 2**32, size=blocks * BLOCK, dtype=np.uint32)
+        words = _next_words(engine, blocks)
         self._use_block(words[-BLOCK:].copy() if blocks > 1 else words, missing - (blocks - 1) * BLOCK)
         if rest is None or len(rest) == 0:
             return words[:missing]
@@ -362,6 +365,16 @@ def _unit32(words: Words) -> npt.NDArray[np.float32]:
 
 def _unit64(high: int, low: int) -> float:
     return ((high & 0x1FFFFF) << 32 | low) * 2.0**-53
+
+
+def _next_words(engine: RandomState, blocks: int) -> Words:
+    """The next blocks of words of an engine that stands at the end of one."""
+    if blocks * BLOCK >= _MANY_WORDS and (kernels := generated("random")) is not None:
+        state = engine.get_state(legacy=False)
+        words: Words = kernels.mersenne_words(state["state"]["key"], blocks)
+        engine.set_state(state)
+        return words
+    return engine.randint(0, 2**32, size=blocks * BLOCK, dtype=np.uint32)
 
 
 def _tempered(words: Words) -> Words:

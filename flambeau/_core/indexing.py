@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 
 Array = np.ndarray[Any, Any]
@@ -519,6 +520,9 @@ def _row_numbers(shape: Shape, advanced: Advanced, indexed: list[int]) -> Array:
 def _add_rows(table: Array, table_shape: Shape, rows: Array, values: Array, narrow_float: bool) -> None:
     """table[rows] += values, repeated rows included; `rows` numbers the leading dimensions `table_shape` of `table`."""
     length = values[0].size
+    kernels = generated("gather") if values.size >= LARGE and table.flags.c_contiguous else None
+    if kernels is not None and kernels.add_slices(table.reshape(-1, length), 0, rows, values.reshape(-1, length)):
+        return
     sum_type = FLOAT32 if narrow_float else table.dtype
     if length < _LONG_ROW:
         if table.flags.c_contiguous and not narrow_float:

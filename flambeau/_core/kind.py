@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .device import CPU, META, device
 from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 class Kind:
@@ -22,6 +25,11 @@ class Kind:
         self.is_cpu = device is CPU  # the machine's own memory; what plays another device is another one
         # Kernels do not run on its arrays as they are: those of meta tensors have no data, others have to be widened.
         self.indirect = device is META or dtype.wide is not None
+
+    @staticmethod
+    def tensor_from_parts(parts: Any) -> Tensor:
+        """A tensor of this kind over an array, this kind and a version counter, outside any graph."""
+        raise AssertionError("bound when the Tensor class exists")
 
     @property
     def legacy_name(self) -> str:

@@ -70,12 +70,23 @@ def set_anomaly(enabled: bool, check_nan: bool) -> None:
         modes.refresh()
 
 
+_thread_setups: list[Callable[[], object]] = []
+
+
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.modes = Modes()
         _all_modes.add(self.modes)
         # Tensors follow PyTorch: 1 / 0 is inf, without a word. NumPy's own setting is per thread, like these modes.
         np.seterr(all="ignore")
+        for setup in _thread_setups:
+            setup()
 
 
 THREAD = _Thread()
+
+
+def in_every_thread(setup: Callable[[], object]) -> None:
+    """Call `setup` in this thread, and before the first op of every thread that has run none yet."""
+    _thread_setups.append(setup)
+    setup()

@@ -155,12 +155,16 @@ def format_array(
     return _append_suffixes(prefix + contents, suffixes, indent=len(prefix))
 
 
-def _append_suffixes(text: str, suffixes: list[str], indent: int) -> str:
-    """`text` closed by a parenthesis, after suffixes that start a new line where they do not fit on the last one."""
+def _append_suffixes(text: str, suffixes: list[str], indent: int, new_line: bool = False) -> str:
+    """`text` closed by a parenthesis, after suffixes that start a new line where they do not fit on the last one.
+
+    `new_line`: the first of them does in any case.
+    """
     pieces = [text]
     column = len(text) - text.rfind("\n") + 1  # PyTorch counts the last line of the values as two columns longer
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options.linewidth:
+        if new_line or column + len(suffix) + 2 > _options.linewidth:
+            new_line = False
             pieces.append(",\n" + " " * indent + suffix)
             column = indent + len(suffix)
         else:

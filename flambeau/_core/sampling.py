@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from .generator import Generator
 from .narrow import is_complex
@@ -201,8 +202,16 @@ def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
         raise not_implemented("bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", out.dtype)
     if isinstance(p, np.ndarray):
         _fill_bernoulli_by_element(out, generator, p)
-    else:
+    elif not _thrown(out, generator, p):
         _store(out, (generator.unit64(out.size) < p).astype(out.dtype))
+
+
+def _thrown(out: Array, generator: Generator, p: float) -> bool:
+    """Fill a large array by a generated kernel; whether there is one for it."""
+    if out.size < LARGE or (kernels := generated("random")) is None or not kernels.can_throw(out):
+        return False
+    kernels.throw_coins(out, generator.draw32(2 * out.size), p)
+    return True
 
 
 def _fill_bernoulli_by_element(out: Array, generator: Generator, p: Array) -> None:

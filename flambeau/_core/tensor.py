@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import node as node_module
 from .caller import calling_place
 from .device import device, layout, strided
 from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
@@ -353,6 +352,11 @@ class Tensor(TensorMethods):
                 "data set to a tensor that requires gradients must be floating point or complex dtype, not "
                 f"{value.dtype}"
             )
+        if value.layout is not self.layout:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+                f"type: layouts {self.layout} and {value.layout}"
+            )
         self._array = value._array
         self._kind = value._kind
 
@@ -386,9 +390,10 @@ class Tensor(TensorMethods):
                         f"'{C_NAMES[value.dtype.name]}' to a tensor with grad_dtype "
                         f"'{LEGACY_NAMES[self.dtype]}'. Convert it first, as in grad.to({self.dtype})"
                     )
-                raise RuntimeError(
-                    f"assigned grad has data located on a different device: {self.device} against {value.device}"
-                )
+                if value._kind.device is not self._kind.device:
+                    raise RuntimeError(
+                        f"assigned grad has data located on a different device: {self.device} against {value.device}"
+                    )
             if value._array.shape != self._array.shape:
                 raise RuntimeError(
                     f"assigned grad has data of a different size: attempting to assign a gradient of size "
@@ -529,4 +534,4 @@ def _dimension_message(dim: int, ndim: int) -> str:
     return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
 
 
-node_module._tensor_from_parts = Tensor._from_parts
+Kind.tensor_from_parts = staticmethod(Tensor._from_parts)  # type: ignore[method-assign]

@@ -178,6 +178,8 @@ def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
         return change(_add.op, _add, input, other)  # type: ignore[attr-defined]
     if type(alpha) is float and can_write(input, other):
         return write(add_scaled(alpha), input, other)  # type: ignore[no-any-return]
+    if isinstance(other, Tensor) and other._kind.indirect and has_override((other,)):  # a sparse one
+        return run_override(add_, (input, other), (input, other), {"alpha": alpha})  # type: ignore[no-any-return]
     return run_inplace(add, "add", input, (other,), {"alpha": alpha})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
@@ -27,11 +28,20 @@ def _check_indices(name: str, indices: Tensor, number: int = 1) -> None:
         )
 
 
-def _refuse_sparse(name: str) -> None:
-    raise NotImplementedError(
-        f"{name}(sparse=True): the gradient would be a sparse tensor, and there are none here. Use sparse=False: the "
-        "gradient then is an ordinary tensor of the shape of the weight."
-    )
+def _sparse_gradient(rows: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    """The gradients of the looked-up rows as a sparse tensor of the shape of the weight, in the order of `indices`."""
+    from .sparse import make_coo
+
+    if scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients. Use sparse=False with it"
+        )
+    width = rows.shape[-1]
+    rows, flat = rows.reshape(-1, width), indices.reshape(-1).to(int64)
+    if padding_idx >= 0:
+        kept = (flat != padding_idx).nonzero().squeeze(1)
+        rows, flat = rows.index_select(0, kept), flat.index_select(0, kept)
+    return make_coo(flat.unsqueeze(0), rows.contiguous(), (num_weights, width), False)
 
 
 # ----- rows of a table ---------------------------------------------------------------------------------------------
@@ -68,6 +78,10 @@ def _scattered_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: 
 def _embedding_dense_backward(
     grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Array:
+    if grad_output.size >= LARGE and not scale_grad_by_freq and (kernels := generated("gather")) is not None:
+        done = kernels.summed_rows(grad_output, indices, num_weights, padding_idx)
+        if done is not None:
+            return done
     factors = _row_factors(indices, num_weights, padding_idx, scale_grad_by_freq)
     width = grad_output.shape[-1]
     added = _scaled_rows(widened(grad_output), factors).reshape(-1, width)
@@ -94,12 +108,16 @@ def _embedding_gradient(
     grad: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool, weight_sym_argsize_0: int
 ) -> Any:
     if sparse:
-        _refuse_sparse("embedding")
+        return _sparse_gradient(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
     return _embedding_dense_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
 
 
 @primitive("EmbeddingBackward0", weight=_embedding_gradient)
 def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
+    if indices.size * weight.shape[1] >= LARGE and (kernels := generated("gather")) is not None:
+        done = kernels.rows_at(weight, indices)
+        if done is not None:
+            return done
     return np.take(weight, indices, 0)
 
 
@@ -205,7 +223,8 @@ def _bag_gradient(
     weight_sym_argsize_0: int,
 ) -> Any:
     if sparse:
-        _refuse_sparse("embedding_bag")
+        rows = _row_gradients(grad, mode, result1, result2, per_sample_weights)
+        return _sparse_gradient(rows, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
     if mode == MAX:
         kept = grad * (result2 > 0).to(grad.dtype).unsqueeze(-1)
         zeros = grad.new_zeros((weight_sym_argsize_0, grad.shape[1]))

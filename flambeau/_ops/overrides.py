@@ -22,7 +22,7 @@ def has_override(values: Iterable[Any]) -> bool:
             continue
         if (kind is list or kind is tuple) and all_plain(value):
             continue
-        return not THREAD.modes.overrides_disabled and any(True for _ in _overriding(values))
+        return any(True for _ in _overriding(values))
     return False
 
 
@@ -35,13 +35,19 @@ def all_plain(values: Iterable[Any]) -> bool:
 
 
 def _overriding(values: Iterable[Any]) -> Iterable[Any]:
+    """The values whose class is to be asked: none of the users' classes while those are disabled."""
+    disabled = THREAD.modes.overrides_disabled
     for value in values:
         kind = type(value)
         if kind in PLAIN_TYPES:
             continue
         if kind is tuple or kind is list:
             yield from _overriding(value)
-        elif hasattr(kind, "__torch_function__") and kind.__torch_function__ is not disabled_torch_function:
+        elif (
+            hasattr(kind, "__torch_function__")
+            and kind.__torch_function__ is not disabled_torch_function
+            and (not disabled or getattr(kind, "_has_no_other_ops", False))
+        ):
             yield value
 
 
@@ -96,7 +102,8 @@ def default_torch_function(
 def as_subclass_result(result: Any, cls: type) -> Any:
     """`result` with the tensors in it turned into `cls`."""
     if isinstance(result, Tensor):
-        return result if isinstance(result, cls) else retype(result, cls)
+        keeps_class = isinstance(result, cls) or hasattr(type(result), "_has_no_other_ops")
+        return result if keeps_class else retype(result, cls)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*(as_subclass_result(each, cls) for each in result))
     if isinstance(result, (tuple, list)):

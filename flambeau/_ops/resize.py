@@ -54,6 +54,10 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
                 f"Could not set tensor of type {LEGACY_NAMES[source.dtype]} to a tensor of type "
                 f"{LEGACY_NAMES[input.dtype]}"
             )
+        if source.layout is not input.layout:
+            raise NotImplementedError(
+                f"Could not run 'aten::set_' with a source of layout {source.layout}: the tensor is {input.layout}"
+            )
         if size is None:
             input._array = source._array
             input._changed()

@@ -45,6 +45,14 @@ def write_all(file: Any, data: Any) -> None:
         view = view[min(view.nbytes, _LARGEST_WRITE) if written is None else written :]
 
 
+def submitted(pool: ThreadPoolExecutor, function: Callable[..., Any], *args: Any) -> Future[Any] | None:
+    """Start a call in a thread; None while the interpreter ends, when pools take no more and one may still save."""
+    try:
+        return pool.submit(function, *args)
+    except RuntimeError:
+        return None
+
+
 class ArchiveWriter:
     """Writes records one after another to a file that need not be seekable."""
 
@@ -64,7 +72,8 @@ class ArchiveWriter:
             return lambda: crc32(data)
         if self.pool is None:
             self.pool = ThreadPoolExecutor(_WORKERS)
-        return self.pool.submit(crc32, data).result
+        future = submitted(self.pool, crc32, data)
+        return (lambda: crc32(data)) if future is None else future.result
 
     def write(self, name: str, data: Any, crc: Callable[[], int] | None = None) -> None:
         """Add a record; `crc` is what `prepare` gave for it."""
@@ -281,7 +290,9 @@ class ArchiveReader:
                 if self.pool is None:
                     self.pool = ThreadPoolExecutor(_WORKERS)
                 memory = np.empty(entry.file_size, np.uint8)  # here, since a thread's own arena is slow to grow
-                self.ahead[name] = self.pool.submit(self._load, name, memory)
+                future = submitted(self.pool, self._load, name, memory)
+                if future is not None:
+                    self.ahead[name] = future
 
     def _load(self, name: str, memory: Any = None) -> Any:
         entry = self._entry(name)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .direct import direct_writer
+
 fcntl: Any = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 
 _SUFFIX = ".saving"
@@ -71,10 +73,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Any) -> Iterator[Any]:
+def replacing(path: Any, expected: int = 0) -> Iterator[Any]:
     """An unbuffered file to write to. When the block ends, it takes the place of `path`; if it fails, it vanishes.
 
-    A reader, and whoever looks after a crash at any moment, sees the old content or the new, never a part.
+    A reader, and whoever looks after a crash at any moment, sees the old content or the new, never a part. With the
+    number of bytes that are `expected`, a large file can be written faster; it then has the method `write` only.
     """
     target = Path(os.path.realpath(path))  # a link stays, what it leads to is replaced
     if not target.parent.is_dir():
@@ -91,7 +94,15 @@ def replacing(path: Any) -> Iterator[Any]:
     temporary, file = _create(target, mode)
     try:
         with file:
-            yield file
+            writer = direct_writer(file, expected)
+            if writer is None:
+                yield file
+            else:
+                try:
+                    yield writer
+                    writer.finish()
+                finally:
+                    writer.stop()
             os.fsync(file.fileno())
             if os.name == "nt":
                 file.close()  # where open files cannot be renamed; elsewhere the lock is kept until after

@@ -33,6 +33,7 @@ REBUILDERS = {
     "torch._utils._rebuild_meta_tensor_no_storage": rebuild.rebuild_meta_tensor,
     "torch._utils._rebuild_parameter": rebuild.rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": rebuild.rebuild_parameter_with_state,
+    "torch._utils._rebuild_sparse_tensor": rebuild.rebuild_sparse,
     "torch._utils._rebuild_device_tensor_from_numpy": rebuild.rebuild_from_numpy,
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild.rebuild_from_cpu_tensor,
     "torch._tensor._rebuild_from_type_v2": rebuild.rebuild_from_type_v2,

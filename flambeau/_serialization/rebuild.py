@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import CPU, LAYOUTS, META, device, layout
-from .._core.dtype import dtype
+from .._core.dtype import dtype, int32, int64
 from .._core.pickling import rebuild_tensor as tensor_over
 from .._core.storage import UntypedStorage, needed_bytes
 from .._core.tensor import Tensor
@@ -204,6 +204,33 @@ def rebuild_from_type_v2(function: Any, cls: Any, arguments: Any, state: Any) ->
 def rebuild_from_type(function: Any, cls: Any, arguments: Any, state: Any) -> Any:
     """The form of PyTorch 1.7 to 1.10."""
     return rebuild_from_type_v2(function, cls, arguments, state)
+
+
+def rebuild_sparse(kept_as: Any, parts: Any) -> Tensor:
+    """A sparse tensor from the tensors of its places and values, its size and, by coordinates, whether it is coalesced.
+
+    Places outside of the tensor are refused.
+    """
+    from .._core.sparse import COO, CSR, rebuild_sparse
+    from .._ops.sparse import check_sparse
+
+    if kept_as not in (COO, CSR):
+        raise RuntimeError(f"the file has a sparse tensor of layout {kept_as}, which Flambeau does not have")
+    count = 2 if kept_as is COO else 3
+    if (
+        type(parts) is not tuple
+        or len(parts) not in (count + 1, count + 2)
+        or any(type(each) is not Tensor or each.device is not CPU for each in parts[:count])
+        or any(each.dtype not in (int32, int64) for each in parts[: count - 1])
+    ):
+        raise RuntimeError("a saved sparse tensor lacks some of its parts: the file is corrupt")
+    flag = (bool(parts[3:] and parts[3]),) if kept_as is COO else ()
+    made = rebuild_sparse(kept_as, (*parts[:count], _sizes(parts[count], "size"), *flag))
+    if _LATER.actions is None:
+        check_sparse(made)
+    else:
+        _LATER.actions.append(lambda: check_sparse(made))
+    return made
 
 
 def rebuild_from_numpy(array: Any, element: Any, place: Any, requires_grad: Any) -> Tensor:

@@ -19,6 +19,7 @@ from .._core.dtype import dtype
 from .._core.generator import Generator
 from .._core.pickling import warn_of_hooks
 from .._core.size import Size
+from .._core.sparse import COO, SparseTensor, dense_tensor
 from .._core.storage import UntypedStorage
 from .._core.tensor import Tensor
 from .._core.typed_storage import TypedStorage
@@ -143,6 +144,10 @@ class TorchPickler(pickle._Pickler):
         cls = type(tensor)
         if cls is Parameter:
             return self._parameter(tensor)
+        if cls is SparseTensor:
+            parts = [dense_tensor(each, tensor) for each in tensor._array.parts()]
+            flag = (tensor._array.coalesced,) if tensor.layout is COO else ()
+            return rebuild.rebuild_sparse, (tensor.layout, (*parts, tensor.shape, *flag))
         if cls.__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
         warn_of_hooks(tensor)
@@ -209,6 +214,11 @@ class Snapshot:
         self.contents = self.storages.contents()
         if copied:
             self.contents = [(key, memory.copy(), element) for key, memory, element in self.contents]
+
+    @property
+    def nbytes(self) -> int:
+        """How large the file will be, roughly."""
+        return len(self.pickle) + sum(int(memory.nbytes) for _, memory, _ in self.contents)
 
     def write(self, file: Any, folder: str, *, say_order: bool = True) -> None:
         """Write the container to an open file."""

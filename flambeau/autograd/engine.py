@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.device import strided
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.tensor import Tensor, new_counter
@@ -245,11 +246,22 @@ def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
         leaf._grad = gradient if THREAD.modes.grad else owned(gradient, leaf, fresh)
     elif THREAD.modes.grad:
         leaf._grad = present + gradient
-    elif gradient.is_meta:
-        return
+    elif gradient._kind.indirect or present._kind.indirect:
+        _accumulate_indirectly(leaf, present, gradient)
     else:
         np.add(present._array, gradient._array, out=present._array, casting="unsafe")
         present._changed()
+
+
+def _accumulate_indirectly(leaf: Tensor, present: Tensor, gradient: Tensor) -> None:
+    """Add a gradient where NumPy cannot: one of them has no data, is sparse, or of a narrow type."""
+    if gradient.is_meta:
+        return
+    total: Any = present
+    if gradient.layout is strided and present.layout is not strided:
+        leaf._grad = gradient + total  # all elements are there now: a sparse gradient cannot hold them
+    else:
+        leaf._grad = total.add_(gradient) if present.layout is strided else total + gradient
 
 
 def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
@@ -261,10 +273,14 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     array = gradient._array
     alone = fresh and array.base is None and sys.getrefcount(array) <= 3
     if not (alone and array.strides == like._array.strides):
-        if gradient.is_meta:
-            return Tensor._from_parts((array, gradient._kind, new_counter()))
+        if gradient._kind.indirect:
+            if gradient.is_meta:
+                return Tensor._from_parts((array, gradient._kind, new_counter()))
+            if gradient.layout is not strided:
+                return gradient.detach().clone()
         # A tensor that got another shape in place retains the gradient of what it was.
-        copied = np.empty_like(like._array if like._array.shape == array.shape else array, dtype=array.dtype)
+        model = like._array if like._array.shape == array.shape and type(like._array) is np.ndarray else array
+        copied = np.empty_like(model, dtype=array.dtype)
         np.copyto(copied, array)
         array = copied
     return Tensor._from_parts((array, gradient._kind, new_counter()))

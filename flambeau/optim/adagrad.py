@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
-from ._update import add_quotient, advance, as_scalar, check_foreach, unscaled, update_all, with_decay
+from ._update import add_quotient, advance, as_scalar, check_foreach, number, unscaled, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar
 
 __all__ = ["Adagrad", "adagrad"]
@@ -23,6 +23,7 @@ class Adagrad(GroupOptimizer):
         "differentiable": False,
         "fused": None,
     }
+    _TAKES_SPARSE = True
 
     def __init__(
         self,
@@ -120,13 +121,32 @@ def adagrad(
     if not unscaled(grads, fused, grad_scale, found_inf):
         return
     lr = as_scalar(lr)
+    if fused and any(each.is_sparse for each in grads):
+        raise RuntimeError("`fused` does not support sparse grad or complex param: use fused=False")
 
     def rule(step: float, param: Any, grad: Any, total: Any) -> None:
         if maximize:
             grad = -grad
+        if grad.is_sparse:
+            _change_named(param, grad, total, weight_decay, eps, -(lr / (1 + (step - 1) * lr_decay)))
+            return
         if weight_decay != 0:
             grad = with_decay(grad, param, weight_decay)
         total.addcmul_(grad, grad)
         add_quotient(param, grad, total.sqrt().add(eps), -(lr / (1 + (step - 1) * lr_decay)))
 
     update_all(rule, advance(state_steps), params, grads, state_sums)
+
+
+def _change_named(param: Any, grad: Any, total: Any, weight_decay: float, eps: float, factor: Any) -> None:
+    """The same for a sparse gradient: only the elements that it names are read and changed."""
+    if weight_decay != 0:
+        raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+    grad = grad.coalesce()
+    values = grad._values()
+    if grad._nnz() == 0:
+        return
+    where = tuple(grad._indices())
+    squares = total[where].addcmul_(values, values)
+    total[where] = squares
+    param[where] = param[where].addcdiv_(values, squares.sqrt().add_(eps), value=number(factor))

@@ -373,7 +373,7 @@ class GroupOptimizer(Optimizer):
         for param in group["params"]:
             grad = param.grad
             if grad is not None:
-                if grad.is_sparse:
+                if grad.is_sparse and not self._TAKES_SPARSE:
                     raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self._SPARSE_ADVICE}")
                 if fused:
                     check_fused(param)
@@ -386,6 +386,7 @@ class GroupOptimizer(Optimizer):
         return params, grads, states
 
     _SPARSE_ADVICE: ClassVar[str] = ""
+    _TAKES_SPARSE: ClassVar[bool] = False
 
     def _allow_fused(self, fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
         """Refuse what `fused=True` cannot be combined with."""

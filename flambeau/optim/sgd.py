@@ -126,6 +126,8 @@ def sgd(
     if not unscaled(d_p_list, fused, grad_scale, found_inf):
         return
     lr = as_scalar(lr)
+    if fused and any(each.is_sparse for each in d_p_list):
+        raise RuntimeError("`_fused_sgd` does not support sparse gradients: use fused=False")
 
     def rule(first: Any, param: Any, grad: Any, buffer: Any = None) -> None:
         if maximize:

@@ -112,6 +112,12 @@ def _tensor_differences(
     if tuple(expected.shape) != tuple(actual.shape):
         yield f"{path}has shape {tuple(actual.shape)}, not {tuple(expected.shape)}"
         return
+    if str(expected.layout) != str(actual.layout):
+        yield f"{path}has layout {actual.layout}, not {expected.layout}"
+        return
+    if expected.layout is not pytorch.strided:
+        yield from _sparse_differences(expected, actual, tolerance, path, exact)
+        return
     if expected.device.type != actual.device.type:
         yield f"{path}is on {actual.device}, not {expected.device}"
         return
@@ -129,6 +135,20 @@ def _tensor_differences(
             f"{path}{count} of {close.size} values differ: at {where} {right[where]!r}, not {left[where]!r} "
             f"(shape {tuple(expected.shape)})"
         )
+
+
+def _sparse_differences(
+    expected: pytorch.Tensor, actual: flambeau.Tensor, tolerance: Tolerance | None, path: str, exact: Any
+) -> Iterator[str]:
+    """The places and the elements there, as they are kept, one after the other."""
+    names = ["crow_indices", "col_indices", "values"]
+    if expected.layout is pytorch.sparse_coo:
+        names = ["_indices", "_values"]
+        if expected.is_coalesced() != actual.is_coalesced():
+            yield f"{path}is coalesced: {actual.is_coalesced()}, not {expected.is_coalesced()}"
+    for name in names:
+        parts = [None if each is None else getattr(each.detach(), name)() for each in (expected, actual, exact)]
+        yield from _tensor_differences(parts[0], parts[1], tolerance, f"{path}{name} ", parts[2])
 
 
 def _close(expected: Any, actual: Any, allowed: Tolerance) -> Any:
@@ -183,6 +203,8 @@ def tensors_in(value: Any) -> list[Any]:
 
 
 def _address(value: Any) -> int:
+    if str(value.layout) != "torch.strided":
+        return 0
     return int(value.untyped_storage().data_ptr()) if value.numel() and value.device.type != "meta" else 0
 
 
@@ -191,7 +213,7 @@ def sharing(results: Any, inputs: Any) -> list[int | None]:
     addresses = [_address(each) for each in tensors_in(inputs)]
     found = []
     for result in tensors_in(results):
-        address = _address(result) if getattr(result, "layout", None) != pytorch.sparse_coo else 0
+        address = _address(result)
         found.append(addresses.index(address) if address and address in addresses else None)
     return found
 
@@ -200,6 +222,8 @@ def magnitude(value: Any) -> float:
     """The largest finite absolute value, at least one: what a rounding error of a sum is relative to."""
     if value.numel() == 0 or value.device.type == "meta":
         return 1.0
+    if value.layout is not pytorch.strided:
+        value = value.detach().to_dense()
     numbers = numpy.abs(_numbers(value).astype(numpy.complex128))
     numbers = numbers[numpy.isfinite(numbers)]
     return max(1.0, float(numbers.max())) if numbers.size and not math.isnan(numbers.max()) else 1.0

@@ -77,10 +77,10 @@ class _Differentiable:
         step = 1e-6
         with self.library.no_grad():
             ends = [
-                self([each.detach() + sign * step * way for each, way in zip(self.inputs, ways, strict=True)])
+                self([_moved(each.detach(), sign * step * way) for each, way in zip(self.inputs, ways, strict=True)])
                 for sign in (1, -1)
             ]
-        return [(right - left) / (2 * step) for right, left in zip(*ends, strict=True)]
+        return [(right.to_dense() - left.to_dense()) / (2 * step) for right, left in zip(*ends, strict=True)]
 
     def forward(self) -> list[Any]:
         """The tangents of the results."""
@@ -100,6 +100,10 @@ class _Differentiable:
                 values = values + 1j * numbers.standard_normal(tuple(each.shape))
             made.append(pytorch.tensor(values, dtype=getattr(pytorch, str(each.dtype).removeprefix("torch."))))
         return made if self.library is pytorch else [tensor(each) for each in made]
+
+
+def _moved(value: Any, by: Any) -> Any:
+    return value + by if value.layout is pytorch.strided else (value.to_dense() + by).sparse_mask(value)
 
 
 def _leaf(value: Any) -> Any:
@@ -151,7 +155,10 @@ def _better(theirs: _Differentiable, ours: _Differentiable, differentiate: Any, 
 
 def _as_measured(function: _Differentiable, differentiate: Any, ours: list[Any]) -> bool:
     """Whether our derivatives, not PyTorch's, are those that finite differences of PyTorch's own function show."""
-    ways = function.weights(function.inputs, 3)
+    ways = [
+        way if each.layout is pytorch.strided else way.sparse_mask(each.detach()).to_dense()  # only its places move
+        for each, way in zip(function.inputs, function.weights(function.inputs, 3), strict=True)
+    ]
     if differentiate is _Differentiable.forward:
         pairs = zip(function.slope(ways), ours, strict=True)
         return all(_near(measured, _theirs(found)) for measured, found in pairs if found is not None)
@@ -165,7 +172,7 @@ def _as_measured(function: _Differentiable, differentiate: Any, ours: list[Any])
 
 
 def _theirs(value: Any) -> pytorch.Tensor:
-    return pytorch.from_numpy(value.detach().resolve_conj().numpy().copy())
+    return pytorch.from_numpy(value.detach().to_dense().resolve_conj().numpy().copy())
 
 
 def _near(measured: pytorch.Tensor, found: pytorch.Tensor) -> bool:
@@ -174,6 +181,7 @@ def _near(measured: pytorch.Tensor, found: pytorch.Tensor) -> bool:
 
 def _is_nothing(value: Any) -> bool:
     """No derivative, and one of zeros, say the same."""
+    value = value if value is None else value.to_dense()
     return value is None or not bool((value != 0).any())
 
 

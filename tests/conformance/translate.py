@@ -42,7 +42,12 @@ _HOMES = {
 }
 """Where Flambeau keeps what PyTorch defines in a module; elsewhere, under the module's own name."""
 
-_PREFIXES = {"torch._C._fft": "fft_", "torch._C._linalg": "linalg_", "torch._C._special": "special_"}
+_PREFIXES = {
+    "torch._C._fft": "fft_",
+    "torch._C._linalg": "linalg_",
+    "torch._C._sparse": "sparse_",
+    "torch._C._special": "special_",
+}
 _OTHER_NAMES = {"log_sigmoid": "logsigmoid", "_sparse_mm": "mm"}
 _REBUILT = ("torch.testing._internal", "torch.nn.init")
 """Python functions of these modules are made again; others have a namesake."""
@@ -145,7 +150,7 @@ class _Operator:
 def tensor(value: pytorch.Tensor, memory: dict[int, Any] | None = None) -> flambeau.Tensor:
     """A tensor with the same values, strides, offset and `requires_grad`; equal storages become one storage."""
     if value.layout is not pytorch.strided:
-        raise Missing(f"tensors of layout {value.layout}")
+        return _sparse(value)
     dtype = getattr(flambeau, str(value.dtype).removeprefix("torch."))
     if value.is_meta:
         result = flambeau.empty_strided(tuple(value.shape), value.stride(), dtype=dtype, device="meta")
@@ -158,6 +163,21 @@ def tensor(value: pytorch.Tensor, memory: dict[int, Any] | None = None) -> flamb
     result = flambeau.empty(0, dtype=dtype)
     result.set_(memory[storage.data_ptr()], plain.storage_offset(), tuple(plain.shape), plain.stride())
     return result.requires_grad_(value.requires_grad)
+
+
+def _sparse(value: pytorch.Tensor) -> flambeau.Tensor:
+    """A sparse tensor with the same elements at the same places."""
+    plain = value.detach()
+    shape, made = tuple(value.shape), None
+    if value.layout is pytorch.sparse_coo:
+        made = flambeau.sparse_coo_tensor(tensor(plain._indices()), tensor(plain._values()), shape)
+        made._coalesced_(value.is_coalesced())
+    elif value.layout is pytorch.sparse_csr:
+        places = tensor(plain.crow_indices()), tensor(plain.col_indices())
+        made = flambeau.sparse_csr_tensor(*places, tensor(plain.values()), shape)
+    if made is None:
+        raise Missing(f"tensors of layout {value.layout}")
+    return made.requires_grad_(value.requires_grad)
 
 
 def _copied(storage: pytorch.UntypedStorage) -> Any:

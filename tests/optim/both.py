@@ -18,7 +18,10 @@ ROUNDING = {"float64": 1e-12, "float32": 2e-5, "complex128": 1e-12, "bfloat16": 
 def converted(value: Any, framework: Any) -> Any:
     """PyTorch's tensors in `value` as those of `framework`, or the other way round."""
     if isinstance(value, (pytorch.Tensor, flambeau.Tensor)):
-        plain = value.detach()
+        plain: Any = value.detach()
+        if plain.is_sparse:
+            places, values = converted(plain._indices(), framework), converted(plain._values(), framework)
+            return framework.sparse_coo_tensor(places, values, tuple(plain.shape))
         kind = str(plain.dtype).removeprefix("torch.").removeprefix("flambeau.")
         array = np.array(plain.to(dtype=plain.float().dtype).tolist() if kind == "bfloat16" else plain.tolist())
         return framework.tensor(array, dtype=getattr(framework, kind))
@@ -60,7 +63,7 @@ def run(framework: Any, optimizer: Any, params: list[Any], steps: int, seed: int
 def arrays_of(value: Any) -> Any:
     """Tensors as nested lists, anywhere in `value`."""
     if isinstance(value, (pytorch.Tensor, flambeau.Tensor)):
-        return np.array(value.detach().tolist())
+        return np.array(value.detach().to_dense().tolist())
     if isinstance(value, dict):
         return {key: arrays_of(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

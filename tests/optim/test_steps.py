@@ -130,8 +130,6 @@ def test_a_change_by_a_step_is_noticed_in_backward() -> None:
 def test_errors_of_the_database(name: str) -> None:
     for entry in database(name).optim_error_inputs_func(device="cpu", dtype=pytorch.float64):
         given = entry.optimizer_error_input
-        if "requires dense parameter tensors" in entry.error_regex:
-            continue  # there are no sparse tensors
         params = [flambeau.zeros(2, 2, requires_grad=True)] if given.params is None else _leaves(given.params)
         options = converted(given.kwargs, flambeau)
         make = getattr(flambeau.optim, name)
@@ -262,37 +260,3 @@ def test_differentiable_options(name: str) -> None:
         return arrays_of(list(framework.autograd.grad(param.pow(2).sum(), [value, grad, *options])))
 
     assert_same(observe(pytorch), observe(flambeau), 1e-10)
-
-
-class _Rows:
-    """As much of a sparse gradient as `sparse_adam` looks at: values of some rows."""
-
-    def __init__(self, rows: Any, values: Any) -> None:
-        self.rows, self.values = rows, values
-
-    def coalesce(self) -> _Rows:
-        return self
-
-    def _indices(self) -> Any:
-        return self.rows
-
-    def _values(self) -> Any:
-        return self.values
-
-
-@pytest.mark.parametrize("maximize", [False, True])
-def test_sparse_adam_changes_the_named_rows(maximize: bool) -> None:
-    rows, values = [[0, 2]], [[1.0, -2.0], [3.0, 0.5]]
-    param = pytorch.ones(4, 2, dtype=pytorch.float64, requires_grad=True)
-    optimizer = pytorch.optim.SparseAdam([param], lr=0.1, maximize=maximize)
-    own = flambeau.ones(4, 2, dtype=flambeau.float64)
-    mean, square = flambeau.zeros_like(own), flambeau.zeros_like(own)
-    for step in range(1, 4):
-        param.grad = pytorch.sparse_coo_tensor(rows, values, (4, 2), dtype=pytorch.float64, check_invariants=False)
-        optimizer.step()
-        grad: Any = _Rows(flambeau.tensor(rows), flambeau.tensor(values, dtype=flambeau.float64))
-        flambeau.optim._functional.sparse_adam(
-            [own], [grad], [mean], [square], [step], eps=1e-8, beta1=0.9, beta2=0.999, lr=0.1, maximize=maximize
-        )
-    state = optimizer.state[param]
-    assert_same(arrays_of([param, state["exp_avg"], state["exp_avg_sq"]]), arrays_of([own, mean, square]), 1e-12)

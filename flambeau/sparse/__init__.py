@@ -1,0 +1,55 @@
+"""Functions of sparse tensors, under the names of `torch.sparse`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from .._ops.registry import namespace
+
+__getattr__, __all__ = namespace("sparse")
+__all__ += ["check_sparse_tensor_invariants"]
+
+
+class check_sparse_tensor_invariants:
+    """PyTorch's switch for the check that indices are within a tensor; a context, and a decorator.
+
+    Here they are checked in any case: the switch remembers its state and changes nothing else.
+    """
+
+    _state: ClassVar[bool] = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self._wanted = enable
+        self._before: list[bool] = []
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether the switch is on."""
+        return check_sparse_tensor_invariants._state
+
+    @staticmethod
+    def enable() -> None:
+        """Switch it on."""
+        check_sparse_tensor_invariants._state = True
+
+    @staticmethod
+    def disable() -> None:
+        """Switch it off."""
+        check_sparse_tensor_invariants._state = False
+
+    def __enter__(self) -> None:
+        self._before.append(self.is_enabled())
+        check_sparse_tensor_invariants._state = self._wanted
+
+    def __exit__(self, *exception: object) -> None:
+        check_sparse_tensor_invariants._state = self._before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self._wanted):
+                return function(*args, **kwargs)
+
+        return checked

@@ -1,0 +1,134 @@
+"""Sparse matrices by rows."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import flambeau
+from tests.support.differential import outcome
+
+from .both import matrix, rows, same
+
+
+@same
+def test_construction_and_parts(T: Any) -> Any:
+    c = rows(T)
+    made = T.sparse_csr_tensor(T.tensor([0, 1], dtype=T.int32), T.tensor([2], dtype=T.int32), T.tensor([1]))
+    return [
+        c,
+        made,
+        rows(T, dtype=T.float64, requires_grad=True),
+        T.sparse_csr_tensor([0, 0], T.zeros(0, dtype=T.int64), T.zeros(0), (1, 3)),
+        (c.layout, c.is_sparse, c.is_sparse_csr, c.shape, c._nnz(), c.sparse_dim(), c.dense_dim(), c.numel()),
+        (c.crow_indices(), c.col_indices(), c.values()),
+        repr(c),
+        repr(c.double()),
+        repr(made),
+    ]
+
+
+@same
+def test_conversions(T: Any) -> Any:
+    c = rows(T)
+    return [
+        c.to_dense(),
+        c.to_sparse(),
+        c.to_sparse_coo(),
+        matrix(T).to_sparse_csr(),
+        T.eye(3).to_sparse_csr(),
+        T.zeros(2, 3).to_sparse_csr(),
+        T.eye(2).to_sparse(layout=T.sparse_csr),
+        c.to(T.float64),
+        c.clone(),
+        c.detach(),
+        c.to_sparse_csr() is c,
+    ]
+
+
+@same
+def test_arithmetic(T: Any) -> Any:
+    c = rows(T)
+    dense = T.arange(6.0).reshape(2, 3)
+    return [
+        c * 2,
+        -c,
+        c.sin(),
+        c.abs(),
+        c * c,
+        dense + c,
+        c.sum(),
+        c @ T.arange(6.0).reshape(3, 2),
+        c @ T.arange(3.0),
+        T.sparse.mm(c, T.ones(3, 2)),
+        T.mv(c, T.ones(3)),
+        T.addmm(T.ones(2, 2), c, T.ones(3, 2), beta=2, alpha=3),
+    ]
+
+
+@same
+def test_products_of_rows_reduced(T: Any) -> Any:
+    c = T.sparse_csr_tensor([0, 2, 2, 4], [0, 2, 1, 2], [3.0, -4.0, 5.0, 1.0], (3, 3), requires_grad=True)
+    dense = T.tensor([[1.0, -2.0], [3.0, 0.5], [-1.0, 2.0]], requires_grad=True)
+    observed = []
+    for reduce in ("sum", "mean", "amax", "amin"):
+        c.grad = dense.grad = None
+        result = T.sparse.mm(c, dense, reduce)
+        (result * T.arange(6.0).reshape(3, 2)).sum().backward()
+        observed.append((result, c.grad, dense.grad))
+    return observed
+
+
+@same
+def test_sampled_products(T: Any) -> Any:
+    c = rows(T, dtype=T.float64)
+    left, right = T.arange(8.0, dtype=T.float64).reshape(2, 4), T.arange(12.0, dtype=T.float64).reshape(4, 3)
+    left.requires_grad_()
+    right.requires_grad_()
+    result = T.sparse.sampled_addmm(c, left, right, beta=0.5, alpha=2.0)
+    result.to_dense().sum().backward()
+    return [
+        result.detach(),
+        left.grad,
+        right.grad,
+        T.sparse.sampled_addmm(c, left, right).detach(),
+        outcome(lambda: T.sparse.sampled_addmm(c, left, left), "cannot be multiplied"),
+        outcome(lambda: T.sparse.sampled_addmm(c.to_sparse(), left, right)),
+    ]
+
+
+@same
+def test_errors(T: Any) -> Any:
+    c = rows(T)
+    return [
+        outcome(c.indices, "indices expected sparse coordinate tensor layout but got SparseCsr"),
+        outcome(c.is_coalesced, "is_coalesced expected sparse coordinate tensor layout but got SparseCsr"),
+        outcome(T.ones(2, 2).crow_indices, "crow_indices expected sparse row compressed tensor layout but got Strided"),
+    ]
+
+
+def test_what_is_not_implemented_says_so() -> None:
+    c = rows(flambeau)
+    for action in (c.exp, c.t, lambda: c[0], lambda: c @ c, lambda: flambeau.sparse.softmax(c, 1)):
+        with pytest.raises((NotImplementedError, RuntimeError), match=r"CSR|SparseCsrCPU|sparse_csr|shapes"):
+            action()
+
+
+def test_wrong_parts_are_refused() -> None:
+    make = flambeau.sparse_csr_tensor
+    with pytest.raises(RuntimeError, match="crow_indices must begin with 0, rise, and end"):
+        make([0, 1, 3], [0, 1], [1.0, 2.0], (2, 3))
+    with pytest.raises(RuntimeError, match="col_indices must be from 0 to 2"):
+        make([0, 1, 2], [0, 5], [1.0, 2.0], (2, 3))
+    with pytest.raises(RuntimeError, match="number of rows"):
+        make([0, 2], [0, 1], [1.0, 2.0], (2, 3))
+
+
+def test_deep_copy() -> None:
+    c = rows(flambeau)
+    made = copy.deepcopy(c)
+    made.values().zero_()
+    assert c.to_dense().sum() == 12
+    assert made.to_dense().sum() == 0

@@ -1,7 +1,8 @@
 """Saving and loading a state dict of a gigabyte, Flambeau against PyTorch: seconds and memory, in turns.
 
 Every measurement is a new process, so that none profits from memory that another one touched. Flambeau's save forces
-the file to the disk; PyTorch's does not, so its time is given without and with an fsync behind it.
+the file to the disk; PyTorch's does not, so its time is given without and with an fsync behind it. Flambeau writes
+large files past the system's cache, PyTorch through it: both load what a save has left, and files in the cache.
 
     python benchmarks/checkpoint.py
 """
@@ -20,10 +21,12 @@ import _measure
 ACTIONS = {
     "save": "torch.save(state, path)",
     "save and fsync": "torch.save(state, path); fsync(path)",
+    "load after save": "read = torch.load(path)",
     "load": "read = torch.load(path)",
     "load, mmap": "read = torch.load(path, mmap=True)",
 }
 SAVES = ("save", "save and fsync")
+FROM_CACHE = ("load", "load, mmap")
 
 PROGRAM = """
 import io, json, os, resource, sys, time
@@ -45,6 +48,10 @@ torch.save(torch.nn.Parameter(torch.ones(1)), small)
 small.seek(0)
 torch.load(small)
 state = state_dict() if {saves} else None
+if {from_cache}:
+    with open(path, "rb", buffering=0) as file:
+        while file.read(1 << 20):
+            pass
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.perf_counter()
 {action}
@@ -64,6 +71,7 @@ def run_fresh(name: str, action: str, path: Path, tensors: int) -> tuple[float, 
         path=str(path),
         tensors=tensors,
         saves=action in SAVES,
+        from_cache=action in FROM_CACHE,
         action=ACTIONS[action],
     )
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -76,7 +84,7 @@ def main() -> int:
     parser = _measure.parser("Checkpoints, Flambeau against PyTorch.", "only actions whose name matches")
     parser.add_argument("--folder", type=Path, help="where to write; by default a temporary folder")
     options = parser.parse_args()
-    rounds, tensors = (3, 16) if options.quick else (7, 64)
+    rounds, tensors = (3, 16) if options.quick else (5, 64)
     actions = [action for action in ACTIONS if options.only.search(action)]
     taken: dict[str, dict[str, list[float]]] = {
         action: {name: [] for name in _measure.FRAMEWORKS} for action in actions
@@ -88,6 +96,8 @@ def main() -> int:
         for _ in range(rounds):
             for action in actions:
                 for name in _measure.FRAMEWORKS:
+                    if action == "load after save" and not set(SAVES) & set(actions):
+                        run_fresh(name, "save", Path(folder, name), tensors)
                     # Flambeau's save always forces the file to the disk: a second time would be counted twice.
                     real = "save" if name == "flambeau" and action in SAVES else action
                     seconds, memory[action][name] = run_fresh(name, real, Path(folder, name), tensors)

@@ -34,7 +34,7 @@ def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str
     Tensors must be contiguous and must not share memory, as the format knows neither.
     """
     start, order = _prepare(tensors, metadata)
-    with replacing(filename) as file:
+    with replacing(filename, sum(each.nbytes for each in tensors.values())) as file:
         _write(file, start, order, tensors)
 
 

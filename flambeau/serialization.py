@@ -117,7 +117,7 @@ def _write(snapshot: writing.Snapshot, f: Any, say_order: bool = True) -> None:
     if not isinstance(f, (str, os.PathLike)):
         snapshot.write(f, folder, say_order=say_order)
         return
-    with replacing(f) as file:
+    with replacing(f, snapshot.nbytes) as file:
         snapshot.write(file, folder, say_order=say_order)
 
 

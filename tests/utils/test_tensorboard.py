@@ -245,6 +245,102 @@ def test_figures(tmp_path: Path) -> None:
     assert (found["one"] == 255).all()
 
 
+def test_images_with_boxes(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    boxes = flambeau.tensor([[2.0, 3.0, 12.0, 9.0], [20.0, 2.0, 29.0, 17.0]])
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_image_with_boxes("a", flambeau.zeros(3, 20, 32), boxes, 5)
+        writer.add_image_with_boxes("labels", flambeau.zeros(20, 32), boxes, dataformats="HW", labels=["cat", ""])
+        writer.add_image_with_boxes("wrong number", flambeau.zeros(3, 20, 32), boxes, labels="cat")
+        writer.add_image_with_boxes("twice", flambeau.zeros(3, 20, 32), boxes, rescale=2)
+        writer.add_image_with_boxes("none", flambeau.zeros(3, 20, 32), flambeau.zeros(0, 4))
+        with pytest.raises(ValueError, match=r"not \[4\]"):
+            writer.add_image_with_boxes("b", flambeau.zeros(3, 20, 32), boxes[0])
+    found = values(tmp_path)
+    shown = {tag: png(decode(value[4][0])[4][0]) for tag, value in found.items()}
+    assert found["a"][0] == [5]
+    red = (shown["a"] == [255, 0, 0]).all(-1)
+    assert red[3:10, 2].all()  # the left side
+    assert red[9, 2:13].all()  # the bottom
+    assert red[2:18, 29].all()  # the right side of the other
+    assert not red[5:7, 5:10].any()  # inside
+    assert not red[:, 15:18].any()  # between
+    assert (shown["wrong number"] == shown["a"]).all()
+    label = shown["labels"][:, 14:19]  # reaches beyond its narrow box
+    assert label.any()
+    assert shown["twice"].shape == (40, 64, 3)
+    assert not shown["none"].any()
+
+
+class Residual(flambeau.nn.Module):
+    """A block, with a frozen parameter and a submodule that is called twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = flambeau.nn.Sequential(flambeau.nn.Linear(4, 4), flambeau.nn.Dropout(0.5))
+        self.scale = flambeau.nn.Parameter(flambeau.ones(4), requires_grad=False)
+
+    def forward(self, x: Any, times: Any) -> Any:
+        return {"y": self.layers(self.layers(x)) * self.scale + x, "times": times + 1}
+
+
+def graph_of(folder: Path) -> dict[str, tuple[str, list[str], Any]]:
+    """The op, the inputs and the output's shape of each node of the graph in a folder's file."""
+    (event,) = (each for each in events(folder) if 4 in each)
+    graph = decode(event[4][0])
+    assert decode(graph[4][0])[1] == [22]
+    found = {}
+    for node in map(decode, graph[1]):
+        shape = None
+        for attribute in map(decode, node.get(5, [])):
+            assert attribute[1] == [b"_output_shapes"]
+            (sizes,) = decode(decode(attribute[2][0])[1][0])[7]
+            shape = [decode(each)[1][0] for each in decode(sizes).get(2, [])]
+        found[node[1][0].decode()] = node[2][0].decode(), [each.decode() for each in node.get(3, [])], shape
+    return found
+
+
+def test_graphs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = Residual()
+    model.layers[0].eval()
+    before = flambeau.get_rng_state()
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(model, (flambeau.ones(2, 4), flambeau.arange(3)), verbose=True)
+    graph = graph_of(tmp_path)
+    linear = "Residual/Sequential[layers]/Linear[0]"
+    assert graph["input/0"] == ("IO Node", [], [2, 4])
+    assert graph[f"{linear}/weight"] == ("Parameter", [], [4, 4])
+    assert graph["Residual/scale"] == ("Parameter", [], [4])
+    assert graph[f"{linear}/Addmm"] == ("Addmm", [f"{linear}/bias", "input/0", f"{linear}/T"], [2, 4])
+    assert graph[f"{linear}/Addmm_1"][1] == [f"{linear}/bias", f"{linear}/Addmm", f"{linear}/T_1"]
+    assert graph["Residual/Mul"] == ("Mul", [f"{linear}/Addmm_1", "Residual/scale"], None)
+    assert graph["Residual/Add"] == ("Add", ["Residual/Mul", "input/0"], [2, 4])
+    assert graph["output/0"] == ("IO Node", ["Residual/Add"], [2, 4])
+    assert graph["output/1"] == ("IO Node", [], [3])  # whole numbers are not differentiated
+    assert "Residual/Add = Add(Residual/Mul, input/0)" in capsys.readouterr().out
+    assert [each.training for each in model.modules()] == [True, True, False, True]  # all as before
+    assert not model.scale.requires_grad
+    assert model.layers[0].weight.grad is None
+    assert not model._forward_hooks
+    assert flambeau.equal(flambeau.get_rng_state(), before)
+
+
+def test_graphs_of_deep_and_of_failing_models(tmp_path: Path) -> None:
+    deep = flambeau.nn.Sequential(*[flambeau.nn.Tanh() for _ in range(3000)])
+    with SummaryWriter(tmp_path) as writer:
+        with pytest.raises(ValueError, match="input_to_model"):
+            writer.add_graph(deep)
+        model = Residual()
+        with pytest.raises(RuntimeError, match="shape"):
+            writer.add_graph(model, (flambeau.rand(2, 3), flambeau.arange(3)))
+        assert model.training
+        assert not model.layers[0]._forward_hooks
+        writer.add_graph(deep, flambeau.rand(1))
+    graph = graph_of(tmp_path)
+    assert len(graph) == 3002
+    assert graph["Sequential/Tanh[2999]/Tanh"][1] == ["Sequential/Tanh[2998]/Tanh"]
+
+
 def test_text_and_tensors(tmp_path: Path) -> None:
     with SummaryWriter(tmp_path) as writer:
         writer.add_text("note", "hello **ö**", 2)
@@ -388,7 +484,7 @@ def test_purge_step(tmp_path: Path) -> None:
 
 def test_refusals(tmp_path: Path) -> None:
     with SummaryWriter(tmp_path) as writer:
-        for method, arguments in (("graph", 1), ("onnx_graph", 1), ("video", 2), ("image_with_boxes", 3)):
+        for method, arguments in (("onnx_graph", 1), ("video", 2)):
             with pytest.raises(NotImplementedError, match=f"add_{method}"):
                 getattr(writer, f"add_{method}")(*[None] * arguments)
         with pytest.raises(AssertionError, match="should contain one element"):

@@ -66,6 +66,31 @@ def as_grid(images: Any, columns: int = _GRID_COLUMNS) -> Any:
     return grid.reshape(rows * height, columns * width, channels)
 
 
+def draw_boxes(rows: Any, boxes: Any, labels: Any, rescale: float) -> Any:
+    """An image with a red frame for each box, and its label in the frame's lower left corner."""
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ImportError as error:
+        raise ImportError(
+            "add_image_with_boxes draws with Pillow, which is not installed: pip install pillow"
+        ) from error
+
+    image = Image.fromarray(rows)
+    pen = ImageDraw.Draw(image)
+    for number, (left, top, right, bottom) in enumerate(boxes.tolist()):
+        corners = [(left, top), (left, bottom), (right, bottom), (right, top), (left, top)]
+        pen.line(corners, width=2, fill="red")
+        if labels is not None and labels[number]:
+            font = ImageFont.load_default()
+            _, _, width, height = font.getbbox(labels[number])
+            pen.rectangle([(left, bottom - height), (left + width, bottom)], fill="red")
+            pen.text((left, bottom - height), labels[number], fill="black", font=font)
+    if rescale != 1:
+        size = int(rows.shape[1] * rescale), int(rows.shape[0] * rescale)
+        image = image.resize(size, Image.Resampling.LANCZOS)
+    return np.asarray(image)
+
+
 def draw_figure(figure: Any) -> Any:
     """A figure of Matplotlib as rows, columns and RGB."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

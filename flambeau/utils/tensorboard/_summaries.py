@@ -93,7 +93,23 @@ def text(tag: str, content: str) -> bytes:
 
 def image(tag: str, value: Any, dataformats: str) -> bytes:
     """An image, or several as one."""
+    return _picture(tag, _images.to_bytes(_images.to_rows(as_array(value), dataformats)))
+
+
+def image_with_boxes(tag: str, value: Any, boxes: Any, rescale: float, dataformats: str, labels: Any) -> bytes:
+    """An image with red boxes; labels that are not as many as boxes are left out."""
     rows = _images.to_bytes(_images.to_rows(as_array(value), dataformats))
+    corners = as_array(boxes)
+    if corners.ndim != 2 or corners.shape[1] != 4:
+        raise ValueError(
+            f"boxes are rows of left, top, right and bottom: their shape is [n, 4], not {list(corners.shape)}"
+        )
+    if labels is not None and len(labels) != len(corners):
+        labels = None
+    return _picture(tag, _images.draw_boxes(rows, corners, labels, rescale))
+
+
+def _picture(tag: str, rows: Any) -> bytes:
     height, width, channels = rows.shape
     content = data(4, _images.encode_png(rows))
     return _value(tag, message(4, integer(1, height), integer(2, width), integer(3, channels), content))

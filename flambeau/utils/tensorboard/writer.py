@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from . import _images, _summaries
 from ._embedding import write_embedding
+from ._graph import module_graph
 from ._protobuf import data, double, integer, message
 from ._records import write_record
 
@@ -339,9 +340,17 @@ class SummaryWriter:
 
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
-    ) -> NoReturn:
-        """The graph of a model: not possible here."""
-        raise NotImplementedError("add_graph needs TorchScript's tracing, which Flambeau does not have: print(model)")
+    ) -> None:
+        """The graph of a model that is called once, in evaluation mode, on a tensor or a tuple of arguments.
+
+        It shows the differentiable ops, each in the box of the module that called it. `verbose` prints it, too.
+        """
+        if input_to_model is None:
+            raise ValueError("add_graph needs input_to_model, a tensor or a tuple of arguments to call the model with")
+        graph, lines = module_graph(model, input_to_model)
+        if verbose:
+            print(*lines, sep="\n")  # noqa: T201
+        self._get_file_writer()._event(data(4, graph))
 
     def add_onnx_graph(self, prototxt: Any) -> NoReturn:
         """The graph of an ONNX file: not possible here."""
@@ -353,11 +362,21 @@ class SummaryWriter:
         """A video: not possible here."""
         raise NotImplementedError("add_video needs a video encoder: write some of the frames with add_images instead")
 
-    def add_image_with_boxes(self, tag: str, img_tensor: Any, box_tensor: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        """An image with boxes: not possible here."""
-        raise NotImplementedError(
-            "add_image_with_boxes draws with another library: draw the boxes and use add_image or add_figure"
-        )
+    def add_image_with_boxes(
+        self,
+        tag: str,
+        img_tensor: Any,
+        box_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        rescale: float = 1,
+        dataformats: str = "CHW",
+        labels: Any = None,
+    ) -> None:
+        """An image with boxes, each given by its left, top, right and bottom. It is drawn with Pillow."""
+        labels = [labels] if isinstance(labels, str) else labels
+        summary = _summaries.image_with_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels)
+        self._add(summary, global_step, walltime)
 
     def flush(self) -> None:
         """Put everything on the disk."""

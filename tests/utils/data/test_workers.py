@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import subprocess
@@ -203,6 +204,75 @@ def test_timeouts(method: str) -> None:
     del iterator
 
 
+# What a fork copies ---------------------------------------------------------------------------------------------------
+
+
+class Collects(Dataset[Any]):
+    """Says whether its process collects garbage."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> bool:
+        return gc.isenabled()
+
+
+@pytest.mark.parametrize("generator", ["flambeau", "numpy"])
+def test_a_lock_that_another_thread_holds_does_not_stop_a_worker(generator: str) -> None:
+    lock = flambeau.default_generator._lock if generator == "flambeau" else np.random.get_bit_generator().lock
+    own = flambeau.Generator()  # the loader itself does not wait for the default one
+    loader = DataLoader(RandomRows(3, 4), None, num_workers=1, timeout=10, generator=own)
+    expected = [index for index, *_ in loader]  # afterwards nothing is left to import, and workers start at once
+    held = threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            time.sleep(0.4)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    assert [index for index, *_ in loader] == expected == [0, 1, 2]
+    thread.join()
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_workers_collect_garbage_if_the_main_process_does(enabled: bool) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        assert list(DataLoader(Collects(), None, num_workers=1)) == [enabled, enabled]
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
+
+
+class Dropped:
+    """Finished in the process that dropped it, and no other."""
+
+    def __init__(self, log: Path) -> None:
+        self.log, self.itself = log, self
+
+    def __del__(self) -> None:
+        with self.log.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+
+def test_workers_do_not_finish_what_the_main_process_dropped(tmp_path: Path) -> None:
+    marker = Rows(1, 1)
+    multiprocessing.util.register_after_fork(marker, lambda _: gc.set_threshold(1, 1, 1))  # a collection at once
+    before = gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(1_000_000)
+    try:
+        Dropped(tmp_path / "log")
+        assert len(list(DataLoader(Rows(4, 4), 1, num_workers=1))) == 4
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert (tmp_path / "log").read_text() == f"{os.getpid()}\n"
+
+
 # Early ends -----------------------------------------------------------------------------------------------------------
 
 
@@ -241,6 +311,18 @@ class Texts(Dataset[Any]):
 def test_full_connections_do_not_block_each_other() -> None:
     loader = DataLoader(Texts(), 20_000, num_workers=2, prefetch_factor=10, collate_fn=identity)
     assert [len(batch) for batch in loader] == [20_000] * 20
+
+
+def test_very_many_small_tasks_do_not_fill_a_connection() -> None:
+    loader = DataLoader(range(3000), None, num_workers=1, prefetch_factor=3000)
+    assert list(loader) == list(range(3000))
+
+
+def test_epochs_that_are_begun_and_left_do_not_fill_a_connection() -> None:
+    loader = DataLoader(Texts(), 1000, num_workers=1, persistent_workers=True, collate_fn=identity)
+    for _ in range(1000):
+        iterator = iter(loader)
+    assert len(next(iterator)[0]) == 100_000
 
 
 PROGRAM = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import socket
 import time
@@ -15,8 +16,19 @@ from .shared import Luggage, Mapped
 from .signal_handling import describe_death
 from .worker import Result, WorkerSetup, _process_worker
 
-MOST_QUEUED = 1 << 15
+ROOM = 1 << 18
+"""How many bytes a connection is asked to take before somebody reads them."""
+MOST_QUEUED = 1 << 16
 """How many bytes of tasks wait in a connection. More could fill it while the worker's results fill the other way."""
+MESSAGE_COST = 1 << 10
+"""What a message takes in a connection beside its bytes, and generously: a system keeps a record of each."""
+
+
+def _widen(end: Any) -> None:
+    """Let a connection take `ROOM` bytes each way; some systems give only a few thousand unasked."""
+    if hasattr(socket, "AF_UNIX"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(end.fileno())) as channel:
+            channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
 
 
 class _Process:
@@ -25,25 +37,43 @@ class _Process:
     def __init__(self, context: Any, worker: int, setup: Any, older: list[Any]) -> None:
         self.worker = worker
         self.connection, theirs = context.Pipe(duplex=True)
+        _widen(self.connection)
+        _widen(theirs)
         forked = context.get_start_method() == "fork"
         inherited = [*older, self.connection] if forked else []
-        self.process = context.Process(target=_process_worker, args=(theirs, setup, inherited), daemon=True)
-        self.process.start()
+        collects = gc.isenabled()
+        self.process = context.Process(target=_process_worker, args=(theirs, setup, inherited, collects), daemon=True)
+        gc.disable()  # a worker must not collect, and so finish, what the main process has dropped
+        try:
+            self.process.start()
+        finally:
+            if collects:
+                gc.enable()
         theirs.close()
         self.mapped = Mapped()
         self.waiting: deque[tuple[int, Any]] = deque()
         self.queued: deque[int] = deque()
+        self.epoch = 0
 
     def submit(self, task: int, index: Any) -> None:
         self.waiting.append((task, index))
         self.flush()
 
     def flush(self) -> None:
-        """Send tasks as long as they find room."""
-        while self.waiting and sum(self.queued) < MOST_QUEUED:
-            task, index = self.waiting.popleft()
-            message = connection._ForkingPickler.dumps((task, index, self.mapped.take_freed()))  # type: ignore[attr-defined]
-            self.queued.append(len(message))
+        """Send tasks as long as they find room.
+
+        Sending to a full connection would wait for the worker, which may be waiting for its results to be read. So a
+        task that is too large to wait beside others is sent to a worker that has none.
+        """
+        while self.waiting:
+            freed = self.mapped.take_freed()
+            message = connection._ForkingPickler.dumps((self.epoch, *self.waiting[0], freed))  # type: ignore[attr-defined]
+            cost = len(message) + MESSAGE_COST
+            if self.queued and sum(self.queued) + cost > MOST_QUEUED:
+                self.mapped.keep_freed(freed)  # to be told with a later task
+                return
+            self.waiting.popleft()
+            self.queued.append(cost)
             self.connection.send_bytes(message)
 
     def receive(self) -> Result:
@@ -111,7 +141,7 @@ class ProcessPool:
         """Let every worker start its dataset's iterator again, after the tasks that it has."""
         for each in self._processes:
             each.waiting.clear()
-            each.connection.send(None)
+            each.epoch += 1  # the next task says so: a message of its own could find the connection full
 
     def receive(self, timeout: float) -> Result | None:
         """The next result of any worker; None if there is none for `timeout` seconds, where 0 means to wait for ever.

@@ -224,6 +224,10 @@ class Mapped:
             taken.add(self._freed.pop())
         return taken
 
+    def keep_freed(self, numbers: set[int]) -> None:
+        """These could not be reported."""
+        self._freed.update(numbers)
+
     def add(self, number: int, size: int, descriptor: int) -> None:
         """Map a new block."""
         try:

@@ -166,15 +166,18 @@ class Worker:
 # Processes ------------------------------------------------------------------------------------------------------------
 
 
-def _process_worker(connection: Any, setup: Any, inherited: list[Any]) -> None:
+def _process_worker(connection: Any, setup: Any, inherited: list[Any], collects: bool) -> None:
     """The life of a worker process: tasks come and results go through `connection` until that is closed.
 
     `inherited` are the main process's ends of the connections to this and to older workers, which a forked process has
-    too: closed here, so that each connection ends with the main process.
+    too: closed here, so that each connection ends with the main process. `collects` says whether garbage is collected,
+    which a forked process does not do before this.
     """
+    gc.freeze()  # what was inherited stays untouched, and so in memory that the processes have in common
+    if collects:
+        gc.enable()
     for other in inherited:
         other.close()
-    gc.freeze()  # what was inherited stays untouched, and so in memory that the processes have in common
     if not isinstance(setup, WorkerSetup):
         luggage, own = setup
         dataset, make_fetcher, init_fn = luggage.unpack()
@@ -196,15 +199,15 @@ def _serve(connection: Any, setup: WorkerSetup) -> None:
     worker = Worker(setup, ProcessRandomness(), "process")
     worker.prepare()
     parent = os.getppid()
+    current = 0
     while True:
         while not connection.poll(MP_STATUS_CHECK_INTERVAL):
             if os.getppid() != parent:  # a process without parent is adopted
                 return
-        message = connection.recv()
-        if message is None:
+        epoch, task, index, freed = connection.recv()
+        if epoch != current:
+            current = epoch
             worker.begin_epoch()
-            continue
-        task, index, freed = message
         if arena is not None:
             arena.give_back(freed)
         _send(connection, worker.answer(task, index), worker, arena)

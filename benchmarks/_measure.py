@@ -47,11 +47,12 @@ def parser(description: str, only_help: str) -> argparse.ArgumentParser:
     return result
 
 
-def load(name: str) -> Any:
-    """Import a framework, restricted to one thread, or leave with a clear message if it is not there."""
-    # Threads cannot help tiny tensors; they only add noise. NumPy's BLAS reads these when it is first loaded.
+def load(name: str, threads: int = 1) -> Any:
+    """Import a framework, restricted to so many threads, or leave with a clear message if it is not there."""
+    # One thread by default: more cannot help tiny tensors; they only add noise. NumPy's BLAS reads these when it is
+    # first loaded.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = "1"
+        os.environ[variable] = str(threads)
     if str(CHECKOUT) not in sys.path:
         sys.path.append(str(CHECKOUT))  # last: an installed Flambeau goes before the checkout
     try:
@@ -59,7 +60,7 @@ def load(name: str) -> Any:
     except ImportError as error:
         raise SystemExit(f"{FRAMEWORKS[name]} cannot be imported: {error}") from error
     if hasattr(framework, "set_num_threads"):
-        framework.set_num_threads(1)
+        framework.set_num_threads(threads)
     return framework
 
 

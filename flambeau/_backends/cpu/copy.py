@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._codegen.expr import Program
 from ..._codegen.pointwise import MOST_DIMENSIONS
+from ..._codegen.turn import turned_copy
 from ..._codegen.types import SCALARS
 from .pointwise import Pointwise
 
@@ -22,8 +23,23 @@ def copy_into(target: Any, source: Any) -> bool:
     given, wanted = source.dtype, target.dtype
     if target.ndim > MOST_DIMENSIONS or not (given.isnative and _exact(given.name, wanted.name)):
         return False
+    if given == wanted and target.flags.c_contiguous and _turned(target, source):
+        return True
     flat = "c" if source.flags.c_contiguous and target.flags.c_contiguous else None
     _copier(given, wanted).into((target,), (source,), flat)
+    return True
+
+
+def _turned(target: Any, source: Any) -> bool:
+    """Fill `target` block by block, if the rows of `source` lie in memory where its columns should."""
+    if source.ndim not in (2, 3) or source.strides[-2] != source.itemsize or source.strides[-1] <= source.itemsize:
+        return False
+    rows, columns = source.shape[-2:]
+    if min(rows, columns) < 4 or any(step % source.itemsize for step in source.strides):
+        return False
+    batch, batch_step = (source.shape[0], source.strides[0] // source.itemsize) if source.ndim == 3 else (1, 0)
+    step = source.strides[-1] // source.itemsize
+    turned_copy(source.dtype.name)(target, source, batch, rows, columns, batch_step, step)
     return True
 
 

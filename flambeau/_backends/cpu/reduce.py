@@ -10,6 +10,7 @@ import numpy as np
 from ..._codegen.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, reduce_rows
 
 _FLOATS = frozenset(("float32", "float64", "float16", "bfloat16"))
+_names: dict[np.dtype[Any], str] = {}  # NumPy takes its time to put a dtype's name together
 _KINDS = frozenset(("add", "maximum", "minimum"))
 
 
@@ -18,7 +19,8 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
 
     The reduced dimensions are gone from the result.
     """
-    if kind not in _KINDS or array.dtype.name not in _FLOATS or not array.flags.c_contiguous:
+    given = _name(array.dtype)
+    if kind not in _KINDS or given not in _FLOATS or not array.flags.c_contiguous:
         return None
     if dims is None:
         dims = tuple(range(array.ndim))
@@ -28,7 +30,7 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
     outer = math.prod(array.shape[:first])
     length = math.prod(array.shape[first : last + 1])
     inner = math.prod(array.shape[last + 1 :])
-    given, computed = array.dtype.name, dtype.name
+    computed = _name(dtype)
     shape = array.shape[:first] + array.shape[last + 1 :]
     while True:
         chunk = ROW_CHUNK if inner == 1 else COLUMN_CHUNK
@@ -42,3 +44,10 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
         if chunks == 1:
             return array.reshape(shape)
         given, length = computed, chunks
+
+
+def _name(dtype: np.dtype[Any]) -> str:
+    found = _names.get(dtype)
+    if found is None:
+        found = _names[dtype] = dtype.name
+    return found

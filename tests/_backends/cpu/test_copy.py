@@ -58,3 +58,14 @@ def test_the_copy_has_memory_of_its_own() -> None:
     assert float(x[0]) == 1
     with tiers.numpy_only():
         assert (x.clone() == x).all()
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (65, 67), (3, 2000), (5, 70, 90), (2, 4, 1031), (1, 128, 129)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "uint8", "bool", "int64"])
+def test_turned_matrices(shape: tuple[int, ...], dtype: str) -> None:
+    x = (flambeau.arange(int(np.prod(shape))) % 251).to(getattr(flambeau, dtype)).reshape(shape)
+    got = x.transpose(-1, -2).contiguous()
+    assert got.is_contiguous()
+    np.testing.assert_array_equal(got.double().numpy(), x.double().numpy().swapaxes(-1, -2))
+    part = x[..., 1:, :-1].transpose(-1, -2).contiguous()
+    np.testing.assert_array_equal(part.double().numpy(), x.double().numpy()[..., 1:, :-1].swapaxes(-1, -2))

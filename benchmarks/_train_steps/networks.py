@@ -1,0 +1,152 @@
+"""The networks of the benchmark, each written once: a function of the module that plays `torch` builds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def mlp(torch: Any) -> Any:
+    """784-256-10."""
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
+
+
+def convnet(torch: Any) -> Any:
+    """The classic convnet for images of 28x28: twice convolution and pooling, then two linear layers."""
+    nn, functional = torch.nn, torch.nn.functional
+    Module: Any = nn.Module
+
+    class ConvNet(Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 10, 5)
+            self.pool1 = nn.MaxPool2d(2, 2)
+            self.conv2 = nn.Conv2d(10, 20, 5)
+            self.pool2 = nn.MaxPool2d(2, 2)
+            self.fc1 = nn.Linear(320, 50)
+            self.fc2 = nn.Linear(50, 10)
+
+        def forward(self, images: Any) -> Any:
+            x = self.pool1(functional.relu(self.conv1(images)))
+            x = self.pool2(functional.relu(self.conv2(x)))
+            x = x.view(x.size(0), -1)
+            x = functional.relu(self.fc1(x))
+            return functional.relu(self.fc2(x))
+
+    return ConvNet()
+
+
+def linear_rnn(torch: Any) -> Any:
+    """A recurrence of two linear layers, which is called once for each time step."""
+    nn = torch.nn
+    Module: Any = nn.Module
+
+    class RNN(Module):  # type: ignore[misc]
+        def __init__(self, data_size: int, hidden_size: int, output_size: int) -> None:
+            super().__init__()
+            self.i2h = nn.Linear(data_size + hidden_size, hidden_size)
+            self.h2o = nn.Linear(hidden_size, output_size)
+
+        def forward(self, data: Any, last_hidden: Any) -> Any:
+            hidden = self.i2h(torch.cat((data, last_hidden), 1))
+            return hidden, self.h2o(hidden)
+
+    return RNN(50, 20, 10)
+
+
+def resnet18(torch: Any) -> Any:
+    """ResNet-18 for ten classes: the one that Flambeau has, and for PyTorch the same one written out.
+
+    Both make and initialise their layers in torchvision's order, so that the same seed gives the same weights.
+    """
+    if torch.__name__ == "flambeau":
+        import flambeau.models
+
+        return flambeau.models.resnet18(num_classes=10)
+    nn = torch.nn
+    Module: Any = nn.Module
+
+    class Block(Module):  # type: ignore[misc]
+        def __init__(self, before: int, planes: int, stride: int) -> None:
+            super().__init__()
+            self.downsample = None
+            if stride != 1 or before != planes:  # made before the others
+                self.downsample = nn.Sequential(
+                    nn.Conv2d(before, planes, 1, stride, bias=False), nn.BatchNorm2d(planes)
+                )
+            self.conv1 = nn.Conv2d(before, planes, 3, stride, padding=1, bias=False)
+            self.bn1 = nn.BatchNorm2d(planes)
+            self.relu = nn.ReLU(inplace=True)
+            self.conv2 = nn.Conv2d(planes, planes, 3, padding=1, bias=False)
+            self.bn2 = nn.BatchNorm2d(planes)
+
+        def forward(self, x: Any) -> Any:
+            out = self.relu(self.bn1(self.conv1(x)))
+            out = self.bn2(self.conv2(out))
+            out += x if self.downsample is None else self.downsample(x)
+            return self.relu(out)
+
+    stem = [nn.Conv2d(3, 64, 7, 2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True)]
+    groups = [
+        nn.Sequential(Block(before, planes, stride), Block(planes, planes, 1))
+        for before, planes, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))
+    ]
+    pool, head = nn.AdaptiveAvgPool2d((1, 1)), nn.Linear(512, 10)
+    model = nn.Sequential(*stem, nn.MaxPool2d(3, 2, padding=1), *groups, pool, nn.Flatten(), head)
+    initialise_resnet(nn, model)
+    return model
+
+
+def initialise_resnet(nn: Any, model: Any) -> None:
+    """New weights for the convolutions. A block's shortcut comes after its other layers, as in torchvision."""
+
+    def convolutions(module: Any) -> Any:
+        shortcut = getattr(module, "downsample", None)
+        for child in module.children():
+            if child is not shortcut:
+                yield from convolutions(child)
+        if isinstance(module, nn.Conv2d):
+            yield module
+        if shortcut is not None:
+            yield from convolutions(shortcut)
+
+    for convolution in convolutions(model):
+        nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+
+
+def gpt(torch: Any, vocabulary: int, width: int, heads: int, layers: int, tokens: int) -> Any:
+    """A decoder of `layers` blocks with learned positions and norms before each part."""
+    nn, functional = torch.nn, torch.nn.functional
+    Module: Any = nn.Module
+
+    class Block(Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1 = nn.LayerNorm(width)
+            self.qkv = nn.Linear(width, 3 * width)
+            self.projection = nn.Linear(width, width)
+            self.norm2 = nn.LayerNorm(width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x: Any) -> Any:
+            batch, length, _ = x.shape
+            qkv = self.qkv(self.norm1(x)).view(batch, length, 3, heads, width // heads)
+            query, key, value = qkv.permute(2, 0, 3, 1, 4)
+            mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+            x = x + self.projection(mixed.transpose(1, 2).reshape(batch, length, width))
+            return x + self.mlp(self.norm2(x))
+
+    class GPT(Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(vocabulary, width)
+            self.position = nn.Embedding(tokens, width)
+            self.blocks = nn.Sequential(*[Block() for _ in range(layers)])
+            self.norm = nn.LayerNorm(width)
+            self.head = nn.Linear(width, vocabulary, bias=False)
+
+        def forward(self, ids: Any) -> Any:
+            x = self.embedding(ids) + self.position(torch.arange(ids.shape[1]))
+            return self.head(self.norm(self.blocks(x)))
+
+    return GPT()

@@ -27,7 +27,7 @@ class StandIn:
     multiplies_bytes_exactly = True
 
     def __init__(self) -> None:
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(1_000_000)  # unlike any number of the interface
         self.engine = self.new("engine")
         self.attributes = self.new("attributes")
         self.layouts: dict[int, Layout] = {}

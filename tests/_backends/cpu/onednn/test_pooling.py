@@ -117,6 +117,10 @@ def test_means(dnn: Any, rank: int, numbers: tuple[int, int, int], ceil: bool, l
     grad = in_layout(torch.randn(result.shape), last)
     (of_input,) = torch.autograd.grad(result, input, grad)
     window = window_of(rank, *numbers)
+    if include and ceil and numbers == (3, 2, 1):  # the last windows reach beyond the padding
+        with pytest.raises(Unsupported, match="beyond the padding"):
+            dnn.average_pool(input.detach().numpy(), window, result.shape[2:], include, last)
+        return
     found = dnn.average_pool(input.detach().numpy(), window, result.shape[2:], include, last)
     np.testing.assert_allclose(found, result.detach().numpy(), rtol=1e-5, atol=1e-6)
     found = dnn.average_pool_backward(grad.numpy(), input.shape, window, include, last)

@@ -125,18 +125,20 @@ def assert_close(found: Any, expected: Any, tolerance: float = 2e-5) -> None:
 
 
 def compare(dnn: Any, layer: Any, with_bias: bool, dtype: Any, sizes: tuple[int, ...], tolerance: float) -> None:
-    """A layer forward and backward under both libraries."""
+    """A layer forward and backward under both libraries; PyTorch's computes in float32, with operands of `dtype`."""
     steps, batch, inputs, width = sizes
     kind, directions = layer.mode.lower(), 2 if layer.bidirectional else 1
     count = 2 if kind == "lstm" else 1
     layer = layer.to(dtype)
+    parameters = parameters_of(layer, with_bias)
+    layer = layer.float()
     leaves = [torch.randn(steps, batch, inputs), *[torch.randn(directions, batch, width) for _ in range(count)]]
-    leaves = [each.to(dtype).requires_grad_() for each in leaves]
+    leaves = [each.to(dtype).float().requires_grad_() for each in leaves]
     output, state = layer(leaves[0], tuple(leaves[1:]) if count == 2 else leaves[1])
     outputs = [output, *(state if count == 2 else [state])]
-    grads = [torch.randn_like(each) for each in outputs]
+    grads = [torch.randn_like(each).to(dtype).float() for each in outputs]
     expected = torch.autograd.grad(outputs, [*leaves, *layer.parameters()], grads)
-    arrays, parameters = [numpy(each) for each in leaves], parameters_of(layer, with_bias)
+    arrays = [numpy(each.to(dtype)) for each in leaves]
     result = getattr(dnn, kind)(*arrays, parameters, training=True)
     assert_close(result.output, output, tolerance)
     assert_close(result.hidden, outputs[1], tolerance)
@@ -145,7 +147,7 @@ def compare(dnn: Any, layer: Any, with_bias: bool, dtype: Any, sizes: tuple[int,
     assert inference.reserve is None
     backward = getattr(dnn, f"{kind}_backward")
     for _ in range(2):  # gradients replace what an earlier call left in the buffers
-        found = backward(tuple(numpy(each) for each in grads), *arrays, parameters, result)
+        found = backward(tuple(numpy(each.to(dtype)) for each in grads), *arrays, parameters, result)
         states = [found.hidden]
         if count == 2:
             assert_close(result.cell, outputs[2], tolerance)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import generated
 from .._core.dtype import FLOAT
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .like import zeros_like
 from .max_pool import has_nan, lowest, maxima, picked, scattered
 from .pool import averaged, spread
-from .pool_window import Sizes, along, channel_last, check_line, empty, laid_out, row_major, sizes
+from .pool_window import FEW, Sizes, along, channel_last, check_line, empty, laid_out, row_major, sizes
 from .precision import in_single
 from .reduce import no_kernel
 from .registry import public
@@ -43,6 +44,16 @@ def _taps(size: int, count: int) -> tuple[Taps, Any]:
 
 
 def _average(array: Any, counts: Sizes, last: bool = False) -> Any:
+    if array.size >= FEW and len(counts) == 2 and 0 not in counts and (kernels := generated("pool")) is not None:
+        windows = map(kernels.adaptive_windows, array.shape[-2:], counts)
+        done = kernels.means(array, *windows, last)
+        if done is not None:
+            return done
+    return _average_by_dimensions(array, counts, last)
+
+
+@in_single
+def _average_by_dimensions(array: Any, counts: Sizes, last: bool) -> Any:
     rank = len(counts)
     spatial = array.shape[-rank:]
     uniform = _uniform(spatial, counts)
@@ -72,6 +83,16 @@ def _average_in_halves(array: Any, counts: Sizes) -> Any:
 
 
 def _average_backward(grad: Any, source: Any, rank: int, last: bool) -> Any:
+    if source.size >= FEW and rank == 2 and grad.size and (kernels := generated("pool")) is not None:
+        windows = map(kernels.adaptive_windows, source.shape[-2:], grad.shape[-2:])
+        done = kernels.means_backward(grad, source, *windows, last)
+        if done is not None:
+            return done
+    return _average_backward_by_dimensions(grad, source, rank, last)
+
+
+@in_single
+def _average_backward_by_dimensions(grad: Any, source: Any, rank: int, last: bool) -> Any:
     spatial, counts = source.shape[-rank:], grad.shape[-rank:]
     uniform = _uniform(spatial, counts)
     if uniform is not None:
@@ -98,13 +119,11 @@ def _again3d(grad: Any, self_sym_sizes: Sizes) -> Any:
     self=_again2d,
     input=lambda grad: zeros_like(grad),
 )
-@in_single
 def _adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array:
     return _average_backward(self, input, 2, channel_last(input, 2))
 
 
 @primitive("AdaptiveAvgPool2DBackward0", self=lambda grad, self: _adaptive_avg_pool2d_backward(grad, self))
-@in_single
 def _adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array:
     return _average(self, output_size, channel_last(self, 2))
 
@@ -114,7 +133,6 @@ def _adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array:
     self=_again3d,
     input=lambda grad: zeros_like(grad),
 )
-@in_single
 def _adaptive_avg_pool3d_backward(self: Array, input: Array) -> Array:
     return _average_backward(self, input, 3, False)
 

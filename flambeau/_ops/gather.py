@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.dtype import LEGACY_NAMES, int32, int64
 from .._core.tensor import Tensor
 from .dispatch import Array, fresh, primitive
@@ -27,6 +28,8 @@ def positions_along(index: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, 
 
 def check_positions(index: Any, size: int, dim: int) -> None:
     """Refuse positions outside a dimension of `size`."""
+    if index.size >= LARGE and (kernels := generated("gather")) is not None and kernels.within(index, size):
+        return
     if index.size and (index.min() < 0 or index.max() >= size):
         wrong = index[(index < 0) | (index >= size)]
         raise RuntimeError(
@@ -64,6 +67,10 @@ def _gather(self: Array, dim: int, index: Array) -> Array:
     source = self if self.ndim else self.reshape(1)
     positions = index if index.ndim else index.reshape(1)
     check_positions(positions, source.shape[dim], dim)
+    if index.size >= LARGE and (kernels := generated("gather")) is not None:
+        done = kernels.gathered(source, dim, positions)
+        if done is not None:
+            return done.reshape(index.shape)
     if source.ndim == 1:
         return source[positions].reshape(index.shape)
     return np.ascontiguousarray(source[positions_along(positions, source.shape, dim)])
@@ -135,7 +142,13 @@ def _index_select(self: Array, dim: int, index: Array) -> Array:
             f"index out of range in self: index {int(wrong[0])} for dimension {dim} with size {size} of shape "
             f"{list(self.shape)}"
         )
-    return self.copy() if self.ndim == 0 else np.ascontiguousarray(self.take(positions, axis=dim))
+    if self.ndim == 0:
+        return self.copy()
+    if positions.size * self.size >= LARGE * size and (kernels := generated("gather")) is not None:
+        done = kernels.selected(self, dim, positions)
+        if done is not None:
+            return done
+    return np.ascontiguousarray(self.take(positions, axis=dim))
 
 
 @public(out=store_apart)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from .._core.indexing import advanced_put
 from .._core.tensor import Tensor
@@ -55,6 +56,9 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
         return
     if target.dtype.kind == "b":
         np.logical_or.at(target, _rows(dim, positions), values)
+        return
+    kernels = generated("gather") if values.size >= LARGE else None
+    if kernels is not None and kernels.add_slices(target, dim, positions, values):
         return
     advanced = tuple([positions if i == dim else None for i in range(target.ndim)])
     advanced_put(target, advanced, values, accumulate=True)

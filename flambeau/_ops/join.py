@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from .._core.modes import THREAD
 from .._core.tensor import Tensor, wrap
@@ -58,9 +59,18 @@ def common_dtype(tensors: Sequence[Tensor]) -> Any:
     return functools.reduce(promote_types, [each._kind.dtype for each in tensors])
 
 
+def _side_by_side(arrays: Sequence[Any], dim: int) -> Any:
+    """`np.concatenate` of arrays of one dtype without gaps."""
+    if sum([each.size for each in arrays]) >= LARGE and (kernels := generated("join")) is not None:
+        done = kernels.concatenated(arrays, dim)
+        if done is not None:
+            return done
+    return np.concatenate(arrays, dim)
+
+
 def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) -> Any:
     if all(each.flags.c_contiguous and each.dtype is array_type for each in arrays):
-        return np.concatenate(arrays, dim)
+        return _side_by_side(arrays, dim)
     first = arrays[0]
     shape = list(first.shape)
     shape[dim] = sum([each.shape[dim] for each in arrays])
@@ -110,7 +120,7 @@ def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
             return None
         arrays.append(array)
     try:
-        joined = np.concatenate(arrays, dim)
+        joined = _side_by_side(arrays, dim)
     except (ValueError, IndexError):
         return None  # the long way knows what to say
     return Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.device import CPU
 from .._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
 from .._core.kind import kind_of
@@ -119,9 +120,15 @@ def _where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
 # ----- masked_fill --------------------------------------------------------------------------------------------------
 
 
+def _fill(array: Array, mask: Array, value: Array) -> None:
+    if array.size >= LARGE and (kernels := generated("masks")) is not None and kernels.fill(array, mask, value):
+        return
+    np.copyto(array, value, where=mask)
+
+
 @writing("MaskedFillBackward0", self=lambda grad, mask: grad.masked_fill(mask, 0))
 def _masked_fill_number(self: Array, mask: Array, value: Any) -> None:
-    np.copyto(self, np.asarray(value).astype(self.dtype), where=mask)
+    _fill(self, mask, np.asarray(value).astype(self.dtype))
 
 
 @writing(
@@ -130,7 +137,7 @@ def _masked_fill_number(self: Array, mask: Array, value: Any) -> None:
     value=lambda grad, mask: where(mask, grad, 0).sum(),
 )
 def _masked_fill_tensor(self: Array, mask: Array, value: Array) -> None:
-    np.copyto(self, value.astype(self.dtype), where=mask)
+    _fill(self, mask, value.astype(self.dtype))
 
 
 def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> tuple[Any, ...]:

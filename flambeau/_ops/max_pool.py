@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import generated
 from .._core.dtype import FLOAT, INTEGER
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .like import zeros_like
 from .pool_window import (
+    FEW,
     Sizes,
     along,
     borders,
@@ -61,9 +63,20 @@ def maxima(
     array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, last: bool
 ) -> tuple[Any, Any]:
     """The largest element of each window and its place in the flattened plane; the first of equals, the last NaN."""
+    counts = output_sizes(array.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
+    if array.size >= FEW and (kernels := generated("pool")) is not None:
+        done = kernels.maxima(array, counts, kernel, stride, padding, dilation, last)
+        if done is not None:
+            return done  # type: ignore[no-any-return]
+    return _maxima(array, counts, kernel, stride, padding, dilation, last)  # type: ignore[no-any-return]
+
+
+@in_single
+def _maxima(
+    array: Any, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, last: bool
+) -> tuple[Any, Any]:
     rank = len(kernel)
     spatial = array.shape[-rank:]
-    counts = output_sizes(spatial, kernel, stride, padding, dilation, ceil_mode)
     best = empty((*array.shape[:-rank], *counts), array.dtype, last)
     best.fill(lowest(array.dtype))
     indices = empty(best.shape, np.int64, last)
@@ -93,6 +106,15 @@ def picked(grad: Any, indices: Any, rank: int) -> Any:
 
 def scattered(values: Array, indices: Array, source: Array, rank: int, last: bool) -> Array:
     """For each element of `source` the sum of the values whose index it is."""
+    if source.size >= FEW and rank == 2 and (kernels := generated("pool")) is not None:
+        done = kernels.maxima_backward(values, indices, source, last)
+        if done is not None:
+            return done
+    return _scattered(values, indices, source, rank, last)
+
+
+@in_single
+def _scattered(values: Array, indices: Array, source: Array, rank: int, last: bool) -> Array:
     area = math.prod(source.shape[-rank:])
     planes = math.prod(source.shape[:-rank])
     result = np.zeros(planes * area, values.dtype)
@@ -107,7 +129,6 @@ def scattered(values: Array, indices: Array, source: Array, rank: int, last: boo
     self=lambda grad, indices: picked(grad, indices, 2),
     input=lambda grad: zeros_like(grad),
 )
-@in_single
 def _max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array:
     return scattered(self, indices, input, 2, channel_last(input, 2))
 
@@ -117,7 +138,6 @@ def _max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array:
     self=lambda grad, indices: picked(grad, indices, 3),
     input=lambda grad: zeros_like(grad),
 )
-@in_single
 def _max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
     return scattered(self, indices, input, 3, channel_last(input, 3))
 
@@ -140,7 +160,6 @@ def _gradient3d(
 
 
 @primitive("MaxPool2DWithIndicesBackward0", self=_gradient2d)
-@in_single
 def _max_pool2d_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Any:
@@ -148,7 +167,6 @@ def _max_pool2d_with_indices(
 
 
 @primitive("MaxPool3DWithIndicesBackward0", self=_gradient3d)
-@in_single
 def _max_pool3d_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Any:
@@ -159,14 +177,26 @@ _WITH_INDICES = {2: _max_pool2d_with_indices, 3: _max_pool3d_with_indices}
 
 
 @primitive(None)
-@in_single
 def _max_pool(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Array:
+    """The maxima alone."""
+    counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
+    if self.size >= FEW and (kernels := generated("pool")) is not None:
+        last = channel_last(self, len(kernel_size))
+        done = kernels.maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False)
+        if done is not None:
+            return done[0]
+    return _maxima_by_dimensions(self, counts, kernel_size, stride, padding, dilation)
+
+
+@in_single
+def _maxima_by_dimensions(
+    self: Array, counts: Sizes, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 ) -> Array:
     """The maxima alone, one dimension after the other."""
     rank = len(kernel_size)
     spatial = self.shape[-rank:]
-    counts = output_sizes(spatial, kernel_size, stride, padding, dilation, ceil_mode)
     before, after = borders(spatial, counts, kernel_size, stride, padding, dilation)
     found = padded(self, before, after, lowest(self.dtype))
     for axis in range(-rank, 0):

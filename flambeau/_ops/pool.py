@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import generated
 from .._core.dtype import bfloat16, float16, float32, float64, int64
 from .._core.tensor import Tensor
 from .activation import relu
 from .dispatch import Array, primitive
 from .like import zeros_like
 from .pool_window import (
+    FEW,
     Sizes,
     along,
     borders,
@@ -64,6 +66,31 @@ def averaged(
 ) -> Any:  # fmt: skip
     """The mean of each window."""
     rank = len(kernel)
+    window = kernel, stride, padding, ceil_mode, include_pad, override
+    if array.size >= FEW and rank == 2 and (kernels := generated("pool")) is not None:
+        done = kernels.means(array, *_windows(kernels, array.shape[-rank:], *window), last)
+        if done is not None:
+            return done
+    return _averaged(array, *window, last)
+
+
+def _windows(
+    kernels: Any, spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None,
+) -> Any:  # fmt: skip
+    """The windows along each dimension as generated kernels want them. The first dimension has the divisor."""
+    counts = output_sizes(spatial, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    divisors = (override, None if override is None else 1)
+    given = zip(spatial, counts, kernel, stride, padding, divisors, strict=True)
+    return [kernels.regular_windows(*each, include_pad, divisor) for *each, divisor in given]
+
+
+@in_single
+def _averaged(
+    array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool, override: int | None,
+    last: bool,
+) -> Any:  # fmt: skip
+    rank = len(kernel)
     spatial = array.shape[-rank:]
     ones = (1,) * rank
     counts = output_sizes(spatial, kernel, stride, padding, ones, ceil_mode)
@@ -81,6 +108,19 @@ def spread(
     override: int | None, last: bool,
 ) -> Any:  # fmt: skip
     """The transpose of `averaged`: each value shared among the elements of its window."""
+    window = kernel, stride, padding, ceil_mode, include_pad, override
+    if source.size >= FEW and len(kernel) == 2 and (kernels := generated("pool")) is not None:
+        done = kernels.means_backward(grad, source, *_windows(kernels, source.shape[-2:], *window), last)
+        if done is not None:
+            return done
+    return _spread(grad, source, *window, last)
+
+
+@in_single
+def _spread(
+    grad: Any, source: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None, last: bool,
+) -> Any:  # fmt: skip
     rank = len(kernel)
     spatial = source.shape[-rank:]
     ones = (1,) * rank
@@ -118,7 +158,6 @@ def _again3d(
     self=_again2d,
     input=lambda grad: zeros_like(grad),
 )
-@in_single
 def _avg_pool2d_backward(
     self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,
@@ -133,7 +172,6 @@ def _avg_pool2d_backward(
         _avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     ),
 )
-@in_single
 def _avg_pool2d(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE
 from .._core.tensor import Tensor
 from .layout import is_channels_last
 
 Sizes = tuple[int, ...]
+
+FEW = min(LARGE, 256)
+"""From so many elements on generated kernels do it: one of them replaces many calls of NumPy's."""
 
 _WORDS = {2: "a tuple of two ints", 3: "a tuple of three ints"}
 _LETTERS = {1: "W", 2: "HW", 3: "THW"}

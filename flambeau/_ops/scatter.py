@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.tensor import Tensor
 from .dispatch import Array
 from .gather import check_index_tensor, check_positions, positions_along
@@ -65,13 +66,21 @@ def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, A
     return target, positions_along(index, target.shape, dim), values
 
 
+def _scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
+    """Whether a generated kernel did it."""
+    if index.size < LARGE or (kernels := generated("gather")) is None:
+        return False
+    check_positions(index, target.shape[dim] if target.ndim else 1, dim)
+    return kernels.scattered(target, dim, index, values, adding)  # type: ignore[no-any-return]
+
+
 @writing(
     "ScatterBackward0",
     self=lambda grad, dim, index: grad.scatter(dim, index, 0),
     src=lambda grad, dim, index: grad.gather(dim, index),
 )
 def _scatter_src(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size:
+    if index.size and not _scattered(self, dim, index, src, adding=False):
         target, key, values = _placed(self, dim, index, src)
         target[key] = values
 
@@ -104,7 +113,7 @@ def _scatter_value_reduce(self: Array, dim: int, index: Array, value: Any, reduc
 
 @writing("ScatterAddBackward0", self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index))
 def _scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size:
+    if index.size and not _scattered(self, dim, index, src, adding=True):
         reduce_at(*_placed(self, dim, index, src), "sum")
 
 

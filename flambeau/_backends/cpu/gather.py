@@ -1,0 +1,191 @@
+"""Elements read and written at positions along a dimension, by generated kernels.
+
+Positions have to be in range: `within` says whether they are. Functions return None, or False, where no kernel fits:
+other dtypes, no elements, or dimensions that cannot be seen as three.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
+from ..._codegen.types import SCALARS
+from .copy import copy_into
+from .dtypes import float_name, wide_type
+
+Array = Any
+Sizes = tuple[int, ...]
+
+_INDICES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
+_BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+"""Elements that are moved alone: their bits as integers."""
+_NO_POSITION = -1
+
+
+def within(index: Array, size: int) -> bool:
+    """Whether all positions are known to be in [0, size)."""
+    kind = _INDICES.get(index.dtype)
+    if kind is None or not index.flags.c_contiguous:
+        return False
+    wrong = np.zeros(1, np.int64)
+    positions_within(kind)(wrong, index, index.size, size)
+    return not wrong[0]
+
+
+def _merged(array: Array, dims: range) -> int | None:
+    """The step, in elements, of neighbouring dimensions seen as one; None: they cannot be."""
+    step: int | None = None
+    reach = 0
+    for dim in reversed(dims):
+        size, stride = array.shape[dim], array.strides[dim]
+        if size == 1:
+            continue
+        if step is None:
+            step = stride
+        elif stride != reach:
+            return None
+        reach = stride * size
+    return 0 if step is None else step // array.itemsize
+
+
+def _steps(array: Array, dim: int) -> Sizes | None:
+    """The steps of an array seen in three dimensions, `dim` being the middle one; None: it cannot be."""
+    outer, inner = _merged(array, range(dim)), _merged(array, range(dim + 1, array.ndim))
+    if outer is None or inner is None:
+        return None
+    return outer, array.strides[dim] // array.itemsize, inner
+
+
+def _sizes(shape: Sizes, dim: int) -> tuple[int, int, int]:
+    outer = inner = 1
+    for size in shape[:dim]:
+        outer *= size
+    for size in shape[dim + 1 :]:
+        inner *= size
+    return outer, shape[dim], inner
+
+
+def _cut(array: Array, shape: Sizes, dim: int) -> Array:
+    """The part of `array` that an index of `shape` along `dim` reaches."""
+    if array.shape[:dim] == shape[:dim] and array.shape[dim + 1 :] == shape[dim + 1 :]:
+        return array
+    return array[tuple([slice(None) if each == dim else slice(size) for each, size in enumerate(shape)])]
+
+
+def _form(inner: int, of_index: Sizes, *others: Sizes) -> str:
+    if inner == 1 and of_index[1] == 1 and all(steps[1] == 1 for steps in others):
+        return SINGLE
+    return LINES if of_index[2] == 0 and all(steps[2] == 1 for steps in others) else GRID
+
+
+def gathered(array: Array, dim: int, index: Array) -> Array | None:
+    """The elements at the positions `index` along `dim`; the index has as many dimensions as the array."""
+    bits, kind = _BITS.get(array.itemsize), _INDICES.get(index.dtype)
+    if bits is None or kind is None or not index.size:
+        return None
+    of_index = _steps(index, dim)
+    if of_index is None:
+        index = index.copy()
+        of_index = _steps(index, dim)
+    return _gather(array, dim, index, index.shape, of_index, bits, kind)
+
+
+def selected(array: Array, dim: int, positions: Array) -> Array | None:
+    """The slices at `positions`, a vector, along `dim`."""
+    bits, kind = _BITS.get(array.itemsize), _INDICES.get(positions.dtype)
+    shape = (*array.shape[:dim], positions.size, *array.shape[dim + 1 :])
+    if bits is None or kind is None or 0 in shape:
+        return None
+    return _gather(array, dim, positions, shape, (0, positions.strides[0] // positions.itemsize, 0), bits, kind)
+
+
+def rows_at(table: Array, indices: Array) -> Array | None:
+    """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
+    if not indices.size or not within(indices, table.shape[0]):
+        return None
+    done = selected(table, 0, indices.reshape(-1))
+    return None if done is None else done.reshape(*indices.shape, table.shape[1])
+
+
+def _gather(
+    array: Array, dim: int, index: Array, shape: Sizes, of_index: Sizes | None, bits: str, kind: str
+) -> Array | None:
+    of_x = _steps(_cut(array, shape, dim), dim)
+    if of_x is None or of_index is None:
+        return None
+    sizes = _sizes(shape, dim)
+    form = _form(sizes[2], of_index, of_x)
+    return gather_along(bits, kind, form)(np.empty(shape, array.dtype), array, index, *sizes, *of_x, *of_index)
+
+
+def scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
+    """Write `values` at the positions `index` along `dim` of `target`, or add them there; whether it was done.
+
+    Values may reach further than the index in every dimension.
+    """
+    if index.ndim != values.ndim or index.ndim != target.ndim or not index.size:
+        return False
+    if index.shape != values.shape:
+        values = values[tuple([slice(size) for size in index.shape])]
+    of_index = _steps(index, dim)
+    if of_index is None:
+        index = index.copy()
+        of_index = _steps(index, dim)
+    return _scatter(target, dim, index, of_index, values, adding)
+
+
+def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
+    """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`; whether it was done."""
+    if values.ndim != target.ndim or not values.size:
+        return False
+    of_index = (0, positions.strides[0] // positions.itemsize, 0)
+    return _scatter(target, dim, positions, of_index, values, True)
+
+
+def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, values: Array, adding: bool) -> bool:
+    kind = _INDICES.get(index.dtype)
+    name: str | None = target.dtype.name if adding else _BITS.get(target.itemsize)
+    if kind is None or name not in SCALARS or target.dtype is not values.dtype or target.dtype.kind == "b":
+        return False
+    if np.may_share_memory(target, values) or np.may_share_memory(target, index):
+        return False
+    of_x = _steps(values, dim)
+    if of_x is None:
+        values = np.ascontiguousarray(values)
+        of_x = _steps(values, dim)
+    wide = target
+    if adding and target.itemsize == 2 and float_name(target) is not None:
+        wide = _converted(target, np.dtype(np.float32))
+    of_target = _steps(_cut(wide, values.shape, dim), dim)
+    if of_index is None or of_x is None or of_target is None:
+        return False
+    sizes = _sizes(values.shape, dim)
+    form = _form(sizes[2], of_index, of_x, of_target)
+    kernel = scatter_along(wide.dtype.name if adding else name, name, kind, form, adding)
+    kernel(wide, values, index, *sizes, *of_target, *of_x, *of_index, _NO_POSITION)
+    if wide is not target:
+        target[...] = wide
+    return True
+
+
+def summed_rows(rows: Array, indices: Array, count: int, skipped: int) -> Array | None:
+    """For each of `count` numbers the sum of the rows with that index, but for the number that is skipped.
+
+    `rows` has one dimension more than `indices`.
+    """
+    name, kind, width = float_name(rows), _INDICES.get(indices.dtype), rows.shape[-1]
+    if name is None or kind is None or not rows.size or not within(indices, count):
+        return None
+    wide = wide_type(rows.dtype)
+    total = np.zeros((count, width), wide)
+    kernel = scatter_along(wide.name, name, kind, LINES, True)
+    sizes, steps = (1, indices.size, width), (0, width, 1)
+    kernel(total, np.ascontiguousarray(rows), indices, *sizes, *steps, *steps, 0, 1, 0, skipped)
+    return total if wide is rows.dtype else _converted(total, rows.dtype)
+
+
+def _converted(array: Array, dtype: np.dtype[Any]) -> Array:
+    result = np.empty(array.shape, dtype)
+    return result if copy_into(result, array) else array.astype(dtype)

@@ -1,0 +1,199 @@
+"""Pooling in two dimensions by generated kernels, and in one dimension as a plane with one row.
+
+Functions take arrays and give arrays, or None where no kernel fits: other dtypes, arrays without elements, more than
+two dimensions of windows. Results are row-major, or with the channel innermost where the input is.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._codegen.max_pool import (
+    max_pool_backward_channels,
+    max_pool_backward_planes,
+    max_pool_channels,
+    max_pool_planes,
+)
+from ..._codegen.mean_pool import (
+    mean_pool_backward_channels,
+    mean_pool_backward_planes,
+    mean_pool_channels,
+    mean_pool_planes,
+)
+from .dtypes import float_name
+
+Array = Any
+Sizes = tuple[int, ...]
+
+_INTEGERS = np.dtype(np.int64)
+_MOST_PLACES = 2**31 - 1
+"""Places in larger planes do not fit into the lanes that hold them."""
+_KNOWN_WINDOWS = frozenset(((2, 2), (3, 2), (3, 1), (2, 1)))
+"""Widths and steps of windows that have kernels of their own."""
+_TILES = frozenset((2, 4))
+"""Widths of windows next to each other that have kernels of their own."""
+
+
+def _new(shape: Sizes, dtype: np.dtype[Any], last: bool) -> Array:
+    if not last:
+        return np.empty(shape, dtype)
+    images, channels, height, width = shape
+    return np.empty((images, height, width, channels), dtype).transpose(0, 3, 1, 2)
+
+
+def _laid_out(array: Array, last: bool) -> Array:
+    """The same elements, without gaps and in the right order of dimensions."""
+    if (array.transpose(0, 2, 3, 1) if last else array).flags.c_contiguous:
+        return array
+    result = _new(array.shape, array.dtype, last)
+    result[...] = array
+    return result
+
+
+@functools.lru_cache(maxsize=256)
+def _geometry(
+    planes: int, spatial: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> tuple[Array, int, int]:
+    """The sizes as kernels want them, and width and step of the windows where there is a kernel for them."""
+    width, columns = spatial[1], counts[1]
+    known = dilation[1] == 1 and (kernel[1], stride[1]) in _KNOWN_WINDOWS
+    length, step = (kernel[1], stride[1]) if known else (0, 0)
+    # Every second element of a vector is read with its neighbour, which has to be there.
+    reach = (kernel[1] - 1) * dilation[1] + 1 + (step == 2 and kernel[1] % 2)
+    begin = min(-(-padding[1] // stride[1]), columns)
+    end = max(min((width + padding[1] - reach) // stride[1] + 1, columns), begin)
+    sizes = (planes, *spatial, *counts, *kernel, *stride, *padding, *dilation, begin, end)
+    return np.array(sizes, np.int64), length, step
+
+
+def _two(sizes: Sizes, filler: int) -> Sizes:
+    return sizes if len(sizes) == 2 else (filler, *sizes)
+
+
+def maxima(
+    array: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, last: bool,
+    indices: bool = True,
+) -> tuple[Array, Array | None] | None:  # fmt: skip
+    """The largest element of each window, and its place in the flattened plane if it is wanted."""
+    name, rank = float_name(array), len(kernel)
+    shape = (*array.shape[:-rank], *counts)
+    if name is None or rank > 2 or not array.size or 0 in counts:
+        return None
+    spatial = _two(array.shape[-rank:], 1)
+    if math.prod(spatial) > _MOST_PLACES:
+        return None
+    source = _laid_out(array, last)
+    out = _new(shape, array.dtype, last)
+    places = _new(shape, _INTEGERS, last) if indices else out
+    planes = array.shape[0] if last else math.prod(array.shape[:-rank])
+    window = _two(counts, 1), _two(kernel, 1), _two(stride, 1), _two(padding, 0), _two(dilation, 1)
+    geometry, length, step = _geometry(planes, spatial, *window)
+    if last:
+        max_pool_channels(name, indices)(out, places, source, geometry, array.shape[1])
+    else:
+        max_pool_planes(name, length, step, indices)(out, places, source, geometry)
+    return out, places if indices else None
+
+
+def maxima_backward(grad: Array, indices: Array, source: Array, last: bool) -> Array | None:
+    """For each element of `source` the sum of the gradients whose index it is, over two dimensions."""
+    name = float_name(grad)
+    if name is None or source.dtype is not grad.dtype or indices.dtype is not _INTEGERS or not grad.size:
+        return None
+    if indices.shape != grad.shape or grad.shape[:-2] != source.shape[:-2]:
+        return None
+    grad, places = _laid_out(grad, last), _laid_out(indices, last)
+    result = _new(source.shape, source.dtype, last)
+    wrong = np.zeros(1, np.int64)
+    (height, width), (rows, columns) = source.shape[-2:], grad.shape[-2:]
+    if last:
+        images, channels = source.shape[:2]
+        max_pool_backward_channels(name)(result, grad, places, wrong, images, height * width, rows * columns, channels)
+        return None if wrong[0] else result
+    planes = math.prod(source.shape[:-2])
+    max_pool_backward_planes(name)(result, grad, places, wrong, planes, height * width, rows * columns)
+    return None if wrong[0] else result
+
+
+# ----- means ---------------------------------------------------------------------------------------------------------
+
+
+class Windows(NamedTuple):
+    """The windows along one dimension: their table, and where they are alike."""
+
+    table: Array
+    length: int
+    step: int
+    begin: int
+    end: int
+    tiles: int
+
+
+@functools.lru_cache(maxsize=256)
+def regular_windows(
+    size: int, count: int, length: int, step: int, pad: int, include_pad: bool, divisor: int | None
+) -> Windows:
+    """Windows of `length` elements that begin every `step`. With a divisor, their sums are divided by that."""
+    start = np.arange(count) * step - pad
+    end = np.minimum(start + length, size + pad)
+    first, last = np.maximum(start, 0), np.minimum(end, size)
+    counted = np.full(count, divisor) if divisor is not None else end - start if include_pad else last - first
+    table = np.array((first, last, counted), np.int64)
+    known = (length, step) in _KNOWN_WINDOWS
+    whole = (last - first == length) & (counted == (length if divisor is None else divisor))
+    has_next = last + (step == 2 and length % 2) <= size
+    alike = np.flatnonzero(whole & has_next & known)
+    begin, after = (int(alike[0]), int(alike[-1]) + 1) if alike.size else (0, 0)
+    tiles = length if length == step and length in _TILES and whole.all() else 0
+    return Windows(table, length if known else 0, step if known else 0, begin, after, tiles)
+
+
+@functools.lru_cache(maxsize=256)
+def adaptive_windows(size: int, count: int) -> Windows:
+    """`count` windows that cover a dimension; neighbours overlap where `size` is no multiple."""
+    if size % count == 0:
+        return regular_windows(size, count, size // count, size // count, 0, True, None)
+    numbers = np.arange(count)
+    first, last = numbers * size // count, -(-(numbers + 1) * size // count)
+    return Windows(np.array((first, last, last - first), np.int64), 0, 0, 0, 0, 0)
+
+
+def means(array: Array, lines: Windows, columns: Windows, last: bool) -> Array | None:
+    """The mean of each window of the last two dimensions."""
+    name = float_name(array)
+    counts = lines.table.shape[1], columns.table.shape[1]
+    if name is None or not array.size or 0 in counts:
+        return None
+    source = _laid_out(array, last)
+    out = _new((*array.shape[:-2], *counts), array.dtype, last)
+    if last:
+        images, channels, *spatial = array.shape
+        mean_pool_channels(name)(out, source, lines.table, columns.table, images, *spatial, *counts, channels)
+        return out
+    planes, spatial = math.prod(array.shape[:-2]), array.shape[-2:]
+    kernel = mean_pool_planes(name, columns.length, columns.step)
+    kernel(out, source, lines.table, columns.table, planes, *spatial, *counts, columns.begin, columns.end)
+    return out
+
+
+def means_backward(grad: Array, source: Array, lines: Windows, columns: Windows, last: bool) -> Array | None:
+    """The transpose of `means`: the gradient of `source`."""
+    name = float_name(grad)
+    counts = lines.table.shape[1], columns.table.shape[1]
+    if name is None or not grad.size or grad.shape != (*source.shape[:-2], *counts):
+        return None
+    grad = _laid_out(grad, last)
+    result = _new(source.shape, grad.dtype, last)
+    if last:
+        images, channels, *spatial = source.shape
+        kernel = mean_pool_backward_channels(name)
+        kernel(result, grad, lines.table, columns.table, images, *spatial, *counts, channels)
+        return result
+    planes, spatial = math.prod(source.shape[:-2]), source.shape[-2:]
+    kernel = mean_pool_backward_planes(name, columns.tiles)
+    kernel(result, grad, lines.table, columns.table, planes, *spatial, *counts)
+    return result

@@ -1,0 +1,34 @@
+"""The stream of mt19937 by generated kernels: the same words as NumPy's engine makes, and coins thrown with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.random import BLOCK, coins, mersenne_blocks
+from .dtypes import float_name
+
+Array = Any
+
+
+def mersenne_words(state: Array, blocks: int) -> Array:
+    """The next blocks of words after `state`, an array of 624 words, which moves on to the last of them."""
+    return mersenne_blocks()(np.empty(blocks * BLOCK, np.uint32), state, blocks)
+
+
+def can_throw(out: Array) -> bool:
+    """Whether `throw_coins` can fill an array."""
+    return out.flags.c_contiguous and _name(out) is not None
+
+
+def _name(out: Array) -> str | None:
+    return "bool" if out.dtype.kind == "b" else float_name(out)
+
+
+def throw_coins(out: Array, words: Array, p: float) -> None:
+    """Fill `out` with ones with probability `p`, else zeros; each throw uses two words."""
+    # Both sides of `number * 2**-53 < p` times 2**53 are exact, and the number is whole.
+    high, low = divmod(math.ceil(p * 2.0**53), 2**32)
+    coins(_name(out))(out, words, out.size, high, low)

@@ -1,0 +1,83 @@
+"""Kernels of random numbers: the words of mt19937, block by block, and coins thrown with them."""
+
+from __future__ import annotations
+
+from .arrays import Arguments, without_lock
+from .build import Builder, Value
+from .kernel import kernel
+from .rows import GRAIN
+from .types import F64, I32, SCALARS, Scalar
+
+BLOCK = 624
+_DISTANCE = 397
+"""A word of a block is made of the old one there, the next one, and the one so far ahead, around the end."""
+_WIDTH = 16
+
+_WORD = Scalar("uint32", I32, I32, 4, False, False)
+
+
+def _constant(b: Builder, bits: int) -> Value:
+    return Value(b, b.constant(I32, bits - 2**32 if bits >= 2**31 else bits).ir, False)
+
+
+def _twisted(b: Builder, this: Value, following: Value, ahead: Value) -> Value:
+    both = (this & _constant(b, 0x80000000)) | (following & _constant(b, 0x7FFFFFFF))
+    odd = -(both & _constant(b, 1))  # all bits, or none
+    return ahead ^ (both >> _constant(b, 1)) ^ (odd & _constant(b, 0x9908B0DF))
+
+
+def _tempered(b: Builder, word: Value) -> Value:
+    word = word ^ (word >> _constant(b, 11))
+    word = word ^ ((word << _constant(b, 7)) & _constant(b, 0x9D2C5680))
+    word = word ^ ((word << _constant(b, 15)) & _constant(b, 0xEFC60000))
+    return word ^ (word >> _constant(b, 18))
+
+
+@kernel
+def mersenne_blocks(b: Builder, arguments: Arguments) -> None:
+    """(out, state, blocks): the next blocks of words after a state, which moves on."""
+    out, state = (arguments.array(number).data for number in range(2))
+    blocks = arguments.integer(2)
+    with without_lock(b), b.loop(0, blocks) as block:
+        target = b.at(out, _WORD, block * BLOCK)
+
+        def step(position: Value, lanes: int, ahead: int, target: Value = target) -> None:
+            this, following = (b.load(state, _WORD, position + each, lanes) for each in range(2))
+            new = _twisted(b, this, following, b.load(state, _WORD, position + ahead, lanes))
+            b.store(state, _WORD, position, new)
+            b.store(target, _WORD, position, _tempered(b, new))
+
+        for position, lanes in b.lanes(0, BLOCK - _DISTANCE, _WIDTH):
+            step(position, lanes, _DISTANCE)
+        for position, lanes in b.lanes(BLOCK - _DISTANCE, BLOCK - 1, _WIDTH):
+            step(position, lanes, _DISTANCE - BLOCK)
+        last = b.integer(BLOCK - 1)
+        new = _twisted(
+            b, b.load(state, _WORD, last), b.load(state, _WORD, 0), b.load(state, _WORD, last + (_DISTANCE - BLOCK))
+        )
+        b.store(state, _WORD, last, new)
+        b.store(target, _WORD, last, _tempered(b, new))
+
+
+@kernel
+def coins(b: Builder, arguments: Arguments, dtype: str) -> None:
+    """(out, words, count, high, low).
+
+    Two words are a number of 53 bits, the low 21 bits of the first one being the high ones. `out` gets one where it is
+    below the number that `high` and `low` are, else zero.
+    """
+    scalar = SCALARS[dtype]
+    out, words = (arguments.array(number).data for number in range(2))
+    count, high, low = (arguments.integer(number) for number in range(2, 5))
+    captured = [out, words, b.convert(high, I32, False), b.convert(low, I32, False)]
+    with b.parallel(count, GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+        out_, words_, high_, low_ = inside
+        for position, lanes in c.lanes(begin, end, 8 if scalar.compute == F64 else _WIDTH):
+            if lanes == 1:
+                first, second = (c.load(words_, _WORD, position * 2 + each) for each in range(2))
+            else:
+                pairs = c.load(words_, _WORD, position * 2, lanes * 2)
+                first, second = (c.shuffle(pairs, None, range(each, lanes * 2, 2)) for each in range(2))
+            first = first & _constant(c, 0x1FFFFF)
+            below = (first < high_) | ((first == high_) & (second < low_))
+            c.store(out_, scalar, position, c.convert(below, scalar.compute))

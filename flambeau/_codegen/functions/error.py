@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..build import Builder, Value
+from ..types import F64
 from .coefficients import ERF, ERF_EXP2, ERF_LOG2, ERFCX, ERFINV_CENTRE, ERFINV_FAR, ERFINV_MIDDLE
 from .exponential import exp_parts
 from .logarithm import log
 from .parts import (
-    DOUBLE,
     INFINITY,
+    SINGLE,
     Format,
     format_of,
     polynomial,
@@ -62,13 +63,18 @@ def erfc(b: Builder, x: Value) -> Value:
 
 
 def erfinv(b: Builder, x: Value) -> Value:
-    """x times a function of w = -log(1 - x**2), which has a polynomial for each of two or three ranges."""
-    form = format_of(x)
+    """x + x times a function of w = -log(1 - x**2), which has a polynomial for each of three ranges.
+
+    It is computed in double precision: in single, the polynomials' own rounding would be too much.
+    """
+    single = format_of(x) is SINGLE
+    given, x = x, b.convert(x, F64)
     size = b.abs(x)
     w = -log(b, (1.0 - size) * (size + 1.0))
     root = b.sqrt(w)
-    ratio = polynomial(b, root - 3.25, form.of(ERFINV_MIDDLE))
-    if form is DOUBLE:
-        ratio = b.select(root > 4.0, polynomial(b, root - 5.0, form.of(ERFINV_FAR)), ratio)
-    ratio = b.select(w < 6.0, polynomial(b, w - 3.0, form.of(ERFINV_CENTRE)), ratio)
-    return b.select(size == 1.0, with_sign_of(b, b.constant(x.type, INFINITY), x), x * ratio)
+    excess = polynomial(b, root - 3.25, ERFINV_MIDDLE.double)
+    if not single:  # whose w ends before
+        excess = b.select(root > 4.0, polynomial(b, root - 5.0, ERFINV_FAR.double), excess)
+    excess = b.select(w < 6.0, polynomial(b, w - 3.0, ERFINV_CENTRE.double), excess)
+    right = with_sign_of(b, b.select(size == 1.0, INFINITY, b.fma(size, excess, size)), x)
+    return b.convert(right, given.element)

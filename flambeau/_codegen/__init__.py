@@ -3,8 +3,10 @@
 From the top down:
 
 - `kernel.py`: `@kernel` makes a function that writes code into one that returns a compiled, callable kernel.
-- `expr.py` traces NumPy bodies into expressions; `functions.py` has what a processor does not: exp, log, erf, ...
+- `expr.py` traces NumPy bodies into expressions; `functions/` has what a processor does not: exp, log, erf, ...
 - `build.py` is the language in which kernels are written: values with operators, loops, vectors, threads.
+- `rules.py` traces the rules of optimizers into programs, `multi.py` runs them over lists of tensors.
+- `allocator.py` is where the memory of large arrays comes from.
 - `arrays.py` reads arrays and numbers that Python hands to a kernel.
 - `threads.py` is the pool that runs loops in parallel; `engine.py` compiles and links; `cache.py` keeps machine code.
 

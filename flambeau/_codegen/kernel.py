@@ -46,18 +46,9 @@ class Kernel:
 
     def __call__(self, *parameters: Any) -> Compiled:
         found = self._compiled.get(parameters)
-        return found if found is not None else self._make(parameters)  # type: ignore[return-value]
+        return found if found is not None else self._make(parameters)
 
-    def ready(self, parameters: tuple[Any, ...]) -> Compiled | None:
-        """The kernel if this process has it already."""
-        return self._compiled.get(parameters)
-
-    def from_disk(self, parameters: tuple[Any, ...]) -> Compiled | None:
-        """The kernel if it need not be compiled."""
-        found = self._compiled.get(parameters)
-        return found if found is not None else self._make(parameters, compiling=False)
-
-    def _make(self, parameters: tuple[Any, ...], compiling: bool = True) -> Compiled | None:
+    def _make(self, parameters: tuple[Any, ...]) -> Compiled:
         with _lock:
             found = self._compiled.get(parameters)
             if found is None:
@@ -65,8 +56,6 @@ class Kernel:
                 name = cache.digest((llvm.fingerprint, self.name, *map(repr, parameters)))
                 code = cache.load(name)
                 if code is None:
-                    if not compiling:
-                        return None
                     code = llvm.compile(self.module(*parameters))
                     cache.store(name, code)
                 address = llvm.link(self.name, code, [self.name])[self.name]

@@ -11,11 +11,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._core.dtype import FLOAT, LEGACY_NAMES, float32
 from .._core.modes import THREAD
 from .._core.node import Node, initialise, new_node
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, wrap
 from .inplace import run_inplace
+from .lists import change_at_once, norms_at_once
 from .norm import vector_norm
 from .promotion import is_number
 from .registry import function_named, public
@@ -176,6 +179,8 @@ def _publish(
 
     def change(self: Any, *args: Any, **kwargs: Any) -> Any:
         form, rows = plan(self, *args, **kwargs)
+        if change_at_once(f"{of_form.get(form, name)}_", self, rows):
+            return self
         op = _in_place(of_form.get(form, name))
         for each, (row, options) in zip(self, rows, strict=True):
             op(each, *row, **options)
@@ -392,6 +397,8 @@ def _foreach_pow_(self: list[Tensor], exponent: Any) -> Any:
 def _foreach_copy_(self: list[Tensor], src: list[Tensor], non_blocking: bool = False) -> Any:
     """Copy each tensor of one list into the tensor at its place in another."""
     _check_lists("_foreach_copy_", self, src)
+    if change_at_once("copy_", self, [((source,), {}) for source in src]):
+        return self
     for target, source in zip(self, src, strict=True):
         target.copy_(source, non_blocking)
     return self
@@ -401,6 +408,8 @@ def _foreach_copy_(self: list[Tensor], src: list[Tensor], non_blocking: bool = F
 def _foreach_zero_(self: list[Tensor]) -> Any:
     """Fill each tensor of a list with zeros."""
     _check_lists("_foreach_zero_", self)
+    if change_at_once("zero_", self, [_ALONE] * len(self)):
+        return self
     for each in self:
         each.zero_()
     return self
@@ -424,6 +433,9 @@ def _foreach_norm(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
             "_foreach_norm cannot compute the infinity norm on an empty tensor because the operation does not have an "
             "identity"
         )
+    at_once = norms_at_once(self) if ord == 2 and dtype is None else None
+    if at_once is not None:
+        return tuple([wrap(np.asarray(each), at_once.device) for each in at_once._array])
     return _as_one([vector_norm(each, ord, dtype=dtype) for each in self], "ForeachNormBackward0")
 
 

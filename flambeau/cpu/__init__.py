@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import amp
+from . import amp, memory
+from .memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_peak_memory_stats,
+    set_memory_cache_limit,
+    set_per_process_memory_fraction,
+)
 
 __all__ = [
     "Event",
@@ -14,9 +26,20 @@ __all__ = [
     "current_device",
     "current_stream",
     "device_count",
+    "empty_cache",
     "is_available",
     "is_initialized",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_summary",
+    "reset_peak_memory_stats",
     "set_device",
+    "set_memory_cache_limit",
+    "set_per_process_memory_fraction",
     "stream",
     "synchronize",
 ]

@@ -1,8 +1,9 @@
 """From an update rule, written for one parameter, to the update of many.
 
 A rule is a function `rule(number, param, grad, *state)` of tensors of one shape, which changes `param` and the state in
-place. It is elementwise. So `update_all` may lay small parameters end to end and update them as one, because of a
-hundred small tensors the calls cost more than the numbers.
+place. It is elementwise. So `update_all` may make a kernel of it that goes once over all parameters, however many and
+large they are. Where there is none, it may lay small parameters end to end and update them as one, because of a hundred
+small tensors the calls cost more than the numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from .._core.caller import Place, calling_place
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .._ops.lists import are_apart, kernels_for, run_at_once
 
 Rule = Callable[..., None]
 
@@ -34,13 +36,36 @@ def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tenso
     lists = (params, *others)
     modes = THREAD.modes
     left: Sequence[int] = range(len(params))
-    if len(params) > 1 and modes.plain and not modes.grad:
-        left = _update_joined(rule, numbers, lists)
+    if modes.plain and not modes.grad:
+        left = _update_at_once(rule, numbers, lists)
+        if len(left) == len(params) > 1:
+            left = _update_joined(rule, numbers, lists)
     for position in left:
         tensors = [each[position] for each in lists]
         if tensors[0]._kind.dtype.is_complex:
             tensors = as_real(tensors)
         rule(None if numbers is None else numbers[position], *tensors)
+
+
+def _update_at_once(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> Sequence[int]:
+    """Update by a kernel made of the rule what allows it; returns the positions of the others."""
+    params, grads = lists[:2]
+    every = range(len(params))
+    kernels = kernels_for(params)
+    if kernels is None or None in [each._counter for each in params] or not are_apart(params, grads):
+        return every
+    kinds = [each._kind for each in params]
+    if kinds.count(kinds[0]) == len(kinds) and (numbers is None or numbers.count(numbers[0]) == len(numbers)):
+        return () if run_at_once(kernels, rule, numbers and numbers[0], lists) else every
+    groups: dict[Any, list[int]] = {}
+    for position, key in enumerate(kinds if numbers is None else zip(kinds, numbers, strict=True)):
+        groups.setdefault(key, []).append(position)
+    left: list[int] = []
+    for positions in groups.values():
+        chosen = [[each[i] for i in positions] for each in lists]
+        if not run_at_once(kernels, rule, numbers and numbers[positions[0]], chosen):
+            left += positions
+    return sorted(left)
 
 
 def _update_joined(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> list[int]:

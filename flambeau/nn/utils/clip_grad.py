@@ -10,6 +10,7 @@ from ... import linalg
 from ..._core.tensor import Tensor
 from ..._ops.create import tensor
 from ..._ops.join import stack
+from ..._ops.lists import change_at_once, norms_at_once
 from ...autograd.grad_mode import no_grad
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -46,9 +47,11 @@ def get_total_norm(
         if not found:
             return tensor(0.0)
         _check_foreach(found, foreach)
-        first = found[0].device
-        norms = [linalg.vector_norm(each, norm_type).to(first) for each in found]
-        total: Tensor = linalg.vector_norm(stack(norms), norm_type)
+        norms = norms_at_once(found) if norm_type == 2 else None
+        if norms is None:
+            first = found[0].device
+            norms = stack([linalg.vector_norm(each, norm_type).to(first) for each in found])
+        total: Tensor = linalg.vector_norm(norms, norm_type)
         if error_if_nonfinite and not total.isfinite().item():
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -69,8 +72,9 @@ def clip_grads_with_norm_(
         _check_foreach(gradients, foreach)
         # No look at the values: the factor is always multiplied in, and is one where nothing is to be clipped.
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for each in gradients:
-            each.mul_(factor.to(each.device))
+        if not change_at_once("mul_", gradients, [((factor,), {})] * len(gradients)):
+            for each in gradients:
+                each.mul_(factor.to(each.device))
 
 
 def clip_grad_norm_(
@@ -123,5 +127,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     with no_grad():
         gradients = [each.grad for each in _listed(parameters) if each.grad is not None]
         _check_foreach(gradients, foreach)
-        for each in gradients:
-            each.clamp_(min=-clip_value, max=clip_value)
+        bounds = {"min": -clip_value, "max": clip_value}
+        if gradients and not change_at_once("clamp_", gradients, [((), bounds)] * len(gradients)):
+            for each in gradients:
+                each.clamp_(**bounds)

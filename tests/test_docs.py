@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau
@@ -180,6 +181,8 @@ def test_files_that_a_page_names_exist(page: str) -> None:
         ".",
         "flambeau",
         "flambeau/_ops",
+        "flambeau/_backends",
+        "flambeau/_codegen",
         "flambeau/_core",
         "flambeau/autograd",
         "tests",
@@ -212,6 +215,8 @@ def test_contributing_op_examples_work() -> None:
         exec(compile(source, "contributed.py", "exec", dont_inherit=True), scope)
         assert names <= set(FUNCTIONS[""])
         _check_contributed_ops()
+        x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+        np.testing.assert_array_equal(scope["add_scaled"]("float32")(np.empty_like(x), x, y, 0.5), x + 0.5)
     finally:
         for name, functions in FUNCTIONS.items():
             for added in set(functions) - set(before[name]):

@@ -16,14 +16,18 @@ import functools
 import importlib
 import importlib.util
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 LARGE = int(os.environ.get("FLAMBEAU_LARGE", "4096"))
-"""From so many elements on elementwise kernels are generated ones; below, a call of NumPy's is as quick. The choice
-depends on sizes and dtypes alone, never on what ran before: the same call gives the same bits."""
+"""From so many elements on elementwise kernels are generated ones; below, a call of NumPy's is as quick.
+
+Whether a generated kernel runs depends on sizes, dtypes and layouts alone, never on what ran before: the same call
+gives the same bits, in every process. Kernels that replace many calls of NumPy's, as those of normalisations do, run
+for the smallest inputs too: that starts the compiler (some 70 ms), and compiles a kernel that is not on disk yet (20
+to 50 ms).
+"""
 
 _families: dict[str, Any] = {}
 _enabled = os.environ.get("FLAMBEAU_GENERATED") != "0"
@@ -37,41 +41,13 @@ def generated(family: str) -> Any:
         return _families.setdefault(family, _load(family))
 
 
-# Small inputs. A kernel call costs a fraction of the NumPy calls that it replaces, so that kernels pay for the smallest
-# tensors too; but starting LLVM takes some 70 ms, and compiling a kernel that is not on disk yet 20 to 50 ms, which a
-# short script would notice. So inputs below LARGE use what is there: kernels that this process has made, or that lie
-# on disk, once LLVM runs. What is wanted again and again is made all the same: then it is a loop, and will pay.
-
-PATIENCE = 200
-"""A kernel is compiled for small inputs when they have wanted it so often."""
-LONG_PATIENCE = 2000
-"""LLVM is started for small inputs when they have wanted kernels so often."""
-
-_wishes: dict[Any, int] = {}
-_running = False
-
-
-def generated_for(family: str, size: int) -> Any:
-    """`generated`, for an input of `size` elements: None also where it is too small to start the compiler for."""
-    if size < LARGE and not _running and not _worth_starting():
-        return None
+def library() -> Any:
+    """The kernels of the vendor's library, `_backends/cpu/library.py`; None: it is not installed, or not wanted."""
     try:
-        return _families[family]
+        return _families["library"]
     except KeyError:
-        return _families.setdefault(family, _load(family))
-
-
-def prepared(kernel: Any, size: int, *parameters: Any) -> Any:
-    """A kernel for an input of `size` elements; None: it would have to be compiled, for too small an input."""
-    found = kernel.ready(parameters)
-    if found is not None:
-        return found
-    if size >= LARGE:
-        return kernel(*parameters)
-    wishes = _wishes[kernel.name, parameters] = _wishes.get((kernel.name, parameters), 0) + 1
-    if wishes == 1:
-        return kernel.from_disk(parameters)
-    return kernel(*parameters) if wishes > PATIENCE else None
+        module = importlib.import_module("flambeau._backends.cpu.library") if _enabled else None
+        return _families.setdefault("library", module if module is not None and module.available() else None)
 
 
 def first_by(family: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -83,7 +59,7 @@ def first_by(family: str, name: str) -> Callable[[Callable[..., Any]], Callable[
     def decorate(kernel: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(kernel)
         def run(first: Any, *rest: Any) -> Any:
-            module = generated_for(family, first.size)
+            module = _families[family] if family in _families else generated(family)
             if module is not None:
                 done = getattr(module, name)(first, *rest)
                 if done is not None:
@@ -93,15 +69,6 @@ def first_by(family: str, name: str) -> Callable[[Callable[..., Any]], Callable[
         return run
 
     return decorate
-
-
-def _worth_starting() -> bool:
-    """Whether LLVM runs already, or small inputs would have profited often enough."""
-    global _running
-    wishes = _wishes[None] = _wishes.get(None, 0) + 1
-    engine = sys.modules.get("flambeau._codegen.engine")
-    _running = (engine is not None and engine._ENGINE is not None) or wishes > LONG_PATIENCE
-    return _running
 
 
 def available() -> bool:
@@ -129,4 +96,4 @@ def numpy_only() -> Iterator[None]:
     finally:
         _enabled = before
         _families.clear()
-        _families.update({name: module for name, module in families.items() if module is not None})
+        _families.update(families)

@@ -252,6 +252,13 @@ class Builder:
             first.signed,
         )
 
+    def gathered(self, values: Sequence[Value]) -> Value:
+        """A vector of single values."""
+        vector = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
+        for number, value in enumerate(values):
+            vector = self.ir.insert_element(vector, value.ir, ir.Constant(I32, number))
+        return Value(self, vector, values[0].signed)
+
     def lane(self, vector: Value, number: int) -> Value:
         """One number of a vector."""
         return Value(self, self.ir.extract_element(vector.ir, ir.Constant(I32, number)), vector.signed)
@@ -429,6 +436,12 @@ class Builder:
         raw = self.load_raw(place, memory, scalar.size)
         raw.signed = scalar.is_signed
         return self.unpacked(raw, scalar)
+
+    def prefetch(self, pointer: Value) -> None:
+        """Fetch what stands at an address into the cache; it may be any address."""
+        read, keep, data = (ir.Constant(I32, number) for number in (0, 3, 1))
+        function = self.external("llvm.prefetch.p0", VOID, [POINTER, I32, I32, I32])
+        self.ir.call(function, [pointer.ir, read, keep, data])
 
     def store(self, pointer: Value, scalar: Scalar, index: Operand, value: Operand) -> None:
         """Write one element or, of a vector, neighbouring ones."""

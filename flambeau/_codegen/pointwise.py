@@ -21,10 +21,8 @@ CONTIGUOUS, SINGLE, NUMBER = "c", "1", "n"
 
 
 def vector_width(program: Program, operands: Sequence[Scalar]) -> int:
-    """How many elements to compute at a time: as many as fill four registers of 128 bits, fewer where it gets tight."""
-    largest = max([4, *(SCALARS[step[1]].size for step in program.steps), *(scalar.size for scalar in operands)])
-    heavy = sum(step[0] not in ("input", "constant", "cast") for step in program.steps) > 12 or program.uses_functions()
-    return (32 if heavy else 64) // largest
+    """How many elements to compute at a time: as many as fill four registers of 128 bits."""
+    return 64 // max([4, *(SCALARS[step[1]].size for step in program.steps), *(scalar.size for scalar in operands)])
 
 
 @kernel

@@ -57,7 +57,9 @@ def _turn(
     if tall == wide == _SIDE:
         pairs = [c.shuffle(read[i], read[i + 1], (0, 4, 1, 5)) for i in (0, 2)]
         others = [c.shuffle(read[i], read[i + 1], (2, 6, 3, 7)) for i in (0, 2)]
-        rows = [c.shuffle(*each, lanes) for each in (pairs, others) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7))]
+        rows = [
+            c.shuffle(upper, lower, lanes) for upper, lower in (pairs, others) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7))
+        ]
         for number, value in enumerate(rows):
             c.store(target, scalar, (row + number) * target_step + column, value)
         return

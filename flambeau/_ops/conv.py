@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE, generated
 from .._core.device import META
 from .._core.dtype import COMPLEX, LEGACY_NAMES
 from .._core.tensor import Tensor
@@ -74,7 +75,6 @@ def _result_shape(input: Shape, weight: Shape, geometry: Geometry, transposed: b
     return (input[0], channels if input[1] else 0, *sizes)  # PyTorch gives no channels for none
 
 
-@in_single
 def _convolved(
     input: Any, weight: Any, bias: Any, shape: Shape, geometry: Geometry, transposed: bool, last: bool
 ) -> Any:
@@ -83,7 +83,6 @@ def _convolved(
     return (spread if transposed else correlate)(input, weight, bias, shape[2:], geometry, last)
 
 
-@in_single
 def _input_gradient(
     grad_output: Any, weight: Any, shape: Shape, geometry: Geometry, transposed: bool, last: bool
 ) -> Any:
@@ -92,7 +91,6 @@ def _input_gradient(
     return (correlate if transposed else spread)(grad_output, weight, None, shape[2:], geometry, last)
 
 
-@in_single
 def _weight_gradient(
     grad_output: Any, input: Any, shape: Shape, geometry: Geometry, transposed: bool, last: bool
 ) -> Any:
@@ -105,6 +103,10 @@ def _weight_gradient(
 
 @in_single
 def _bias_gradient(grad_output: Any) -> Any:
+    if grad_output.size >= LARGE and (kernels := generated("reduce")) is not None:
+        rows = kernels.reduced("add", grad_output, tuple(range(2, grad_output.ndim)), grad_output.dtype)
+        if rows is not None:
+            return np.add.reduce(rows)
     return np.add.reduce(grad_output, axis=(0, *range(2, grad_output.ndim)))
 
 

@@ -17,14 +17,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._backends.tiers import generated, library
 from .._core.size import contiguous_strides
 from .layout import empty_array, ordered_strides
+from .precision import in_single
 from .window import restrided
 
 Shape = tuple[int, ...]
 
 _BLOCK = 1 << 19
 """Elements of one block's matrix: what stays in a processor's cache is quicker to fill and to multiply."""
+_WORTHWHILE = 1 << 17
+"""From so many multiplications on a generated kernel is worth its preparation."""
 
 
 class Geometry(NamedTuple):
@@ -304,17 +308,35 @@ def _by_rows(array: Any, channels: int, groups: int) -> bool:
 # ----- the three products -------------------------------------------------------------------------------------------
 
 
+def _by_another_tier(name: str, *arguments: Any) -> Any:
+    """The result of the function `name` of the vendor's library or of generated code; None: neither does it."""
+    for tier in (library(), generated("conv")):
+        if tier is not None and (done := getattr(tier, name)(*arguments)) is not None:
+            return done
+    return None
+
+
 def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool) -> Any:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`.
 
     The result has its channels innermost if `last`.
     """
-    kernel = weight.shape[2:]
     shape = (input.shape[0], weight.shape[0], *output)
     if 0 in shape or not weight.size:
         result = new_array(shape, input.dtype, last)
         result.fill(0)
         return _with_bias(result, bias)
+    if math.prod(shape) * weight[0].size >= _WORTHWHILE:
+        done = _by_another_tier("correlate", input, weight, bias, output, geometry, last)
+        if done is not None:
+            return done
+    return _correlate_blocks(input, weight, bias, output, geometry, last)
+
+
+@in_single
+def _correlate_blocks(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool) -> Any:
+    kernel = weight.shape[2:]
+    shape = (input.shape[0], weight.shape[0], *output)
     plan = _plan(input.shape, output, kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
     matrices = plan.weights(weight)
     if shape[0] == 1 and plan.is_whole and not (plan.rows or last):  # the product lies in memory as the result does
@@ -330,13 +352,24 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
 
 def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
-    kernel = weight.shape[2:]
     channels = weight.shape[1] * geometry.groups
     shape = (grad.shape[0], channels, *sizes)
     if not (grad.size and weight.size and 0 not in shape):
         result = new_array(shape, grad.dtype, last)
         result.fill(0)
         return _with_bias(result, bias)
+    if grad.size * weight[0].size >= _WORTHWHILE:
+        done = _by_another_tier("spread", grad, weight, bias, sizes, geometry, last)
+        if done is not None:
+            return done
+    return _spread_blocks(grad, weight, bias, sizes, geometry, last)
+
+
+@in_single
+def _spread_blocks(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
+    kernel = weight.shape[2:]
+    channels = weight.shape[1] * geometry.groups
+    shape = (grad.shape[0], channels, *sizes)
     plan = _plan(shape, grad.shape[2:], kernel, geometry, _by_rows(grad, channels, geometry.groups))
     matrices = plan.weights(weight)
     transposed = matrices.transpose(0, 2, 1)
@@ -365,6 +398,17 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         result = new_array((outputs, channels, *kernel), input.dtype, last)
         result.fill(0)
         return result
+    work = grad.size * channels * math.prod(kernel)
+    if work >= _WORTHWHILE:
+        done = _by_another_tier("weight_gradient", input, grad, kernel, geometry, last)
+        if done is not None:
+            return done
+    return _weigh_blocks(input, grad, kernel, geometry, last)
+
+
+@in_single
+def _weigh_blocks(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool) -> Any:
+    outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
     plan = _plan(input.shape, grad.shape[2:], kernel, geometry, _by_rows(input, input.shape[1], geometry.groups))
     total: Any = None
     for batch, strip, block in _blocks(input, plan):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import LARGE
 from .._core.caller import calling_place
 from .._core.device import META
 from .._core.dtype import (
@@ -44,7 +45,7 @@ from .inplace import (
     run_inplace,
     shadow_of,
 )
-from .large import LARGE, LargeBody
+from .large import LargeBody
 from .layout import arranged
 from .meta import empty_meta
 from .overrides import has_override, run_override

@@ -56,7 +56,7 @@ class LargeBody:
             return compiled.unary(operands[0])
         first, second = operands
         if type(first) is not np.ndarray or type(second) is not np.ndarray:
-            if self.given.kind in "iub":
+            if self.given.kind in "iub" or _is_huge(first) or _is_huge(second):
                 return self.plain(*operands)  # integers that do not fit are NumPy's to refuse
             if self._rounded is not None:
                 first, second = (each if type(each) is np.ndarray else float(self._rounded(each)) for each in operands)
@@ -73,7 +73,7 @@ class LargeBody:
                 if each.shape != target.shape or not each.flags.c_contiguous:
                     return False
                 forms += "c"
-            elif self._rounded is not None or self.given.kind in "iub":
+            elif self._rounded is not None or self.given.kind in "iub" or _is_huge(each):
                 return False
             else:
                 forms += "n"
@@ -95,6 +95,11 @@ class LargeBody:
                 return inner(*[each.astype(target) for each in operands])
 
         return module.pointwise(body, [self.given] * count, self.result)
+
+
+def _is_huge(number: Any) -> bool:
+    """Whether it is an integer beyond what a float is sure to hold."""
+    return type(number) is int and number.bit_length() > 1000
 
 
 def pointwise(kernel: Body) -> Body:

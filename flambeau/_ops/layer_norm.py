@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import generated
 from .._core.device import channels_last, channels_last_3d, contiguous_format
-from .._core.dtype import FLOAT, LEGACY_NAMES, finfo
+from .._core.dtype import FLOAT, LEGACY_NAMES, finfo, float32
 from .._core.tensor import Tensor
 from .dispatch import Array, primitive
 from .layout import has_format
@@ -21,7 +22,7 @@ from .moments import (
     widened_tensor,
 )
 from .registry import public
-from .unrecorded import on_arrays
+from .unrecorded import with_fused
 
 
 def _has_standard_format(tensor: Tensor) -> bool:
@@ -33,7 +34,16 @@ def _has_standard_format(tensor: Tensor) -> bool:
 # ----- the last dimensions -----------------------------------------------------------------------------------------
 
 
-@on_arrays
+def _fused_layer_norm_gradients(
+    grad: Any, needed: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, result1: Any, result2: Any
+) -> Any:
+    norms = generated("norms")
+    if norms is None:
+        return None
+    return norms.layer_norm_backward(grad, needed, input, normalized_shape, weight, result1, result2)
+
+
+@with_fused(_fused_layer_norm_gradients)
 def _layer_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -70,6 +80,11 @@ def _layer_norm(
     eps: float,
     kept: Any,
 ) -> tuple[Array, Array, Array]:
+    norms = generated("norms")
+    if norms is not None:
+        done = norms.layer_norm(input, len(normalized_shape), weight, bias, eps, kept)
+        if done is not None:
+            return done  # type: ignore[no-any-return]
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     wide = widened(np.ascontiguousarray(input))
     rest, mean, variance = centred(wide, dims)
@@ -121,7 +136,15 @@ def native_layer_norm(
 def _normalised(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Any, Any, Any]:
-    shape = _checked_shape("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    shape = normalized_shape
+    if not (
+        type(shape) is tuple
+        and shape
+        and input._array.shape[-len(shape) :] == shape
+        and (weight is None or weight._array.shape == shape)
+        and (bias is None or bias._array.shape == shape)
+    ):
+        shape = _checked_shape("layer_norm", input, shape, weight=weight, bias=bias)
     kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
     return _layer_norm(input, shape, weight, bias, eps, kept)  # type: ignore[no-any-return]
 
@@ -155,6 +178,59 @@ def layer_norm(
     return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
 
 
+def _fused_rms_norm_gradients(
+    grad: Any, needed: Any, input: Any, normalized_shape: Any, weight: Any, result1: Any
+) -> Any:
+    norms = generated("norms")
+    if norms is None:
+        return None
+    found = norms.layer_norm_backward(grad, (*needed, False), input, normalized_shape, weight, None, result1)
+    return None if found is None else found[:2]
+
+
+@with_fused(_fused_rms_norm_gradients)
+def _rms_norm_gradients(
+    grads: list[Any], needed: tuple[bool, ...], input: Any, normalized_shape: tuple[int, ...], weight: Any, result1: Any
+) -> list[Any]:
+    grad, of_rstd = (widened_tensor(each) for each in grads)
+    x, scale, rstd = (widened_tensor(each) for each in (input, weight, result1))
+    inner = len(normalized_shape)
+    dims, outer = tuple(range(x.ndim - inner, x.ndim)), tuple(range(x.ndim - inner))
+    count = math.prod(normalized_shape)
+    standard = x * rstd
+    of_input = of_weight = None
+    if needed[0]:
+        if grad is not None:
+            scaled = grad if scale is None else grad * scale
+            along = (scaled * standard).sum(axis=dims, keepdims=True) / count
+            of_input = (scaled - standard * along) * rstd
+        if of_rstd is not None:
+            stretched = standard * (of_rstd * rstd * rstd / -count)
+            of_input = stretched if of_input is None else of_input + stretched
+    if needed[1] and grad is not None:
+        of_weight = grad * standard
+        of_weight = of_weight.sum(outer) if outer else of_weight
+    return [of_input, of_weight]
+
+
+@primitive("MulBackward0", joint=_rms_norm_gradients)
+def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float) -> tuple[Array, Array]:
+    """`rms_norm` in one step, and 1 / the roots of the mean squares."""
+    inner = len(normalized_shape)
+    norms = generated("norms")
+    if norms is not None:
+        done = norms.rms_norm(input, inner, weight, eps)
+        if done is not None:
+            return done  # type: ignore[no-any-return]
+    wide = widened(np.ascontiguousarray(input))
+    squares = np.mean(wide * wide, tuple(range(input.ndim - inner, input.ndim)), keepdims=True)
+    rstd = 1 / np.sqrt(squares + squares.dtype.type(eps))
+    result = wide * rstd
+    if weight is not None:
+        result *= widened(weight)
+    return result.astype(input.dtype, copy=False), rstd
+
+
 @public("nn.functional.rms_norm", method=False)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
@@ -162,11 +238,21 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     `eps`, added to the mean square, is by default the precision of the dtype in which it is computed.
     """
     shape = _checked_shape("rms_norm", input, normalized_shape, weight=weight)
-    if input._kind.dtype.category < FLOAT:
+    kind = input._kind
+    if kind.dtype.category < FLOAT:
         raise NotImplementedError(f'"rms_norm" not implemented for {LEGACY_NAMES[input.dtype]!r}')
+    floor = finfo(float32 if kind.dtype.itemsize == 2 else kind.dtype).eps if eps is None else eps
+    if (
+        kind.is_cpu
+        and kind.dtype.category == FLOAT
+        and not kind.indirect
+        and (weight is None or weight._kind is kind)
+        and input._array.flags.c_contiguous
+        and generated("norms") is not None
+    ):
+        return _rms_norm(input, shape, weight, floor)[0]  # type: ignore[no-any-return]
     wide: Any = widened_tensor(input)
     dims = tuple(range(-len(shape), 0))
-    floor = finfo(wide.dtype).eps if eps is None else eps
     result = wide * (wide.pow(2).mean(dims, keepdim=True) + floor).rsqrt()
     if weight is not None:
         result = result * weight
@@ -177,7 +263,26 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 # ----- groups of channels ------------------------------------------------------------------------------------------
 
 
-@on_arrays
+def _fused_group_norm_gradients(
+    grad: Any,
+    needed: Any,
+    input: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    result1: Any,
+    result2: Any,
+) -> Any:
+    norms = generated("norms")
+    if norms is None:
+        return None
+    return norms.group_norm_backward(grad, needed, input, weight, (N, C, HxW, group), result1, result2)
+
+
+@with_fused(_fused_group_norm_gradients)
 def _group_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -223,6 +328,11 @@ def _group_norm(
     eps: float,
     kept: Any,
 ) -> tuple[Array, Array, Array]:
+    norms = generated("norms")
+    if norms is not None:
+        done = norms.group_norm(input, weight, bias, (N, C, HxW, group), eps, kept)
+        if done is not None:
+            return in_format_of(done[0], input), done[1], done[2]
     wide = widened(np.ascontiguousarray(input)).reshape(N, group, C // group * HxW)
     rest, mean, variance = centred(wide, (2,))
     rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import first_by, generated
 from .._core.dtype import COMPLEX, LEGACY_NAMES, int64, uint8
 from .._core.tensor import Tensor
 from .binary import div_number, mul_number
-from .dispatch import Array, primitive
+from .dispatch import Array, fresh, primitive
 from .precision import in_single
 from .registry import public
 from .shape import common_shape
 from .softmax import log_softmax
+from .unrecorded import unseen
 
 NONE, MEAN, SUM = range(3)
 _REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
@@ -321,7 +323,16 @@ def _picked(array: Array, target: Array) -> Array:
     return np.take_along_axis(array, np.expand_dims(target, 1), 1).squeeze(1)
 
 
+def _check_targets(target: Array, classes: int, ignore_index: int) -> None:
+    # Negative numbers are large ones if they are read without a sign: one comparison finds all that may be wrong.
+    if (target.view(f"u{target.itemsize}") >= classes).any():
+        wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
+        if wrong.any():
+            raise IndexError(f"Target {target[wrong].flat[0]} is out of bounds: there are {classes} classes.")
+
+
 def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    _check_targets(target, self.shape[min(self.ndim - 1, 1)], ignore_index)
     if weight is None and target.size and not (target == ignore_index).any():
         losses = np.asarray(-_picked(self, target))
         if reduction == NONE:
@@ -340,6 +351,7 @@ def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int
     "NllLossBackwardBackward0",
     self=lambda grad, target, weight, reduction, ignore_index: _nll_any(grad, target, weight, reduction, ignore_index),
 )
+@first_by("losses", "nll_loss_gradient")
 @in_single
 def _nll_backward(
     self: Array, input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
@@ -364,21 +376,24 @@ def _nll_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int
 
 
 @primitive("NllLossBackward0", self=_nll_gradient)
+@first_by("losses", "nll_loss")
 @in_single
 def _nll_loss(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     return _nll_kernel(self, target, weight, reduction, ignore_index)
 
 
 @primitive("NllLoss2DBackward0", self=_nll_gradient)
+@first_by("losses", "nll_loss")
 @in_single
 def _nll_loss2d(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     return _nll_kernel(self, target, weight, reduction, ignore_index)
 
 
 def _nll_any(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    if input.dim() <= 2:
+    dims = input._array.ndim
+    if dims <= 2:
         return _nll_loss(input, target, weight, reduction, ignore_index)
-    if input.dim() == 4:
+    if dims == 4:
         return _nll_loss2d(input, target, weight, reduction, ignore_index)
     batch, classes = input.shape[:2]
     rest = input.numel() // max(batch * classes, 1)
@@ -425,11 +440,6 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
             f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[weight.dtype]}: weight has the "
             "dtype of input"
         )
-    # Negative numbers are large ones if they are read without a sign: one comparison finds all that may be wrong.
-    if not target.is_meta and (target._array.view(f"u{target._array.itemsize}") >= classes).any():
-        wrong = (target._array != ignore_index) & ((target._array < 0) | (target._array >= classes))
-        if wrong.any():
-            raise IndexError(f"Target {target._array[wrong].flat[0]} is out of bounds: there are {classes} classes.")
 
 
 @public("nn.functional.nll_loss", function=False, method=False)
@@ -463,7 +473,7 @@ def cross_entropy(
     number = reduction_number(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    class_dim = 0 if input.dim() == 1 else 1
+    class_dim = 0 if input._array.ndim == 1 else 1
     if input._array.shape == target._array.shape:
         if not target.dtype.is_floating_point:
             raise RuntimeError(
@@ -473,6 +483,18 @@ def cross_entropy(
         if ignore_index >= 0:
             raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
         return _soft_cross_entropy(input, target, weight, number, label_smoothing, class_dim)
+    if not label_smoothing and unseen(input, target, weight):
+        _check_classes(input, target, weight, ignore_index)
+        losses = generated("losses")
+        done = (
+            None
+            if losses is None
+            else losses.cross_entropy(
+                input._array, target._array, None if weight is None else weight._array, number, ignore_index
+            )
+        )
+        if done is not None:
+            return fresh(done, input)
     logs = log_softmax(input, class_dim)
     _check_classes(logs, target, weight, ignore_index)
     if label_smoothing:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import META
+from .._backends.tiers import library
 from .._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from .._core.modes import THREAD
 from .._core.node import SavedTensor, initialise, new_node
@@ -35,6 +36,10 @@ def product(left: Any, right: Any, operation: Callable[[Any, Any], Any], name: s
     if array_type.num in _NUMBERS:
         return operation(left, right)
     if array_type.itemsize == 2 and array_type.kind != "u":
+        if left.ndim > 1 and right.ndim > 1 and left.dtype == right.dtype and (tier := library()) is not None:
+            done = tier.product(left, right)
+            if done is not None:
+                return done
         return np.asarray(operation(left.astype(np.float32), right.astype(np.float32))).astype(array_type)
     raise _not_implemented(name, array_type)
 
@@ -174,8 +179,9 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @primitive(None)
 def _wide_product(self: Array, mat2: Array) -> Array:
-    # The sums are exact in float64, which BLAS is quick in.
-    return np.dot(self.astype(np.float64), mat2.astype(np.float64)).astype(np.int32)
+    # BLAS is quick in floats. Sums of up to 512 products are below 2**24, and exact in float32; all are in float64.
+    exact = np.float32 if self.shape[1] <= 512 else np.float64
+    return np.dot(self.astype(exact), mat2.astype(exact)).astype(np.int32)
 
 
 @public(method=False, out=True)

@@ -77,6 +77,12 @@ def check_parameters(name: str, input: Tensor, *parameters: Tensor | None) -> An
     parameters; no other mixture is allowed. `name` is PyTorch's for the kernel.
     """
     kind = input._kind
+    for each in parameters:
+        if each is not None and each._kind is not kind:
+            break
+    else:
+        if kind.dtype.category == FLOAT:  # the ordinary case
+            return input._array.dtype
     given = [each for each in parameters if each is not None]
     if not given or given[0]._kind.dtype is kind.dtype:
         for each in given:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import generated
 from .._core.dtype import uint8
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
@@ -20,7 +21,7 @@ from .moments import (
     widened_tensor,
 )
 from .registry import public, write_out
-from .unrecorded import on_arrays
+from .unrecorded import with_fused
 
 
 def _by_channel(values: Any, dims: int) -> Any:
@@ -32,6 +33,11 @@ def _batch_norm_kernel(
     input: Array, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, eps: float, kept: Any
 ) -> tuple[Any, Any, Any, Any]:
     """The result, then the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
+    norms = generated("norms")
+    if norms is not None:
+        done = norms.batch_norm(input, weight, bias, running_mean, running_var, training, eps, kept)
+        if done is not None:
+            return done  # type: ignore[no-any-return]
     dims = input.ndim
     wide = widened(input)
     if training:
@@ -56,7 +62,26 @@ def _batch_norm_kernel(
     return result, mean, rstd, variance
 
 
-@on_arrays
+def _fused_batch_norm_gradients(
+    grad: Any,
+    needed: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    eps: float,
+    result1: Any,
+    result2: Any,
+) -> Any:
+    norms = generated("norms")
+    if norms is None:
+        return None
+    mean, spread = (result1, result2) if training else (running_mean, running_var)
+    return norms.batch_norm_backward(grad, needed, input, weight, mean, spread, training, eps)
+
+
+@with_fused(_fused_batch_norm_gradients)
 def _batch_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -159,10 +184,7 @@ def _normalised(
     kept = check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     result, mean, rstd, variance = op(input, weight, bias, running_mean, running_var, training, eps, kept)
     if training and running_mean is not None and running_var is not None and not input.is_meta:
-        count = input._array.size // max(variance._array.size, 1)
-        spread = variance._array * (count / max(count - 1, 1)) if count != 1 else np.full_like(variance._array, np.nan)
-        _move(running_mean, mean._array, momentum)
-        _move(running_var, spread, momentum)
+        _move_both(running_mean, running_var, mean._array, variance._array, momentum, input._array.size)
     if input.is_meta and not training:  # there these two have a shape all the same
         mean = rstd = input.new_empty(variance._array.shape, dtype=mean.dtype)
     return result, mean, rstd
@@ -172,6 +194,21 @@ def _with_statistics(*args: Any) -> tuple[Any, Any, Any]:
     """`_normalised` for functions that hand the statistics out."""
     result, mean, rstd = _normalised(*args)
     return result, mean.detach(), rstd.detach()
+
+
+def _move_both(
+    running_mean: Tensor, running_var: Tensor, mean: Array, variance: Array, momentum: float, size: int
+) -> None:
+    """Move the running statistics towards those of a batch of `size` elements."""
+    count = size // max(variance.size, 1)
+    norms = generated("norms")
+    if norms is not None and norms.move_running(
+        running_mean._array, running_var._array, mean, variance, momentum, count
+    ):
+        return
+    spread = variance * (count / max(count - 1, 1)) if count != 1 else np.full_like(variance, np.nan)
+    _move(running_mean, mean, momentum)
+    _move(running_var, spread, momentum)
 
 
 def _move(running: Tensor, towards: Array, momentum: float) -> None:

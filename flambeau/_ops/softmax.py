@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._backends.tiers import first_by
 from .._core.dtype import FLOAT, LEGACY_NAMES, float32
 from .._core.tensor import Tensor
 from .binary import conj
@@ -27,6 +28,7 @@ def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Any:
         grad * (self - (self * output).sum(dim, keepdim=True)) - self * (grad * output).sum(dim, keepdim=True)
     ),
 )
+@first_by("rows", "softmax_backward")
 @in_single
 def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
     product = self * output
@@ -40,6 +42,7 @@ def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
     self=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
     output=lambda grad, self, output, dim: -grad * output.exp() * self.sum(dim, keepdim=True),
 )
+@first_by("rows", "log_softmax_backward")
 @in_single
 def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
     if not self.ndim:
@@ -48,6 +51,7 @@ def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
 
 
 @primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
+@first_by("rows", "softmax")
 @in_single
 def _softmax(self: Array, dim: int) -> Array:
     if not self.size:
@@ -61,6 +65,7 @@ def _softmax(self: Array, dim: int) -> Array:
 
 
 @primitive("LogSoftmaxBackward0", self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim))
+@first_by("rows", "log_softmax")
 @in_single
 def _log_softmax(self: Array, dim: int) -> Array:
     if not self.size:
@@ -73,6 +78,8 @@ def _log_softmax(self: Array, dim: int) -> Array:
 
 
 def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
+    if dtype is None and type(input) is Tensor and input._kind.dtype.category == FLOAT:  # the ordinary case
+        return input
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if dtype is not None and dtype is not input.dtype:

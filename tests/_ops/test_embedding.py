@@ -8,7 +8,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome, raises
+from ..support.differential import differential, outcome
 
 
 def _table(T: Any, rows: int = 5, width: int = 3, dtype: Any = None) -> Any:
@@ -104,11 +104,18 @@ def test_derivatives_of_bags() -> None:
     assert flambeau.autograd.gradgradcheck(op, (weight, samples))
 
 
-def test_sparse_gradients_are_refused_when_they_are_needed() -> None:
+def test_sparse_gradients_hold_what_dense_ones_do() -> None:
     weight = _table(flambeau).requires_grad_()
-    result = flambeau.nn.functional.embedding(flambeau.tensor(INDICES), weight, sparse=True)
-    with raises(NotImplementedError, match="sparse=True"):
-        result.sum().backward()
+    indices = flambeau.tensor(INDICES)
+    F = flambeau.nn.functional
+    for run in (F.embedding, F.embedding_bag):
+        gradients = [
+            flambeau.autograd.grad(run(indices, weight, sparse=sparse).sin().sum(), weight)[0]
+            for sparse in (True, False)
+        ]
+        assert gradients[0].is_sparse
+        assert not gradients[1].is_sparse
+        flambeau.testing.assert_close(gradients[0].to_dense(), gradients[1])
 
 
 @differential

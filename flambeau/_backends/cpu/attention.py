@@ -22,7 +22,7 @@ def serves(*arrays: Any) -> bool:
 
 def _has_rows(array: Any) -> bool:
     """Whether the elements of a row are neighbours."""
-    return array.shape[-1] == 1 or array.strides[-1] == array.itemsize
+    return bool(array.shape[-1] == 1 or array.strides[-1] == array.itemsize)
 
 
 def _mask_for(mask: Any, query: Any, key: Any) -> Any:
@@ -44,7 +44,7 @@ def forward(output: Any, query: Any, key: Any, value: Any, mask: Any, causal: bo
 
 def backward(
     grad: Any, query: Any, key: Any, value: Any, output: Any, sums: Any, mask: Any, causal: bool, scale: float
-) -> tuple[Any, Any, Any]:
+) -> tuple[Any, ...]:
     """The gradients of query, key and value."""
     found = tuple(np.zeros(each.shape, each.dtype) for each in (query, key, value))
     if not _has_rows(grad):

@@ -46,4 +46,5 @@ def norms(arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:
     flags = [each.flags for each in arrays]
     if name is None or not all(each.forc and each.aligned for each in flags):
         return None
-    return np.sqrt(square_sums(name)(np.empty(len(arrays)), *arrays)).astype(dtype)
+    found: np.ndarray[Any, Any] = np.sqrt(square_sums(name)(np.empty(len(arrays)), *arrays)).astype(dtype)
+    return found

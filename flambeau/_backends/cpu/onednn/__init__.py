@@ -53,3 +53,34 @@ from .matmul import matmul
 from .pooling import Window, average_pool, average_pool_backward, max_pool, max_pool_backward, window_indices
 from .primitives import PackedWeights, clear
 from .rnn import Gradients, Parameters, Result, gru, gru_backward, lstm, lstm_backward
+
+__all__ = [
+    "Geometry",
+    "Gradients",
+    "PackedWeights",
+    "Parameters",
+    "Result",
+    "Unsupported",
+    "Window",
+    "available",
+    "average_pool",
+    "average_pool_backward",
+    "clear",
+    "convolution",
+    "convolution_input_gradient",
+    "convolution_weight_gradient",
+    "gru",
+    "gru_backward",
+    "lstm",
+    "lstm_backward",
+    "matmul",
+    "max_pool",
+    "max_pool_backward",
+    "reason",
+    "set_num_threads",
+    "transposed_convolution",
+    "transposed_input_gradient",
+    "transposed_weight_gradient",
+    "version",
+    "window_indices",
+]

@@ -1,0 +1,32 @@
+"""The floating-point dtypes that generated kernels know, found quickly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import bfloat16, float16, float32, float64
+
+_NAMES: dict[np.dtype[Any], str] = {
+    bfloat16.numpy: "bfloat16",
+    float16.numpy: "float16",
+    float32.numpy: "float32",
+    float64.numpy: "float64",
+}
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def float_name(array: Any) -> str | None:
+    """The name of an array's dtype if it is a floating-point one that kernels read; else None."""
+    return _NAMES.get(array.dtype)
+
+
+def name_of_type(dtype: np.dtype[Any]) -> str | None:
+    """The same for a dtype."""
+    return _NAMES.get(dtype)
+
+
+def wide_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which sums of elements of `dtype` are kept."""
+    return _DOUBLE if dtype.itemsize == 8 else _SINGLE

@@ -1,0 +1,327 @@
+"""Normalisations by generated kernels: what their NumPy versions do, in one or two passes over memory.
+
+Functions take arrays and give arrays, or None where no kernel fits: other dtypes, inputs without elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.channel_norm import (
+    batch_norm_lines,
+    batch_norm_lines_backward,
+    batch_norm_planes,
+    batch_norm_planes_backward,
+    move_statistics,
+)
+from ..._codegen.group_norm import group_norm_rows, group_norm_rows_backward
+from ..._codegen.layer_norm import layer_norm_rows, layer_norm_rows_backward
+from ..._codegen.rows import LINES
+from .dtypes import name_of_type, wide_type
+
+Array = Any
+
+_CHUNK = 128
+
+
+_made: dict[Any, Any] = {}
+"""Kernels by the dtypes of their arrays and what else they depend on: found with one look."""
+
+
+def _find(kernel: Any, size: int, dtype: Any, parameters: Any, kept: Any, *flags: bool) -> Any:
+    """The kernel for an input, parameters and statistics of given dtypes; None: there is none."""
+    found = _made.get((kernel, dtype, parameters, kept, flags))
+    if found is None:
+        names = [name_of_type(each) for each in (dtype, parameters, kept)]
+        if None in names or not size:
+            return None
+        found = _made[kernel, dtype, parameters, kept, flags] = kernel(*names, *flags)
+    return found
+
+
+def _dense(array: Array) -> Array:
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def layer_norm(
+    input: Array, inner: int, weight: Array | None, bias: Array | None, eps: float, kept: np.dtype[Any]
+) -> tuple[Array, Array, Array] | None:
+    """The result, the means and 1 / deviations over the last `inner` dimensions, which these keep with size 1."""
+    shape = input.shape[: input.ndim - inner] + (1,) * inner
+    mean, rstd = np.empty(shape, kept), np.empty(shape, kept)
+    result = _normalise_rows(input, weight, bias, eps, mean, rstd, True)
+    return None if result is None else (result, mean, rstd)
+
+
+def rms_norm(input: Array, inner: int, weight: Array | None, eps: float) -> tuple[Array, Array] | None:
+    """The result and 1 / roots of the mean squares over the last `inner` dimensions, which these keep with size 1."""
+    shape = input.shape
+    rstd = np.empty(shape[: len(shape) - inner] + (1,) * inner, wide_type(input.dtype))
+    result = _normalise_rows(input, weight, None, eps, rstd, rstd, False)
+    return None if result is None else (result, rstd)
+
+
+def _normalise_rows(
+    input: Array, weight: Array | None, bias: Array | None, eps: float, mean: Array, rstd: Array, centre: bool
+) -> Array | None:
+    given = weight if weight is not None else bias
+    size, dtype = input.size, input.dtype
+    parameters = dtype if given is None else given.dtype
+    weighted, biased = weight is not None, bias is not None
+    kernel = _find(layer_norm_rows, size, dtype, parameters, rstd.dtype, weighted, biased, centre)
+    if kernel is None or not size:
+        return None
+    source = _dense(input)
+    first = source if weight is None else _dense(weight)
+    second = source if bias is None else _dense(bias)
+    rows = rstd.size
+    return kernel(np.empty(input.shape, dtype), source, mean, rstd, first, second, rows, size // rows, eps)
+
+
+def layer_norm_backward(
+    grad: Array,
+    needed: tuple[bool, bool, bool],
+    input: Array,
+    shape: tuple[int, ...],
+    weight: Array | None,
+    mean: Array | None,
+    rstd: Array,
+) -> list[Array | None] | None:
+    """The gradients of input, weight and bias, those that are needed; `shape` is that of the parameters.
+
+    Statistics are kept in the dtype of the parameters. Without `mean` it is the derivative of rms_norm.
+    """
+    size, dtype = input.size, input.dtype
+    if grad.dtype is not dtype or not size:
+        return None
+    of_input, of_parameters = needed[0], needed[1] or needed[2]
+    weighted, centre = weight is not None, mean is not None
+    parameters = rstd.dtype if weight is None else weight.dtype
+    flags = weighted, of_input, of_parameters, centre
+    kernel = _find(layer_norm_rows_backward, size, dtype, parameters, rstd.dtype, *flags)
+    if kernel is None:
+        return None
+    rows = rstd.size
+    length = size // rows
+    chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // 8))
+    source = _dense(input)
+    first = source if weight is None else _dense(weight)
+    results: list[Array | None] = [np.empty(input.shape, input.dtype) if of_input else None, None, None]
+    partial = source
+    if of_parameters:
+        results[1:] = np.empty(shape, parameters), np.empty(shape, parameters)
+        partial = np.empty(-(-rows // chunk) * 2 * length, wide_type(input.dtype))
+    kernel(
+        *[source if each is None else each for each in results],
+        partial,
+        _dense(grad),
+        source,
+        rstd if mean is None else mean,
+        rstd,
+        first,
+        rows,
+        length,
+        chunk,
+    )
+    return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]
+
+
+# ----- channels of a batch -----------------------------------------------------------------------------------------
+
+
+def _as_lines(array: Array) -> Array | None:
+    """A view whose last dimension has the channels, if memory is in that order; None: planes, or neither."""
+    if array.ndim == 2:
+        return array if array.flags.c_contiguous else None
+    if array.ndim in (4, 5) and not array.flags.c_contiguous:
+        turned = array.transpose(0, 2, 3, 1) if array.ndim == 4 else array.transpose(0, 2, 3, 4, 1)
+        return turned if turned.flags.c_contiguous else None
+    return None
+
+
+def _channels_second(lines: Array) -> Array:
+    return lines.transpose(0, 3, 1, 2) if lines.ndim == 4 else lines.transpose(0, 4, 1, 2, 3)
+
+
+def batch_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    eps: float,
+    kept: np.dtype[Any],
+) -> tuple[Array, Array, Array, Array] | None:
+    """The result, the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
+    size, dtype = input.size, input.dtype
+    if not size or input.ndim < 2:
+        return None
+    lines = _as_lines(input)
+    given = weight if weight is not None else bias
+    parameters = dtype if given is None else given.dtype
+    if not training:
+        assert running_mean is not None
+        assert running_var is not None
+        kept = running_mean.dtype
+        if running_var.dtype is not kept:
+            return None
+    flags = weight is not None, bias is not None, training
+    kernel = _find(batch_norm_planes if lines is None else batch_norm_lines, size, dtype, parameters, kept, *flags)
+    if kernel is None:
+        return None
+    samples, channels = input.shape[:2]
+    wide = wide_type(input.dtype)
+    if training:
+        mean, rstd, variance = np.empty(channels, kept), np.empty(channels, kept), np.empty(channels, wide)
+    else:
+        mean = _dense(running_mean)
+        rstd = variance = _dense(running_var)
+    first = mean if weight is None else _dense(weight)
+    second = mean if bias is None else _dense(bias)
+    if lines is None:
+        source = _dense(input)
+        result = np.empty(input.shape, input.dtype)
+        places = size // (samples * channels)
+        kernel(result, source, mean, rstd, variance, first, second, samples, channels, places, eps)
+    else:
+        result = np.empty(lines.shape, input.dtype)
+        count = size // channels
+        work = np.empty((2 + (-(-count // LINES) if training else 0)) * channels, wide)
+        kernel(result, lines, mean, rstd, variance, first, second, work, count, channels, eps)
+        if input.ndim > 2:
+            result = _channels_second(result)
+    if training:
+        return result, mean, rstd, variance
+    return result, np.empty(0, kept), np.empty(0, kept), variance.astype(wide, copy=False)
+
+
+def batch_norm_backward(
+    grad: Array,
+    needed: tuple[bool, bool, bool],
+    input: Array,
+    weight: Array | None,
+    mean: Array,
+    rstd: Array,
+    training: bool,
+    eps: float,
+) -> list[Array | None] | None:
+    """The gradients of input, weight and bias, those that are needed; in evaluation `rstd` is the running variance."""
+    size, dtype = input.size, input.dtype
+    if not size or input.ndim < 2 or grad.dtype is not dtype or rstd.dtype is not mean.dtype:
+        return None
+    lines = _as_lines(input)
+    parameters = mean.dtype if weight is None else weight.dtype  # statistics are kept in the dtype of parameters
+    flags = weight is not None, training, needed[0]
+    which = batch_norm_planes_backward if lines is None else batch_norm_lines_backward
+    kernel = _find(which, size, dtype, parameters, mean.dtype, *flags)
+    if kernel is None:
+        return None
+    samples, channels = input.shape[:2]
+    mean, rstd = _dense(mean), _dense(rstd)
+    factors = mean if weight is None else _dense(weight)
+    of_weight, of_bias = np.empty(channels, parameters), np.empty(channels, parameters)
+    if lines is None:
+        source, coming = _dense(input), _dense(grad)
+        of_input = np.empty(input.shape, input.dtype) if needed[0] else source
+        places = size // (samples * channels)
+        kernel(of_input, of_weight, of_bias, coming, source, mean, rstd, factors, samples, channels, places, eps)
+    else:
+        coming = _dense(grad if input.ndim == 2 else np.moveaxis(grad, 1, -1))
+        of_input = np.empty(lines.shape, input.dtype) if needed[0] else lines
+        count = size // channels
+        work = np.empty((4 + 2 * -(-count // LINES)) * channels, wide_type(input.dtype))
+        kernel(of_input, of_weight, of_bias, coming, lines, mean, rstd, factors, work, count, channels, eps)
+        if input.ndim > 2:
+            of_input = _channels_second(of_input)
+    return [of_input if needed[0] else None, of_weight if needed[1] else None, of_bias if needed[2] else None]
+
+
+def move_running(
+    running_mean: Array, running_var: Array, mean: Array, variance: Array, momentum: float, count: int
+) -> bool:
+    """Move running statistics towards those of a batch of `count` elements a channel; False: not done."""
+    running = running_mean.dtype
+    if running_var.dtype is not running:
+        return False
+    if not (running_mean.flags.carray and running_var.flags.carray):  # contiguous, and not read-only
+        return False
+    kernel = _find(move_statistics, mean.size, running, mean.dtype, variance.dtype)
+    if kernel is None:
+        return False
+    factor = count / (count - 1) if count > 1 else float("nan")
+    kernel(running_mean, running_var, mean, variance, mean.size, float(momentum), factor)
+    return True
+
+
+# ----- groups of channels ------------------------------------------------------------------------------------------
+
+
+def group_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    sizes: tuple[int, int, int, int],
+    eps: float,
+    kept: np.dtype[Any],
+) -> tuple[Array, Array, Array] | None:
+    """The result, row by row, the means and 1 / deviations; `sizes` are those of batch, channels, places and groups."""
+    size, dtype = input.size, input.dtype
+    given = weight if weight is not None else bias
+    parameters = dtype if given is None else given.dtype
+    kernel = _find(group_norm_rows, size, dtype, parameters, kept, weight is not None, bias is not None)
+    if kernel is None or not size:
+        return None
+    samples, channels, places, groups = sizes
+    source = _dense(input)
+    mean, rstd = np.empty((samples, groups), kept), np.empty((samples, groups), kept)
+    first, second = (source if each is None else _dense(each) for each in (weight, bias))
+    result = np.empty(input.shape, input.dtype)
+    rows = samples * groups
+    kernel(result, source, mean, rstd, first, second, rows, groups, channels // groups, places, eps)
+    return result, mean, rstd
+
+
+def group_norm_backward(
+    grad: Array,
+    needed: tuple[bool, bool, bool],
+    input: Array,
+    weight: Array | None,
+    sizes: tuple[int, int, int, int],
+    mean: Array,
+    rstd: Array,
+) -> list[Array | None] | None:
+    """The gradients of input, weight and bias, those that are needed."""
+    size, dtype = input.size, input.dtype
+    if not size or grad.dtype is not dtype:
+        return None
+    parameters = mean.dtype if weight is None else weight.dtype  # statistics are kept in the dtype of parameters
+    kernel = _find(group_norm_rows_backward, size, dtype, parameters, mean.dtype, weight is not None, needed[0])
+    if kernel is None:
+        return None
+    samples, channels, places, groups = sizes
+    source = _dense(input)
+    factors = source if weight is None else _dense(weight)
+    results = [
+        np.empty(input.shape, input.dtype) if needed[0] else source,
+        np.empty(channels, parameters),
+        np.empty(channels, parameters),
+    ]
+    partial = np.empty(2 * samples * channels, wide_type(input.dtype))
+    rows = samples * groups
+    kernel(
+        *results,
+        partial,
+        _dense(grad),
+        source,
+        _dense(mean),
+        _dense(rstd),
+        factors,
+        rows,
+        groups,
+        channels // groups,
+        places,
+    )
+    return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]

@@ -161,7 +161,7 @@ Operand = Value | Number
 class Variable:
     """A place on the stack that can be assigned to. LLVM keeps it in a register."""
 
-    __slots__ = ("_builder", "_place", "_type", "_signed")
+    __slots__ = ("_builder", "_place", "_signed", "_type")
 
     def __init__(self, builder: Builder, type_: ir.Type, initial: Operand | None, signed: bool = True) -> None:
         self._builder = builder

@@ -326,7 +326,7 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
         result = new_array(shape, input.dtype, last)
         result.fill(0)
         return _with_bias(result, bias)
-    if math.prod(shape) * weight[0].size >= _WORTHWHILE:
+    if math.prod(shape) * weight[0].size >= _WORTHWHILE // 4:
         done = _by_another_tier("correlate", input, weight, bias, output, geometry, last)
         if done is not None:
             return done

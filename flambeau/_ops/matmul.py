@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.device import META
 from .._backends.tiers import library
+from .._core.device import META
 from .._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from .._core.modes import THREAD
 from .._core.node import SavedTensor, initialise, new_node

@@ -14,7 +14,8 @@ pytest.importorskip("llvmlite")
 
 import flambeau
 from flambeau._backends import tiers
-from flambeau._backends.cpu import conv
+from flambeau._backends.cpu import conv, gemm, winograd
+from flambeau._codegen.gemm import Tile
 from flambeau._core.threads import change_num_threads, num_threads
 from flambeau._ops import conv_kernels
 from flambeau._ops.conv_kernels import Geometry, correlated_sizes
@@ -24,7 +25,7 @@ DTYPES = {"float32": np.float32, "float64": np.float64, "float16": np.float16, "
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "float16": 2e-2, "bfloat16": 2e-1}
 
 # Input (batch, channels, *sizes), outputs, kernel, stride, padding, dilation, groups.
-CASES = {
+CASES: dict[str, tuple[Any, ...]] = {
     "3x3": ((2, 16, 9, 11), 24, (3, 3), (1, 1), (1, 1), (1, 1), 1),
     "valid": ((3, 5, 8, 8), 7, (3, 3), (1, 1), (0, 0), (1, 1), 1),
     "stride 2": ((2, 6, 9, 13), 10, (3, 3), (2, 2), (1, 1), (1, 1), 1),
@@ -47,6 +48,10 @@ CASES = {
     "one sample": ((1, 16, 5, 5), 40, (3, 3), (1, 1), (1, 1), (1, 1), 1),
     "many small samples": ((19, 40, 2, 2), 40, (3, 3), (1, 1), (1, 1), (1, 1), 1),
     "one position": ((3, 7, 3, 3), 5, (3, 3), (1, 1), (0, 0), (1, 1), 1),
+    "by tiles": ((4, 32, 8, 8), 40, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "by tiles, odd sizes": ((5, 40, 7, 13), 32, (3, 3), (1, 1), (2, 0), (1, 1), 1),
+    "by tiles, many samples": ((33, 48, 4, 4), 56, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    "by tiles, large": ((3, 16, 47, 52), 16, (3, 3), (1, 1), (0, 1), (1, 1), 1),
     "deep": ((1, 90, 4, 4), 17, (3, 3), (1, 1), (1, 1), (1, 1), 1),
     "1-d": ((2, 9, 40), 11, (5,), (1,), (2,), (1,), 1),
     "1-d, stride 4": ((2, 3, 67), 11, (9,), (4,), (4,), (2,), 1),
@@ -172,19 +177,49 @@ def test_memory_in_any_order(case: str, name: str, change: Callable[[Any], Any])
         assert_same(found, reference(PRODUCTS[name], operands, last), "float32", operands.grad.size // operands.outputs)
 
 
+def forget_plans() -> None:
+    for plans in (
+        conv._correlation,
+        conv._spreading,
+        conv._weighing,
+        conv._weighing_by_tiles,
+        conv._depthwise_weighing,
+    ):
+        plans.cache_clear()
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_the_number_of_threads_changes_nothing(name: str) -> None:
+@pytest.mark.parametrize("case", ["3x3", "by tiles", "stride 2", "many small samples", "one channel", "depthwise"])
+def test_the_number_of_threads_changes_nothing(name: str, case: str) -> None:
     before = num_threads()
-    results = []
-    for case in ("3x3", "stride 2", "many small samples", "one channel", "depthwise"):
+    operands = Operands(case, "float32")
+    results = set()
+    try:
+        for threads in (1, 2, 5):
+            change_num_threads(threads)
+            forget_plans()
+            results.add(PRODUCTS[name](operands, conv, False).tobytes())
+    finally:
+        change_num_threads(before)
+        forget_plans()
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("case", ["by tiles, odd sizes", "stride 2"])
+@pytest.mark.parametrize("tile", [Tile(4, 3, 8, True, False), Tile(8, 3, 16, True, False), Tile(4, 2, 4, False, False)])
+def test_tiles_of_other_processors(monkeypatch: pytest.MonkeyPatch, tile: Tile, case: str, name: str) -> None:
+    for module in (conv, gemm, winograd):
+        monkeypatch.setattr(module, "tile_for", lambda *_: tile)
+    forget_plans()
+    try:
         operands = Operands(case, "float32")
-        try:
-            for threads in (1, 2, 5):
-                change_num_threads(threads)
-                results.append(PRODUCTS[name](operands, conv, False).tobytes())
-        finally:
-            change_num_threads(before)
-        assert len(set(results[-3:])) == 1
+        found = PRODUCTS[name](operands, conv, False)
+        assert_same(
+            found, reference(PRODUCTS[name], operands, False), "float32", operands.grad.size // operands.outputs
+        )
+    finally:
+        forget_plans()
 
 
 def test_memory_beyond_an_image_is_not_read() -> None:
@@ -199,14 +234,18 @@ def test_memory_beyond_an_image_is_not_read() -> None:
     np.testing.assert_array_equal(found, expected.numpy())
 
 
-def test_infinities_and_nan_stay_where_they_are() -> None:
-    operands = Operands("3x3", "float32")
-    operands.input[0, 0, 4, 4] = np.inf
-    operands.input[1, 3, 0, 0] = np.nan
-    found = operands.convolution(conv, False)
-    expected = reference(Operands.convolution, operands, False)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("case", ["by tiles", "stride 2", "depthwise"])
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 3e38])
+def test_infinities_and_nan_stay_where_they_are(name: str, case: str, special: float) -> None:
+    operands = Operands(case, "float32")
+    operands.input[0, 0, 4, 4] = operands.grad[1, 0, 2, 2] = special
+    found = PRODUCTS[name](operands, conv, False)
+    expected = reference(PRODUCTS[name], operands, False)
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+    np.testing.assert_array_equal(found[~finite], expected[~finite])
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-4, atol=1e-4)
 
 
 def test_what_is_not_known_is_left_to_numpy() -> None:
@@ -218,10 +257,8 @@ def test_what_is_not_known_is_left_to_numpy() -> None:
     operands.weight = operands.weight.astype(np.float64)
     assert operands.convolution(conv, False, False) is None
     operands = Operands("3x3", "float32")
-    odd = np.zeros(operands.input.size * 5, np.uint8).view(np.int8)
     records = np.zeros(operands.input.shape, np.dtype([("skip", np.uint8), ("value", np.float32)]))
-    assert odd.size
-    operands.input = records["value"]
+    operands.input = records["value"]  # its strides are no multiples of an element
     assert operands.convolution(conv, False) is None
 
 
@@ -257,5 +294,7 @@ def test_empty_batches(shape: tuple[int, ...]) -> None:
     output = flambeau.nn.functional.conv2d(input, weight, padding=1)
     assert tuple(output.shape) == (shape[0], 64, 8, 8)
     output.sum().backward()
-    assert input.grad is not None and tuple(input.grad.shape) == shape
-    assert weight.grad is not None and (weight.grad.sum().item() == 0) is (shape[0] == 0)
+    assert input.grad is not None
+    assert tuple(input.grad.shape) == shape
+    assert weight.grad is not None
+    assert (weight.grad.sum().item() == 0) is (shape[0] == 0)

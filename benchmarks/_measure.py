@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import importlib
 import itertools
@@ -25,6 +26,7 @@ CHECKOUT = BENCHMARKS.parent
 FRAMEWORKS = {"flambeau": "Flambeau", "torch": "PyTorch"}
 
 Run = Callable[[], object]
+Burst = Callable[[int], float]
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ def burst(run: Run, calls: int) -> float:
     return perf_counter() - start
 
 
-def calls_per_burst(run: Run, seconds: float) -> int:
-    """How many calls of `run` fill about `seconds`. Doubling to get there also warms `run` up."""
+def calls_per_burst(take: Burst, seconds: float) -> int:
+    """How many calls fill about `seconds`. Doubling to get there also warms up what is called."""
     calls = 1
-    while (taken := burst(run, calls)) < seconds / 2:
+    while (taken := take(calls)) < seconds / 2:
         calls *= 2
     return max(1, round(calls * seconds / taken))
 
@@ -96,13 +98,18 @@ def calls_per_burst(run: Run, seconds: float) -> int:
 def alternate(runs: Sequence[Run], rounds: int, seconds: float, collect: bool) -> list[Timing]:
     """Time `runs` in short bursts that take turns, so that a slow moment of the machine falls on all of them."""
     with garbage_collector(collect):
-        calls = [calls_per_burst(run, seconds) for run in runs]
-        taken: list[list[float]] = [[] for _ in runs]
-        order = list(range(len(runs)))
-        for _ in range(rounds):
-            for index in order:
-                taken[index].append(burst(runs[index], calls[index]) / calls[index] * 1e6)
-            order.reverse()  # neither always follows the other
+        return alternate_bursts([functools.partial(burst, run) for run in runs], rounds, seconds)
+
+
+def alternate_bursts(bursts: Sequence[Burst], rounds: int, seconds: float) -> list[Timing]:
+    """The same for functions that take the number of calls, and return how many seconds these took."""
+    calls = [calls_per_burst(take, seconds) for take in bursts]
+    taken: list[list[float]] = [[] for _ in bursts]
+    order = list(range(len(bursts)))
+    for _ in range(rounds):
+        for index in order:
+            taken[index].append(bursts[index](calls[index]) / calls[index] * 1e6)
+        order.reverse()  # neither always follows the other
     return [Timing(statistics.median(times), min(times)) for times in taken]
 
 

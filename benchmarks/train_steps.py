@@ -17,18 +17,18 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import _measure  # and not NumPy, whose BLAS would start as many threads as there are cores: `load` limits them first
-from _measure import Run, Timing
+import _measure
+from _measure import Timing
 from _train_steps.fresh import SLOW_SECONDS, Fresh, run_fresh
+from _train_steps.worker import Worker
 from _train_steps.workloads import BUSY_WORKLOADS, WORKLOADS, Workload
 
-BURST_SECONDS = 0.03  # long enough for threads that the other framework left spinning to fall asleep
+BURST_SECONDS = 0.1
 
 Row = dict[str, Any]
 
@@ -40,63 +40,56 @@ class NotMeasured(Exception):
 # ----- time -----------------------------------------------------------------------------------------------------------
 
 
-def arrays(result: Any) -> list[Any]:
-    """What a step returned, as NumPy's arrays of float32."""
-    tensors = result if isinstance(result, tuple) else (result,)
-    return [tensor.detach().float().numpy() for tensor in tensors]
-
-
-def compare(ours: Any, theirs: Any, tolerance: float) -> None:
+def compare(ours: Path, theirs: Path, tolerance: float) -> None:
     """Raise NotMeasured unless both results agree, measured by the greatest element."""
-    for left, right in zip(arrays(ours), arrays(theirs), strict=True):
-        difference = abs(left - right).max() / abs(right).max()
-        if not difference <= tolerance:  # so written, NaN differs
-            raise NotMeasured(f"differs (by {difference:.1e}, where {tolerance:.0e} is allowed)")
+    import numpy as np  # late: this process has no use for the threads of its BLAS
+
+    with np.load(ours) as left, np.load(theirs) as right:
+        for name in right.files:
+            difference = abs(left[name] - right[name]).max() / abs(right[name]).max()
+            if not difference <= tolerance:  # so written, NaN differs
+                raise NotMeasured(f"differs (by {difference:.1e}, where {tolerance:.0e} is allowed)")
 
 
-def prepared(workload: Workload, frameworks: dict[str, Any]) -> tuple[dict[str, Run], dict[str, float]]:
-    """The steps of both frameworks, after they were found to agree, and the seconds that their last calls took."""
-    steps: dict[str, Run] = {}
+@contextmanager
+def workers(workload: Workload, threads: int) -> Iterator[tuple[dict[str, Worker], dict[str, float]]]:
+    """A process for each framework, after they were found to agree, and the seconds that their last steps took."""
+    started: dict[str, Worker] = {}
     taken: dict[str, float] = {}
-    results: dict[str, Any] = {}
-    for name, framework in frameworks.items():
-        framework.manual_seed(0)
-        try:
-            steps[name] = workload.build(framework)
-        except (AttributeError, NotImplementedError) as error:
-            raise NotMeasured(f"missing ({error})") from error
-    for _ in range(2):  # a second loss is right only if the first step's gradients were
-        for name, step in steps.items():
-
-            def keep(name: str = name, step: Run = step) -> None:
-                results[name] = step()
-
-            try:
-                taken[name] = _measure.burst(keep, 1)
-            except Exception as error:  # whatever goes wrong in one workload, the others are still measured
-                raise NotMeasured(f"failed ({type(error).__name__}: {error})") from error
-        compare(results["flambeau"], results["torch"], workload.tolerance)
-        if max(taken.values()) > SLOW_SECONDS:
-            break
-    return steps, taken
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in _measure.FRAMEWORKS:
+                started[name] = Worker(name, workload.name, threads)
+            results = {name: Path(folder, f"{name}.npz") for name in started}
+            for _ in range(2):  # a second loss is right only if the first step's gradients were
+                for name, worker in started.items():
+                    taken[name] = worker.step(results[name])
+                compare(results["flambeau"], results["torch"], workload.tolerance)
+                if max(taken.values()) > SLOW_SECONDS:
+                    break
+        yield started, taken
+    except (RuntimeError, BrokenPipeError) as error:
+        raise NotMeasured(f"failed ({error})") from error
+    finally:
+        for worker in started.values():
+            worker.close()
 
 
-def timings(workload: Workload, frameworks: dict[str, Any], quick: bool) -> dict[str, Timing]:
+def timings(workload: Workload, threads: int, quick: bool) -> dict[str, Timing]:
     """Microseconds of a step, in bursts that take turns."""
-    steps, taken = prepared(workload, frameworks)
-    if max(taken.values()) > SLOW_SECONDS:
-        return {name: Timing(seconds * 1e6, seconds * 1e6) for name, seconds in taken.items()}
-    budget, least, most = (1.5, 3, 10) if quick else (8.0, 5, 40)
-    a_round = sum(max(seconds, BURST_SECONDS) for seconds in taken.values())
-    rounds = min(max(round(budget / a_round), least), most)
-    # The cycle collector stays on: it is part of what a step costs in a framework that is written in Python.
-    measured = _measure.alternate(list(steps.values()), rounds, BURST_SECONDS, collect=True)
-    return dict(zip(steps, measured, strict=True))
+    with workers(workload, threads) as (started, taken):
+        if max(taken.values()) > SLOW_SECONDS:
+            return {name: Timing(seconds * 1e6, seconds * 1e6) for name, seconds in taken.items()}
+        budget, least, most = (1.5, 3, 10) if quick else (8.0, 5, 40)
+        a_round = sum(max(seconds, BURST_SECONDS) for seconds in taken.values())
+        rounds = min(max(round(budget / a_round), least), most)
+        measured = _measure.alternate_bursts([each.burst for each in started.values()], rounds, BURST_SECONDS)
+        return dict(zip(started, measured, strict=True))
 
 
-def time_row(workload: Workload, frameworks: dict[str, Any], quick: bool) -> Row:
+def time_row(workload: Workload, threads: int, quick: bool) -> Row:
     """Milliseconds of both, and their ratio; of the quickest bursts too, for a machine that others use."""
-    times = timings(workload, frameworks, quick)
+    times = timings(workload, threads, quick)
     ours, theirs = times["flambeau"], times["torch"]
     return {
         "flambeau_ms": ours.median / 1e3,
@@ -156,16 +149,17 @@ def competitor() -> Iterator[Callable[[bool], None]]:
         process.wait()
 
 
-def busy_row(workload: Workload, frameworks: dict[str, Any], quick: bool) -> Row:
+def busy_row(workload: Workload, threads: int, quick: bool) -> Row:
     """By what factor each framework's step is slower beside a process that spins on one core."""
-    steps, _ = prepared(workload, frameworks)
-    taken: dict[tuple[str, bool], list[float]] = {(name, busy): [] for name in steps for busy in (False, True)}
-    with competitor() as run_competitor:
+    taken: dict[tuple[str, bool], list[float]] = {
+        (name, busy): [] for name in _measure.FRAMEWORKS for busy in (False, True)
+    }
+    with workers(workload, threads) as (started, _), competitor() as run_competitor:
         for _ in range(3 if quick else 9):
             for busy in (False, True):
                 run_competitor(busy)
-                measured = _measure.alternate(list(steps.values()), 3, 0.1, collect=True)
-                for name, timing in zip(steps, measured, strict=True):
+                measured = _measure.alternate_bursts([each.burst for each in started.values()], 3, 0.1)
+                for name, timing in zip(started, measured, strict=True):
                     taken[name, busy].append(timing.median / 1e3)
     medians = {key: statistics.median(times) for key, times in taken.items()}
     row: Row = {}
@@ -279,20 +273,16 @@ def main() -> int:
         results[mode] = []
         table(mode, workloads, row_of, results[mode], lambda: _measure.write_json(options.json, {**about, **results}))
 
-    # What runs in processes of its own goes first: this one is still small, and has no threads.
     if "memory" in asked:
         trained = [workload for workload in chosen if workload.trains]
         fill("memory", trained, lambda workload: memory_row(workload, threads))
     if "first" in asked:
         fill("first", chosen, lambda workload: first_row(workload, threads, quick))
-    if options.all or not asked or "busy" in asked:
-        frameworks = {name: _measure.load(name, threads) for name in _measure.FRAMEWORKS}
-        warnings.filterwarnings("ignore", "mkldnn_matmul failed")  # PyTorch's, on processors without bfloat16
     if options.all or not asked:
-        fill("time", chosen, lambda workload: time_row(workload, frameworks, quick))
+        fill("time", chosen, lambda workload: time_row(workload, threads, quick))
     if "busy" in asked:
         alone = [workload for workload in chosen if workload.name in BUSY_WORKLOADS]
-        fill("busy", alone, lambda workload: busy_row(workload, frameworks, quick))
+        fill("busy", alone, lambda workload: busy_row(workload, threads, quick))
     return 1 if any(row["ratio"] is None for rows in results.values() for row in rows) else 0
 
 

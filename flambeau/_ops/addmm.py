@@ -28,6 +28,7 @@ from .matmul import (
     scalar_factor,
     write_product,
 )  # fmt: skip
+from .products import array_dot
 from .registry import public
 from .unrecorded import unrecorded
 from .view import _t, reshaped
@@ -69,7 +70,7 @@ def _addmm_left(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any
     if alpha == 1 and unrecorded(grad, mat2):
         left, right = grad._array, mat2._array
         column_major = _is_column_major(mat1_sym_sizes, mat1_sym_strides)
-        return fresh(np.dot(right, left.T).T if column_major else np.dot(left, right.T), grad)
+        return fresh(array_dot(right, left.T).T if column_major else array_dot(left, right.T), grad)
     if _is_column_major(mat1_sym_sizes, mat1_sym_strides):
         return _scaled(_t(_mm(conj(mat2), _t(grad))), alpha)
     return _scaled(_mm(grad, conj(_t(mat2))), alpha)
@@ -79,7 +80,7 @@ def _addmm_right(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: An
     if alpha == 1 and unrecorded(grad, mat1):
         left, right = mat1._array, grad._array
         column_major = _is_column_major(mat2_sym_sizes, mat2_sym_strides)
-        return fresh(np.dot(right.T, left).T if column_major else np.dot(left.T, right), grad)
+        return fresh(array_dot(right.T, left).T if column_major else array_dot(left.T, right), grad)
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
         return _scaled(_t(_mm(_t(grad), conj(mat1))), alpha)
     return _scaled(_mm(conj(_t(mat1)), grad), alpha)
@@ -88,10 +89,10 @@ def _addmm_right(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: An
 @primitive("AddmmBackward0", self=lambda grad, beta: _scaled(grad, beta), mat1=_addmm_left, mat2=_addmm_right)
 def _addmm(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
     if beta == 1 and alpha == 1 and not _half(mat1):
-        result = product(mat1, mat2, np.dot, "addmm_impl_cpu_")
+        result = product(mat1, mat2, array_dot, "addmm_impl_cpu_")
         result += self
         return result
-    return _combined(self, mat1, mat2, np.dot, "addmm_impl_cpu_", beta, alpha)
+    return _combined(self, mat1, mat2, array_dot, "addmm_impl_cpu_", beta, alpha)
 
 
 def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:

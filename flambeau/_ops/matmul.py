@@ -17,6 +17,7 @@ from .binary import conj, mul
 from .dispatch import Array, Primitive, fresh, primitive
 from .elementwise import shape_error
 from .overrides import has_override, run_override
+from .products import array_dot
 from .registry import export_method, public, write_out
 from .view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
 
@@ -138,8 +139,8 @@ class _Mm(MatrixProduct):
 
 def _mm_kernel(self: Array, mat2: Array) -> Array:
     if self.dtype.num in _NUMBERS:
-        return np.dot(self, mat2)
-    return product(self, mat2, np.dot, "addmm_impl_cpu_")
+        return array_dot(self, mat2)
+    return product(self, mat2, array_dot, "addmm_impl_cpu_")
 
 
 _mm_kernel.__name__ = "_mm"
@@ -382,7 +383,7 @@ def _batched(left: Any, right: Any) -> Tensor:
 
 def _batched_product(left: Any, right: Any) -> Any:
     if right.ndim == 2 and left.size and left.flags.c_contiguous:  # one product of all rows
-        return np.dot(left.reshape(-1, left.shape[-1]), right).reshape(*left.shape[:-1], right.shape[1])
+        return array_dot(left.reshape(-1, left.shape[-1]), right).reshape(*left.shape[:-1], right.shape[1])
     return np.ascontiguousarray(np.matmul(left, right))
 
 

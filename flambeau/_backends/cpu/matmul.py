@@ -1,0 +1,86 @@
+"""Products of two matrices of middling size, by generated code.
+
+NumPy's library is as quick, as long as nothing else runs: its threads wait for each other by spinning, so that beside
+another busy process products that take a millisecond take ten and more. Generated code takes its threads from a pool
+that does not wait. Large products are left to NumPy: there the waiting is a small part.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.turn import turned_copy
+from .gemm import Product, plan
+
+_FLOATS = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
+
+
+def product(left: Any, right: Any) -> Any:
+    """The product of two matrices; None: NumPy has to do it.
+
+    Below some 64**3 multiplications NumPy's library takes one thread, too: it is not worth asking.
+    """
+    (m, k), n = left.shape, right.shape[1]
+    dtype = left.dtype
+    name = _FLOATS.get(dtype)
+    if name is None or right.dtype is not dtype or min(m, n, k) < 8:
+        return None
+    item = dtype.itemsize
+    left_steps, right_steps = _steps(left, item), _steps(right, item)
+    if left_steps is None or right_steps is None:
+        return None
+    # The elements of the right matrix that lie in one row must be neighbours. If they are not, either that matrix is
+    # turned, or the product: (AB)' = B'A', for which A is turned, and the result is turned back.
+    if right_steps[1] != 1:
+        turned_left = left_steps[0] == 1
+        if (0 if turned_left else m * k) + m * n < k * n:
+            if not turned_left:
+                left, left_steps = _turned(left.T), (1, m)
+                if left is None:
+                    return None
+            out = np.empty((n, m), dtype)
+            _plan(name, n, k, m, right_steps[::-1], left_steps[::-1], left.size).run(out, right, left)
+            return _turned(out.T)
+        right, right_steps = _turned(right), (n, 1)
+        if right is None:
+            return None
+    out = np.empty((m, n), dtype)
+    _plan(name, m, k, n, left_steps, right_steps, right.size).run(out, left, right)
+    return out
+
+
+def _steps(matrix: Any, item: int) -> tuple[int, int] | None:
+    """The distances of rows and columns in elements."""
+    down, across = matrix.strides
+    return None if down % item or across % item or down < 0 or across < 0 else (down // item, across // item)
+
+
+def _turned(matrix: Any) -> Any:
+    """A copy without gaps of a matrix whose columns are contiguous; None: they are not."""
+    rows, columns = matrix.shape
+    if matrix.strides[0] != matrix.itemsize:
+        return None
+    out = np.empty((rows, columns), matrix.dtype)
+    step = matrix.strides[1] // matrix.itemsize
+    return turned_copy(_FLOATS[matrix.dtype])(out, matrix, 1, rows, columns, 0, step)
+
+
+@functools.lru_cache(maxsize=512)
+def _plan(
+    dtype: str, m: int, k: int, n: int, left: tuple[int, int], right: tuple[int, int], limit: int
+) -> Product:
+    """All that depends on sizes alone: networks repeat theirs."""
+    return plan(
+        dtype,
+        rows=m,
+        offsets=np.arange(k) * right[0],
+        left_offsets=np.arange(k) * left[1],
+        places=np.arange(n),
+        column_offsets=np.arange(n) * right[1],
+        out_row=n,
+        left_row=left[0],
+        limit=limit,
+    )

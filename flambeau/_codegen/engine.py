@@ -43,9 +43,10 @@ class Engine:
         )
 
     def _new_machine(self) -> Any:
+        # Addresses in full: code and its constants may come to lie more than two gigabytes apart.
         target = llvm.Target.from_triple(self.triple)
         return target.create_target_machine(
-            cpu=self.processor, features=self.features, opt=3, reloc="pic", codemodel="small", jit=True
+            cpu=self.processor, features=self.features, opt=3, reloc="static", codemodel="large", jit=True
         )
 
     def new_module(self, name: str) -> ir.Module:

@@ -384,21 +384,18 @@ class Builder:
 
     def total(self, vector: Value) -> Value:
         """The sum of a vector's lanes, added in pairs."""
-        return self._fold(vector, lambda a, b: a + b)
+        return self.fold(vector, lambda a, b: a + b)
 
     def largest(self, vector: Value) -> Value:
         """The largest lane; NaN if there is one."""
-        return self._fold(vector, self.maximum)
+        return self.fold(vector, self.maximum)
 
     def smallest(self, vector: Value) -> Value:
         """The smallest lane; NaN if there is one."""
-        return self._fold(vector, self.minimum)
+        return self.fold(vector, self.minimum)
 
     def fold(self, vector: Value, combine: Callable[[Value, Value], Value]) -> Value:
         """The lanes of a vector combined in pairs."""
-        return self._fold(vector, combine)
-
-    def _fold(self, vector: Value, combine: Callable[[Value, Value], Value]) -> Value:
         while (lanes := vector.lanes) > 1:
             half = lanes // 2
             low, high = self.shuffle(vector, None, range(half)), self.shuffle(vector, None, range(half, lanes))
@@ -460,8 +457,7 @@ class Builder:
     def packed(self, value: Value, scalar: Scalar) -> Value:
         """From the form in registers to the one in memory, rounded to the nearest, ties to even."""
         if value.element == F64 and scalar.size == 2:
-            # Twice rounded to the nearest could be wrong by a tie: the first rounding leaves an odd last bit.
-            value = self.convert(value, F32)
+            value = self.convert(value, F32)  # rounded twice, as in PyTorch
         if scalar is types.bfloat16:
             word = self.bits(value, I32)
             word.signed = False

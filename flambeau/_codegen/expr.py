@@ -40,62 +40,8 @@ class Program(NamedTuple):
         """The types of the results."""
         return [self.steps[number][1] for number in self.results]
 
-    def uses_functions(self) -> bool:
-        """Whether it needs more than the processor's own instructions."""
-        return any(step[0] not in _PLAIN for step in self.steps)
-
 
 _TYPES = frozenset(("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"))
-
-_PLAIN = frozenset(
-    (
-        "input",
-        "constant",
-        "cast",
-        "select",
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "negative",
-        "positive",
-        "absolute",
-        "fabs",
-        "square",
-        "sqrt",
-        "reciprocal",
-        "floor",
-        "ceil",
-        "trunc",
-        "rint",
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "equal",
-        "not_equal",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "logical_xor",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "invert",
-        "left_shift",
-        "right_shift",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "signbit",
-        "copysign",
-        "sign",
-    )
-)
 
 
 class Trace:
@@ -250,7 +196,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def trace_body(body: Callable[..., Any], operands: Sequence[Any], result: np.dtype[Any] | None = None) -> Program:
+def trace_body(body: Callable[..., Any], operands: Sequence[Any]) -> Program:
     """The program of a body. Operands that are dtypes become inputs, in order; all others are handed on as they are."""
     trace = Trace()
     position = 0
@@ -267,8 +213,6 @@ def trace_body(body: Callable[..., Any], operands: Sequence[Any], result: np.dty
     except Exception as error:  # whatever it is: if it is not about the trace, the body will raise it again
         raise Untraceable(str(error)) from error
     results = computed if isinstance(computed, tuple) else (computed,)
-    if result is not None:
-        results = tuple(trace.cast(each, result) for each in results)
     if not all(isinstance(each, Expr) for each in results):
         raise Untraceable("a result that is no expression")
     return trace.program(results)

@@ -72,15 +72,6 @@ def _sign(b: Builder, x: Value) -> Value:
     return b.select(x != x, x, signs) if x.is_float else signs
 
 
-def _first_unless_nan(better: Callable[[Builder, Value, Value], Value]) -> Operation:
-    """NumPy's fmax and fmin: a number wins against NaN."""
-
-    def choose(b: Builder, x: Value, y: Value) -> Value:
-        return better(b, x, y)
-
-    return choose
-
-
 def _bits_of(b: Builder, x: Value) -> Value:
     bits = b.bits(x, ir.IntType(32 if x.element == F32 else 64))
     bits.signed = True
@@ -129,8 +120,8 @@ _OPERATIONS: dict[str, Operation] = {
     "rint": lambda b, x: b.rint(x),
     "maximum": lambda b, x, y: x | y if x.element == BOOL else b.maximum(x, y),
     "minimum": lambda b, x, y: x & y if x.element == BOOL else b.minimum(x, y),
-    "fmax": _first_unless_nan(lambda b, x, y: b.larger(x, y)),
-    "fmin": _first_unless_nan(lambda b, x, y: b.smaller(x, y)),
+    "fmax": lambda b, x, y: b.larger(x, y),  # a number wins against NaN
+    "fmin": lambda b, x, y: b.smaller(x, y),
     "less": lambda b, x, y: x < y,
     "less_equal": lambda b, x, y: x <= y,
     "greater": lambda b, x, y: x > y,

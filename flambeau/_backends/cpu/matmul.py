@@ -69,9 +69,7 @@ def _turned(matrix: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=512)
-def _plan(
-    dtype: str, m: int, k: int, n: int, left: tuple[int, int], right: tuple[int, int], limit: int
-) -> Product:
+def _plan(dtype: str, m: int, k: int, n: int, left: tuple[int, int], right: tuple[int, int], limit: int) -> Product:
     """All that depends on sizes alone: networks repeat theirs."""
     return plan(
         dtype,

@@ -118,7 +118,7 @@ def pointwise(
     if not all(dtype.name in SCALARS and dtype.isnative for dtype in (*memory, result)):
         return None
     try:
-        program = trace_body(body, [_computed(each) if isinstance(each, np.dtype) else each for each in operands], None)
+        program = trace_body(body, [_computed(each) if isinstance(each, np.dtype) else each for each in operands])
     except Untraceable:
         return None
     if not can_lower(program):

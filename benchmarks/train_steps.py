@@ -104,18 +104,18 @@ def time_row(workload: Workload, threads: int, quick: bool) -> Row:
 # ----- memory and first calls: processes of their own -----------------------------------------------------------------
 
 
-def fresh(framework: str, workload: Workload, threads: int, cache: Path) -> Fresh:
+def fresh(framework: str, workload: Workload, threads: int, cache: Path, loaded: bool = False) -> Fresh:
     """`run_fresh`, whose failure becomes the row's status."""
     try:
-        return run_fresh(framework, workload.name, threads, cache)
+        return run_fresh(framework, workload.name, threads, cache, loaded)
     except RuntimeError as error:
         raise NotMeasured(f"failed in {_measure.FRAMEWORKS[framework]} ({error})") from error
 
 
 def memory_row(workload: Workload, threads: int) -> Row:
-    """Megabytes by which the first steps raise the peak of resident memory."""
+    """Megabytes by which the first steps raise the peak of resident memory, beyond the libraries themselves."""
     with tempfile.TemporaryDirectory() as cache:
-        ours, theirs = (fresh(name, workload, threads, Path(cache)).megabytes for name in _measure.FRAMEWORKS)
+        ours, theirs = (fresh(name, workload, threads, Path(cache), True).megabytes for name in _measure.FRAMEWORKS)
     return {"flambeau_mb": ours, "pytorch_mb": theirs, "ratio": ours / theirs}
 
 

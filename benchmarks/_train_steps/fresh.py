@@ -1,6 +1,6 @@
 """One workload in one framework in a process of its own: how much memory its steps take, how long its first step takes.
 
-python -m _train_steps.fresh torch 'MLP, batch 64' 2   # in the folder of the benchmarks; prints JSON
+python -m _train_steps.fresh torch 'MLP, batch 64' 2 0   # in the folder of the benchmarks; prints JSON
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -31,12 +32,21 @@ class Fresh:
     megabytes: float
 
 
-def run_fresh(framework: str, workload: str, threads: int, cache: Path) -> Fresh:
-    """Start the process; raise RuntimeError with the last line of its errors if it fails."""
+BYTECODE = tempfile.TemporaryDirectory(prefix="bytecode")
+"""Where Python keeps compiled modules: as after any installation, they are there before a program starts."""
+
+
+def run_fresh(framework: str, workload: str, threads: int, cache: Path, loaded: bool = False) -> Fresh:
+    """Start the process; raise RuntimeError with the last line of its errors if it fails.
+
+    `loaded`: the framework's libraries are in memory before the first step, as PyTorch's are after its import.
+    """
+    environment = {**os.environ, CACHE_VARIABLE: str(cache), "PYTHONPYCACHEPREFIX": BYTECODE.name}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.run(
-        [sys.executable, "-m", "_train_steps.fresh", framework, workload, str(threads)],
+        [sys.executable, "-m", "_train_steps.fresh", framework, workload, str(threads), str(int(loaded))],
         cwd=_measure.BENCHMARKS,
-        env={**os.environ, CACHE_VARIABLE: str(cache)},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -73,6 +83,8 @@ def main() -> None:
     framework = _measure.load(name, threads)
     framework.manual_seed(0)
     step = workload.build(framework)
+    if sys.argv[4] == "1":
+        framework.ones(5000).exp()
     start = start_of_peak()
     before = peak_megabytes() if start is None else start
     begin = perf_counter()

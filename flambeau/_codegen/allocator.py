@@ -18,7 +18,6 @@ from contextlib import contextmanager
 
 import llvmlite.ir as ir
 
-from . import cache
 from .build import Builder, Value
 from .engine import Engine
 from .types import BOOL, I8, I32, I64, POINTER, VOID
@@ -381,7 +380,7 @@ def _write_controls(module: ir.Module) -> None:
     b.give_back(_Pool(b).numbers)
 
 
-def write(module: ir.Module) -> None:
+def write(module: ir.Module) -> ir.Module:
     """Write the allocator into an empty module."""
     _write_unmap(module)
     _write_release(module)
@@ -391,20 +390,14 @@ def write(module: ir.Module) -> None:
     _write_handler(module)
     _write_realloc(module)
     _write_controls(module)
+    return module
 
 
 class Allocator:
     """The allocator's functions and numbers, as Python reaches them."""
 
     def __init__(self, engine: Engine) -> None:
-        name = cache.digest((engine.fingerprint, "allocator"))
-        code = cache.load(name)
-        if code is None:
-            module = engine.new_module("allocator")
-            write(module)
-            code = engine.compile(module)
-            cache.store(name, code)
-        self.addresses = engine.link("allocator", code, FUNCTIONS)
+        self.addresses = engine.load("allocator", (), lambda: write(engine.new_module("allocator")), FUNCTIONS)
         # Functions that keep Python's lock. NumPy holds it too when it makes and frees arrays, so that a fork finds the
         # pool in order. And nothing here waits for Python's lock with the pool's in its hands.
         self._reset_lock, self._empty = (

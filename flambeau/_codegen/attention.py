@@ -14,7 +14,7 @@ from .build import Builder, Value
 from .functions import exp, log
 from .kernel import kernel
 from .tile import Product, free_scratch, scratch
-from .types import I32, SCALARS, Scalar
+from .types import SCALARS, Scalar
 
 QUERIES = 32
 """How many queries are looked at together."""
@@ -79,10 +79,7 @@ def _parts(scalar: Scalar) -> list[tuple[int, int]]:
 
 def _queries_from(c: Builder, first: Value, begin: int, lanes: int) -> Value:
     """The numbers of neighbouring queries, as a vector."""
-    numbers = c.splat(first + begin, lanes)
-    for lane in range(lanes):
-        numbers = Value(c, c.ir.insert_element(numbers.ir, (first + (begin + lane)).ir, c.constant(I32, lane).ir))
-    return numbers
+    return c.gathered([first + (begin + lane) for lane in range(lanes)])
 
 
 def _hide(c: Builder, scalar: Scalar, scores: Value, key: Value, numbers: list[Value]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import llvmlite
@@ -77,6 +77,17 @@ class Engine:
         """Machine code as text."""
         with self._lock:
             return str(self._machine.emit_assembly(self.optimised(module)))
+
+    def load(
+        self, name: str, parameters: Sequence[Any], write: Callable[[], ir.Module], exports: Sequence[str]
+    ) -> Mapping[str, int]:
+        """The addresses of a module's functions: from the cache, or written, compiled and kept there."""
+        digest = cache.digest((self.fingerprint, name, *map(repr, parameters)))
+        code = cache.load(digest)
+        if code is None:
+            code = self.compile(write())
+            cache.store(digest, code)
+        return self.link(name, code, exports)
 
     def link(self, name: str, code: bytes, exports: Sequence[str]) -> Mapping[str, int]:
         """Load machine code; the addresses of its functions."""

@@ -31,11 +31,6 @@ class Program(NamedTuple):
     steps: tuple[Step, ...]
     results: tuple[int, ...]
 
-    @property
-    def inputs(self) -> list[str]:
-        """The types in which the inputs are computed with, in order."""
-        return [step[1] for step in self.steps if step[0] == "input"]
-
     def result_types(self) -> list[str]:
         """The types of the results."""
         return [self.steps[number][1] for number in self.results]

@@ -20,7 +20,6 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from . import cache
 from .arrays import Arguments, give_back_first
 from .build import Builder
 from .engine import engine
@@ -52,14 +51,8 @@ class Kernel:
         with _lock:
             found = self._compiled.get(parameters)
             if found is None:
-                llvm = engine()
-                name = cache.digest((llvm.fingerprint, self.name, *map(repr, parameters)))
-                code = cache.load(name)
-                if code is None:
-                    code = llvm.compile(self.module(*parameters))
-                    cache.store(name, code)
-                address = llvm.link(self.name, code, [self.name])[self.name]
-                found = self._compiled[parameters] = _python_function(address, self.name)
+                loaded = engine().load(self.name, parameters, lambda: self.module(*parameters), [self.name])
+                found = self._compiled[parameters] = _python_function(loaded[self.name], self.name)
             return found
 
     def module(self, *parameters: Any) -> ir.Module:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import llvmlite.ir as ir
 
 from .._core.threads import when_changed
-from . import cache
 from .build import Builder, Value
 from .types import I8, I32, I64, POINTER, VOID
 
@@ -227,12 +226,13 @@ def _write_settings(module: ir.Module) -> None:
     b.give_back()
 
 
-def write(module: ir.Module) -> None:
+def write(module: ir.Module) -> ir.Module:
     """Write the pool into an empty module."""
     _write_worker(module)
     _write_start(module)
     _write_parallel(module)
     _write_settings(module)
+    return module
 
 
 _addresses: dict[str, int] = {}
@@ -240,14 +240,7 @@ _addresses: dict[str, int] = {}
 
 def install(engine: Engine) -> None:
     """Compile or load the pool, and make it known to all kernels."""
-    name = cache.digest((engine.fingerprint, "threads"))
-    code = cache.load(name)
-    if code is None:
-        module = engine.new_module("threads")
-        write(module)
-        code = engine.compile(module)
-        cache.store(name, code)
-    _addresses.update(engine.link("threads", code, _FUNCTIONS))
+    _addresses.update(engine.load("threads", (), lambda: write(engine.new_module("threads")), _FUNCTIONS))
     engine.symbols["flambeau_parallel"] = _addresses["flambeau_parallel"]
     _reset()
     if hasattr(os, "register_at_fork"):

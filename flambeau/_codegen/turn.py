@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from .arrays import Arguments
 from .build import Builder, Value
+from .gemm import BLOCK, transposed
 from .kernel import kernel
 from .types import SCALARS, Scalar
 
 _TILE = 64
 """Rows and columns that are copied together: what they touch fits into the fastest cache."""
-_SIDE = 4
-"""Rows and columns that are turned in registers."""
 
 
 @kernel
@@ -35,8 +34,8 @@ def turned_copy(b: Builder, arguments: Arguments, dtype: str) -> None:
             source = c.at(x, scalar, number * batch_step + first_column * column_step + first_row)
             target = c.at(out, scalar, (number * rows + first_row) * columns + first_column)
             height, width = c.smaller(rows - first_row, _TILE), c.smaller(columns - first_column, _TILE)
-            for row, tall in c.lanes(0, height, _SIDE):
-                for column, wide in c.lanes(0, width, _SIDE):
+            for row, tall in c.lanes(0, height, BLOCK):
+                for column, wide in c.lanes(0, width, BLOCK):
                     _turn(c, scalar, source, column_step, target, columns, row, column, tall, wide)
 
 
@@ -54,13 +53,8 @@ def _turn(
 ) -> None:
     """Copy a block of 4 x 4 elements, or one of a single row or column that is left at an edge."""
     read = [c.load(source, scalar, (column + number) * source_step + row, tall) for number in range(wide)]
-    if tall == wide == _SIDE:
-        pairs = [c.shuffle(read[i], read[i + 1], (0, 4, 1, 5)) for i in (0, 2)]
-        others = [c.shuffle(read[i], read[i + 1], (2, 6, 3, 7)) for i in (0, 2)]
-        rows = [
-            c.shuffle(upper, lower, lanes) for upper, lower in (pairs, others) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7))
-        ]
-        for number, value in enumerate(rows):
+    if tall == wide == BLOCK:
+        for number, value in enumerate(transposed(c, read)):
             c.store(target, scalar, (row + number) * target_step + column, value)
         return
     for down in range(tall):

@@ -10,15 +10,7 @@ import numpy as np
 from ..._codegen.expr import Untraceable
 from ..._codegen.multi import square_sums, update_list
 from ..._codegen.rules import traced
-
-_DTYPES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64", np.dtype(np.float16): "float16"}
-
-
-def _name(dtype: np.dtype[Any]) -> str | None:
-    found = _DTYPES.get(dtype)
-    if found is None and dtype.name == "bfloat16":
-        found = _DTYPES[dtype] = "bfloat16"
-    return found
+from .dtypes import name_of_type
 
 
 def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tuple[int, ...] | None:
@@ -27,7 +19,7 @@ def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tupl
     Returns the positions of the lists whose arrays were changed; None if nothing was, because the rule or the arrays do
     not allow it.
     """
-    name = _name(lists[0][0].dtype)
+    name = name_of_type(lists[0][0].dtype)
     if name is None:
         return None
     try:
@@ -42,7 +34,7 @@ def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tupl
 def norms(arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:
     """The norms of arrays of one dtype, in that dtype."""
     dtype = arrays[0].dtype
-    name = _name(dtype)
+    name = name_of_type(dtype)
     flags = [each.flags for each in arrays]
     if name is None or not all(each.forc and each.aligned for each in flags):
         return None

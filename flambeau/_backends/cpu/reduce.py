@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, reduce_rows
+from .dtypes import name_of_type
 
-_FLOATS = frozenset(("float32", "float64", "float16", "bfloat16"))
-_names: dict[np.dtype[Any], str] = {}  # NumPy takes its time to put a dtype's name together
 _KINDS = frozenset(("add", "maximum", "minimum"))
 
 
@@ -19,8 +18,8 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
 
     The reduced dimensions are gone from the result.
     """
-    given = _name(array.dtype)
-    if kind not in _KINDS or given not in _FLOATS or not array.flags.c_contiguous:
+    given = name_of_type(array.dtype)
+    if kind not in _KINDS or given is None or not array.flags.c_contiguous:
         return None
     if dims is None:
         dims = tuple(range(array.ndim))
@@ -30,7 +29,7 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
     outer = math.prod(array.shape[:first])
     length = math.prod(array.shape[first : last + 1])
     inner = math.prod(array.shape[last + 1 :])
-    computed = _name(dtype)
+    computed = name_of_type(dtype)
     shape = array.shape[:first] + array.shape[last + 1 :]
     while True:
         chunk = ROW_CHUNK if inner == 1 else COLUMN_CHUNK
@@ -44,10 +43,3 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
         if chunks == 1:
             return array.reshape(shape)
         given, length = computed, chunks
-
-
-def _name(dtype: np.dtype[Any]) -> str:
-    found = _names.get(dtype)
-    if found is None:
-        found = _names[dtype] = dtype.name
-    return found

@@ -16,10 +16,10 @@ from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_
 from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
-from ._ops import catalogue
-from ._ops.overrides import DisableTorchFunctionSubclass
-from ._ops.registry import function_named
-from ._ops.settings import (
+from ._dispatch import catalogue
+from ._dispatch.overrides import DisableTorchFunctionSubclass
+from ._dispatch.registry import function_named
+from ._dispatch.settings import (
     are_deterministic_algorithms_enabled,
     get_num_threads,
     set_num_threads,
@@ -75,7 +75,7 @@ _OLDER_AUTOCAST = (
     "set_autocast_xla_enabled",
 )
 _LATER = {
-    **dict.fromkeys(_AUTOCAST, "_ops.autocast"),
+    **dict.fromkeys(_AUTOCAST, "_dispatch.autocast"),
     **dict.fromkeys(_OLDER_AUTOCAST, "amp._deprecated"),
     "autocast": "amp.autocast_mode",
     "Generator": "_core.generator",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ._core.generator import default_generator
-from ._ops.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
+from ._ops.random.draws import get_rng_state, initial_seed, manual_seed, seed, set_rng_state, thread_safe_generator
 
 __all__ = [
     "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._ops.registry import load_all
-from ._ops.return_types import RETURN_TYPES
+from ._dispatch.registry import load_all
+from ._dispatch.return_types import RETURN_TYPES
 
 
 def __getattr__(name: str) -> Any:

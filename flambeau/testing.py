@@ -70,7 +70,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _as_tensor(value: Any) -> Tensor:
-    from ._ops.create import tensor
+    from ._ops.create.constants import tensor
 
     if isinstance(value, Tensor):
         return value

@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau._ops.dispatch import PRIMITIVES
-from flambeau._ops.registry import FUNCTIONS, METHODS, load_all, resolved
+from flambeau._dispatch.dispatch import PRIMITIVES
+from flambeau._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved
 from flambeau.autograd import gradcheck
 
 ROOT = Path(__file__).parent.parent
@@ -90,11 +90,12 @@ def test_single_steps_lead_from_backward_into_each_formula(tmp_path: Path) -> No
     program, _, _ = walk()
     line = program.splitlines().index("loss.backward()") + 1
     printed = "".join(debug(program, [f"tbreak {line}", "continue", *["step"] * 5000], tmp_path))
-    product = r"> flambeau/_ops/binary\.py\(\d+\)<lambda>\(\)\n-> {}=lambda grad, {}: grad \* conj"
+    product = r"> flambeau/_ops/pointwise/binary\.py\(\d+\)<lambda>\(\)\n-> {}=lambda grad, {}: grad \* conj"
     assert re.search(product.format("self", "other"), printed)
     assert re.search(product.format("other", "self"), printed)
-    assert re.search(r"> flambeau/_ops/unary\.py\(\d+\)<lambda>\(\)\n-> .*lambda grad, result: grad \* conj", printed)
-    assert re.search(r"> flambeau/_ops/reduce\.py\(\d+\)", printed)
+    exponential = r"> flambeau/_ops/pointwise/unary\.py\(\d+\)<lambda>\(\)\n-> .*lambda grad, result: grad \* conj"
+    assert re.search(exponential, printed)
+    assert re.search(r"> flambeau/_ops/reduce/reductions\.py\(\d+\)", printed)
 
 
 def test_sessions_of_the_page_print_what_it_shows() -> None:
@@ -181,6 +182,7 @@ def test_files_that_a_page_names_exist(page: str) -> None:
         ".",
         "flambeau",
         "flambeau/_ops",
+        "flambeau/_dispatch",
         "flambeau/_backends",
         "flambeau/_codegen",
         "flambeau/_core",
@@ -197,7 +199,7 @@ def test_design_shows_ops_as_they_are_defined() -> None:
     """The definitions that design.md quotes stand in the code, word for word."""
     quoted = [body for language, body in fences("design.md") if language == "python"]
     assert len(quoted) >= 2
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "flambeau/_ops").glob("*.py"))
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "flambeau/_ops").rglob("*.py"))
     for body in quoted:
         assert body in code, body
 
@@ -211,7 +213,8 @@ def test_contributing_op_examples_work() -> None:
     before = {name: dict(functions) for name, functions in FUNCTIONS.items()}
     methods, primitives = dict(METHODS), dict(PRIMITIVES)
     try:
-        scope: dict[str, Any] = {"__name__": "flambeau._ops.contributed", "__package__": "flambeau._ops"}
+        folder = "flambeau._ops.pointwise"
+        scope: dict[str, Any] = {"__name__": f"{folder}.contributed", "__package__": folder}
         exec(compile(source, "contributed.py", "exec", dont_inherit=True), scope)
         assert names <= set(FUNCTIONS[""])
         _check_contributed_ops()
@@ -316,7 +319,7 @@ def test_published_functions_keep_their_docs() -> None:
 
 
 def test_published_function_shows_the_doc_of_the_code_that_computes() -> None:
-    from flambeau._ops import reduce
+    from flambeau._ops.reduce import reductions as reduce
 
     published: Any = flambeau.sum
     assert published is not reduce.sum

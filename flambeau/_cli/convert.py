@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import safetensors
 from .._core.tensor import Tensor
-from .._ops.create import from_numpy
+from .._ops.create.constants import from_numpy
 from .._serialization.atomic import replacing
 from ..serialization import load, save
 from .contents import existing_file, file_format

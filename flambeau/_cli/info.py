@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import __version__, cuda
-from .._ops.settings import get_num_threads
+from .._dispatch.settings import get_num_threads
 from .terminal import coloured, say
 
 SUMMARY = "show versions, processor, accelerators, threads"

@@ -99,7 +99,7 @@ def as_node(target: Node | Tensor) -> Node:
 
 
 def _tensor_of_number(value: Any) -> Tensor:
-    from .._ops.create import tensor
+    from .._ops.create.constants import tensor
 
     return tensor(value)
 
@@ -271,7 +271,7 @@ def forward_line(owner: Node) -> str:
 
 def fuse(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequence[Any]) -> list[Any] | None:
     """The gradients that `node` hands on, computed in one pass if that can be done; None if not."""
-    from .._ops import fusion  # which takes the place of this function
+    from .._dispatch import fused_derivatives as fusion
 
     return fusion.fused(node, grad, values, edges)
 

@@ -32,7 +32,7 @@ def rebuild_tensor(storage: UntypedStorage, element: dtype, geometry: Geometry, 
     item = element.itemsize
     steps = tuple([step * item for step in strides])
     if storage.device is META:
-        from .._ops.meta import empty_meta
+        from .._dispatch.meta import empty_meta
 
         array = empty_meta(shape, element.numpy, steps)
     else:
@@ -45,7 +45,7 @@ def rebuild_tensor(storage: UntypedStorage, element: dtype, geometry: Geometry, 
 def rebuild_subclass(cls: type, tensor: Tensor, state: dict[str, Any]) -> Any:
     """`tensor` as an instance of `cls`, with the attributes that users hung on it."""
     if cls is not Tensor:
-        from .._ops.overrides import retype
+        from .._dispatch.overrides import retype
 
         tensor = retype(tensor, cls)
     restore = getattr(cls, "__setstate__", None)
@@ -113,7 +113,7 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
     storage = copy.deepcopy(tensor.untyped_storage(), memo)
     result: Any = rebuild_tensor(storage, tensor.dtype, _geometry(tensor), tensor.requires_grad)
     if type(tensor) is not Tensor:
-        from .._ops.overrides import retype
+        from .._dispatch.overrides import retype
 
         result = retype(result, type(tensor))
     memo[id(tensor)] = result

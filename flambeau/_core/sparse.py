@@ -202,7 +202,7 @@ class SparseTensor(Tensor):
     def __torch_function__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        from .._ops.sparse_dispatch import run
+        from .._ops.sparse.dispatch import run
 
         return run(func, args, kwargs or {})
 

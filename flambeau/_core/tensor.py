@@ -92,7 +92,7 @@ class Tensor(TensorMethods):
     __array_priority__ = 1000  # NumPy's operators defer to ours
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        from .._ops.create import legacy_tensor
+        from .._ops.create.constants import legacy_tensor
 
         return legacy_tensor(cls, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -268,7 +268,7 @@ class Tensor(TensorMethods):
         if view is not None:
             counter = self._counter
             if counter is not None and view.version != counter[0] and (self._grad_fn or view.base.requires_grad):
-                from .._ops.inplace import regenerate_view_history
+                from .._dispatch.inplace import regenerate_view_history
 
                 regenerate_view_history(self, view)
         return self._grad_fn
@@ -339,7 +339,7 @@ class Tensor(TensorMethods):
         plain = Tensor._from_parts((self._array, self._kind, None if self._counter is None else [0, None]))
         if type(self) in PLAIN_TYPES:
             return plain
-        from .._ops.overrides import has_override, retype
+        from .._dispatch.overrides import has_override, retype
 
         return retype(plain, type(self)) if has_override((self,)) else plain
 

@@ -130,7 +130,7 @@ def _with_budget(function: Callable[..., Any]) -> Callable[..., Any]:
 @functools.cache
 def _known() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
     """Every known global by name, and by identity how to call those that may be called."""
-    from .._ops.legacy import TENSOR_TYPES
+    from .._ops.tensor.legacy import TENSOR_TYPES
     from ..nn.parameter import Parameter
 
     rebuilders: list[Any] = list(REBUILDERS.values())

@@ -15,7 +15,7 @@ from .._core.size import Size
 from .._core.storage import UntypedStorage
 from .._core.tensor import Tensor
 from .._core.typed_storage import TypedStorage
-from .._ops.return_types import named
+from .._dispatch.return_types import named
 from . import rebuild
 from .storage_types import UNTYPED, StorageType
 
@@ -78,7 +78,7 @@ def canonical_name(module: str, name: str) -> str:
 @functools.cache
 def torch_objects() -> dict[str, Any]:
     """What files of tensors refer to, by name: classes, dtypes, and the functions that make tensors."""
-    from .._ops.legacy import TENSOR_TYPES
+    from .._ops.tensor.legacy import TENSOR_TYPES
     from ..nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
     found: dict[str, Any] = {

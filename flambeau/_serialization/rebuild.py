@@ -212,7 +212,7 @@ def rebuild_sparse(kept_as: Any, parts: Any) -> Tensor:
     Places outside of the tensor are refused.
     """
     from .._core.sparse import COO, CSR, rebuild_sparse
-    from .._ops.sparse import check_sparse
+    from .._ops.sparse.tensors import check_sparse
 
     if kept_as not in (COO, CSR):
         raise RuntimeError(f"the file has a sparse tensor of layout {kept_as}, which Flambeau does not have")
@@ -235,7 +235,7 @@ def rebuild_sparse(kept_as: Any, parts: Any) -> Tensor:
 
 def rebuild_from_numpy(array: Any, element: Any, place: Any, requires_grad: Any) -> Tensor:
     """A tensor of a device that PyTorch saves by way of NumPy."""
-    from .._ops.create import from_numpy
+    from .._ops.create.constants import from_numpy
 
     if not isinstance(array, np.ndarray):
         raise RuntimeError("a tensor saved as an array has none: the file is corrupt")

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core.dtype import bfloat16, dtype, float16, float64
 from .._core.tensor import Tensor
-from .._ops.autocast import (
+from .._dispatch.autocast import (
     autocast_decrement_nesting,
     autocast_increment_nesting,
     clear_autocast_cache,

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from .._core.dtype import float16, float32, int32
 from .._core.tensor import Tensor
-from .._ops.create import full
+from .._ops.create.constants import full
 from ..autograd.grad_mode import no_grad
 from ..cuda import is_available as cuda_is_available
 

@@ -111,7 +111,7 @@ def _batched_grad(
     materialize: bool,
 ) -> tuple[Any, ...]:
     """One backward pass for each entry along the first dimension of the gradients; results are stacked."""
-    from .._ops.join import stack
+    from .._ops.shape.join import stack
 
     for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
         if gradient is not None and gradient.shape[1:] != output.shape:

@@ -19,7 +19,7 @@ from .._core.device import strided
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.tensor import Tensor, new_counter
-from .._ops.broadcast import expandable, sum_to_shape
+from .._dispatch.broadcast import expandable, sum_to_shape
 from .anomaly_mode import run_watched
 
 Target = Any

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
-from .._ops.elementwise import Elementwise
+from .._dispatch.elementwise import Elementwise
 from .grad_mode import _ContextDecorator
 
 

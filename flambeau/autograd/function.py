@@ -13,8 +13,8 @@ from .._core.errors import GRAPH_FREED, LEAF_INPLACE
 from .._core.modes import THREAD
 from .._core.node import Node, SavedTensor, initialise
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
-from .._ops.dispatch import note_traceback, view_of
-from .._ops.inplace import rebase_history
+from .._dispatch.dispatch import note_traceback, view_of
+from .._dispatch.inplace import rebase_history
 from .grad_mode import no_grad
 
 NO_TENSOR: Any = ((), None)
@@ -110,7 +110,7 @@ class FunctionNode(Node, FunctionCtx):
         return vjp if vjp is not Function.vjp else backward
 
     def _zeros(self, number: int) -> Tensor | None:
-        from .._ops.create import zeros
+        from .._ops.create.constants import zeros
 
         output = self.outputs[number]
         if output is NO_TENSOR:

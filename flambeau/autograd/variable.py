@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from .._core.tensor import Tensor
-from .._ops.overrides import DisableTorchFunctionSubclass, as_subclass_result, retype
+from .._dispatch.overrides import DisableTorchFunctionSubclass, as_subclass_result, retype
 from .grad_mode import no_grad
 
 
@@ -33,7 +33,7 @@ class Variable(metaclass=_VariableMeta):
     """`Variable(tensor, requires_grad=True)` returns a tensor. Write `tensor.requires_grad_()` instead."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
-        from .._ops.create import empty
+        from .._ops.create.constants import empty
 
         source = empty(0) if data is None else data
         if not isinstance(source, Tensor):

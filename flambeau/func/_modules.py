@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
-from .._ops.join import stack
+from .._ops.shape.join import stack
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import _functional_call
 

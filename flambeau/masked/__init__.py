@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._ops.masked_reduce import input_mask as _input_mask
-from .._ops.masked_reduce import output_mask as _output_mask
-from .._ops.registry import namespace
+from .._dispatch.registry import namespace
+from .._ops.reduce.masked_reduce import input_mask as _input_mask
+from .._ops.reduce.masked_reduce import output_mask as _output_mask
 
 __getattr__, __all__ = namespace("masked")

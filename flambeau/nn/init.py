@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.tensor import Tensor
-from .._ops.like import empty_like
+from .._ops.create.like import empty_like
 from ..autograd.grad_mode import no_grad
 
 __all__ = [
@@ -247,7 +247,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     normal = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
     if rows < columns:
         normal = normal.t()
-    from .._ops.decompose import qr
+    from .._ops.linalg.decompose import qr
 
     q, r = qr(normal)
     q = q * r.diagonal().sign()  # makes the distribution uniform
@@ -262,7 +262,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     """Normal numbers, and zeros in a share `sparsity` of each column."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    from .._ops.random import randperm
+    from .._ops.random.draws import randperm
 
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NoReturn
 
 from .._core.pickling import warn_of_hooks
 from .._core.tensor import PLAIN_TYPES, Tensor
-from .._ops.create import empty
-from .._ops.legacy import make_subclass
-from .._ops.overrides import default_torch_function, disabled_torch_function
+from .._dispatch.overrides import default_torch_function, disabled_torch_function
+from .._ops.create.constants import empty
+from .._ops.tensor.legacy import make_subclass
 
 __all__ = [
     "Buffer",

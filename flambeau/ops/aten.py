@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._ops import catalogue
-from .._ops.registry import function_named, namespace
+from .._dispatch import catalogue
+from .._dispatch.registry import function_named, namespace
 
 _only_here, __all__ = namespace("ops.aten")
 _ELSEWHERE = ("", "nn.functional")

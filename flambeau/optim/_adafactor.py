@@ -55,7 +55,7 @@ class Adafactor(GroupOptimizer):
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
-        from .._ops.like import zeros_like
+        from .._ops.create.like import zeros_like
 
         state: dict[str, Any] = {"step": scalar(0.0, param, group)}
         shape = list(param.grad.shape)

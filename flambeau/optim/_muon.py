@@ -63,7 +63,7 @@ class Muon(GroupOptimizer):
                     )
 
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
-        from .._ops.like import zeros_like
+        from .._ops.create.like import zeros_like
 
         return {"momentum_buffer": zeros_like(param.grad)}
 

@@ -16,7 +16,7 @@ import numpy as np
 from .._core.caller import Place, calling_place
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
-from .._ops.lists import are_apart, kernels_for, run_at_once
+from .._dispatch.list_rules import are_apart, kernels_for, run_at_once
 
 Rule = Callable[..., None]
 
@@ -205,7 +205,7 @@ def _note_change(tensor: Tensor, place: Place | None) -> None:
 
 def as_real(tensors: list[Tensor]) -> list[Tensor]:
     """Views of complex tensors as pairs of real numbers; real tensors as they are."""
-    from .._ops.complex_view import view_as_real
+    from .._ops.shape.complex_view import view_as_real
 
     return [view_as_real(each) if each._kind.dtype.is_complex else each for each in tensors]
 

@@ -64,7 +64,7 @@ class Adagrad(GroupOptimizer):
                 self.state[param].update(self._initial_state(param, group))
 
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
-        from .._ops.like import full_like
+        from .._ops.create.like import full_like
 
         start: Any = group["initial_accumulator_value"]
         if param.is_complex():

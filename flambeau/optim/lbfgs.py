@@ -51,7 +51,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]  # type: ignore[no-any-return]
 
     def _flat_grad(self) -> Any:
-        from .._ops.join import cat
+        from .._ops.shape.join import cat
 
         parts = []
         for param in self._params:

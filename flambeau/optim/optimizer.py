@@ -414,7 +414,7 @@ def scalar_dtype(fused: bool | None = None) -> dtype:
 
 def scalar(value: float, param: Tensor, group: Group) -> Tensor:
     """A number of a parameter's state, as a tensor: beside the parameter if a step may not look at its value."""
-    from .._ops.create import tensor
+    from .._ops.create.constants import tensor
 
     fused = group.get("fused")
     place = param.device if group.get("capturable") or fused else "cpu"
@@ -423,7 +423,7 @@ def scalar(value: float, param: Tensor, group: Group) -> Tensor:
 
 def zeros_of(param: Tensor) -> Tensor:
     """Zeros in the form of a parameter: the beginning of most averages."""
-    from .._ops.like import zeros_like
+    from .._ops.create.like import zeros_like
 
     return zeros_like(param)  # type: ignore[no-any-return]
 

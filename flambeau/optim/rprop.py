@@ -54,7 +54,7 @@ class Rprop(GroupOptimizer):
         super().__init__(params, defaults)
 
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
-        from .._ops.like import full_like
+        from .._ops.create.like import full_like
 
         lr: Any = float(as_scalar(group["lr"]))
         size = full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)

@@ -10,8 +10,8 @@ from typing import Any
 
 from .._core.device import device as Device
 from .._core.tensor import Tensor
-from .._ops.create import tensor
-from .._ops.registry import function_named
+from .._dispatch.registry import function_named
+from .._ops.create.constants import tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .._ops.registry import namespace
+from .._dispatch.registry import namespace
 
 __getattr__, __all__ = namespace("sparse")
 __all__ += ["check_sparse_tensor_invariants"]

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import flambeau
-from flambeau._ops.autocast import AutocastState
+from flambeau._dispatch.autocast import AutocastState
 from flambeau.autograd.function import Function
 
 if TYPE_CHECKING:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from flambeau._ops.interchange import DLDeviceType, from_dlpack, to_dlpack
+from flambeau._ops.tensor.interchange import DLDeviceType, from_dlpack, to_dlpack
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]

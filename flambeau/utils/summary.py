@@ -165,7 +165,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _made_up(model: nn.Module, sizes: Any, dtype: DType | Sequence[DType] | None) -> tuple[Tensor, ...]:
-    from .._ops.create import ones, zeros
+    from .._ops.create.constants import ones, zeros
 
     if not _is_size(sizes):
         raise TypeError(f"summary(): 'input_size' must be a shape or a list of shapes, not {sizes!r}")

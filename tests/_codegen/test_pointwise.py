@@ -14,11 +14,11 @@ import flambeau
 import flambeau._ops
 from flambeau._backends import tiers
 from flambeau._backends.cpu.pointwise import Pointwise, pointwise
-from flambeau._ops.dispatch import PRIMITIVES
-from flambeau._ops.elementwise import Elementwise
+from flambeau._dispatch.dispatch import PRIMITIVES
+from flambeau._dispatch.elementwise import Elementwise
 
-for _module in pkgutil.iter_modules(flambeau._ops.__path__):
-    importlib.import_module(f"flambeau._ops.{_module.name}")
+for _module in pkgutil.walk_packages(flambeau._ops.__path__, "flambeau._ops."):
+    importlib.import_module(_module.name)
 
 OPS = {name: op for name, op in sorted(PRIMITIVES.items()) if isinstance(op, Elementwise)}
 FLOATS = ("float32", "float64", "bfloat16", "float16")

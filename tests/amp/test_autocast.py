@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import flambeau
-from flambeau._ops import registry
-from flambeau._ops.dispatch import Primitive
+from flambeau._dispatch import registry
+from flambeau._dispatch.dispatch import Primitive
 from tests.support.differential import differential, outcome, warned
 
 LOWER = pytest.mark.parametrize("lower", ["bfloat16", "float16"])
@@ -299,4 +299,4 @@ def test_nothing_is_left_behind():
         assert flambeau.mm.__globals__["body"] is not flambeau.mm.__wrapped__
         flambeau.baddbmm(flambeau.ones(1, 2, 2), flambeau.ones(1, 2, 2), flambeau.ones(1, 2, 2))
     assert all(scope["body"] is scope["own_body"] for scope in registry._SCOPES.values())
-    assert isinstance(flambeau._ops.matmul._mm, Primitive)
+    assert isinstance(flambeau._ops.linalg.matmul._mm, Primitive)

@@ -13,7 +13,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
 
 import flambeau
-from flambeau._ops import autocast_rules, registry
+from flambeau._dispatch import autocast_rules, registry
 from tests.conformance.translate import translate
 
 ALSO = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flambeau
-from flambeau._ops.dispatch import listening
+from flambeau._dispatch.dispatch import listening
 from tests.support.differential import differential, outcome
 
 UNUSED = "appears to not have been used in the graph"

@@ -9,7 +9,7 @@ import pytest
 import torch as pytorch
 
 import flambeau
-from flambeau._ops import sparse_matmul
+from flambeau._ops.sparse import matmul as sparse_matmul
 
 from .both import matrix, same
 

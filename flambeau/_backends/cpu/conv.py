@@ -1,7 +1,7 @@
 """Generated convolutions: each is one product of matrices, of which one is an image that is never unfolded.
 
-The three functions have the names and arguments of those in `_ops/conv_kernels.py`. They return None for what they do
-not know. Networks repeat their shapes: all that depends on shapes alone is worked out once.
+The three functions have the names and arguments of those in `_ops/nn/conv_kernels.py`. They return None for what they
+do not know. Networks repeat their shapes: all that depends on shapes alone is worked out once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._codegen.conv import Layout, channels_innermost_copy
 from ..._codegen.gemm import as_array, tile_for
-from ..._ops.conv_kernels import Geometry, Shape, new_array, strides_for
+from ..._ops.nn.conv_kernels import Geometry, Shape, new_array, strides_for
 from . import winograd, winograd_gradient
 from .conv_depthwise import Planes, fits, planes
 from .conv_images import (

@@ -1,14 +1,14 @@
 """Convolutions and products of half precision by oneDNN, where it is installed.
 
-The functions have the names and arguments of those in `_ops/conv_kernels.py`, and return None for what the library does
-not do. In float32 NumPy's own library multiplies matrices as well.
+The functions have the names and arguments of those in `_ops/nn/conv_kernels.py`, and return None for what the library
+does not do. In float32 NumPy's own library multiplies matrices as well.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..._ops.conv_kernels import Geometry, Shape, correlated_sizes
+from ..._ops.nn.conv_kernels import Geometry, Shape, correlated_sizes
 from . import onednn
 from .onednn import Unsupported, available
 

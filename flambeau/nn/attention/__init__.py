@@ -6,7 +6,7 @@ import contextlib
 import enum
 from collections.abc import Iterator
 
-from ..._ops import attention
+from ..._ops.nn import attention
 from . import bias
 
 __all__ = ["SDPBackend", "bias", "sdpa_kernel"]

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..._core.dtype import bool_
 from ..._core.tensor import Tensor
-from ..._ops.attention import scaled_dot_product_attention
-from ..._ops.create import ones
-from ..._ops.legacy import make_subclass
-from ..._ops.overrides import DisableTorchFunctionSubclass
+from ..._dispatch.overrides import DisableTorchFunctionSubclass
+from ..._ops.create.constants import ones
+from ..._ops.nn.attention import scaled_dot_product_attention
+from ..._ops.tensor.legacy import make_subclass
 from .. import functional as F
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]

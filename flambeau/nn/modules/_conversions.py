@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..._core.device import device, memory_format
 from ..._core.dtype import dtype
 from ..._core.tensor import Tensor
-from ..._ops.convert import _targets
-from ..._ops.like import empty_like
+from ..._ops.create.like import empty_like
+from ..._ops.tensor.convert import _targets
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
 from ._members import Members

@@ -9,7 +9,7 @@ import warnings
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
-from ..._ops.create import empty
+from ..._ops.create.constants import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

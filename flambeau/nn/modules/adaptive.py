@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._ops.join import cat
-from ..._ops.masked import where
+from ..._ops.index.masked import where
+from ..._ops.shape.join import cat
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear

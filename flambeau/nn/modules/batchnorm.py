@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ..._core.dtype import int64
 from ..._core.tensor import Tensor
-from ..._ops.create import ones, tensor, zeros
+from ..._ops.create.constants import ones, tensor, zeros
 from .. import functional as F
 from ..parameter import UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from ..._core.tensor import Tensor
-from ..._ops.predicates import typename
+from ..._ops.tensor.predicates import typename
 from ..parameter import Parameter
 from .module import Module, _addindent
 

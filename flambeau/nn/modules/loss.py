@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
-from ..._ops.loss import reduction_number
+from ..._ops.nn.loss.common import reduction_number
 from .. import functional as F
 from .distance import PairwiseDistance
 from .linear import Linear

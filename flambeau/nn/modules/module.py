@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from ..._core.tensor import Tensor
-from ..._ops.predicates import typename
+from ..._ops.tensor.predicates import typename
 from ..parameter import Buffer, Parameter
 from ._conversions import Conversions
 from ._hooks import (

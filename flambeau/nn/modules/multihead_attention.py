@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
-from ..._ops.create import empty
-from ..._ops.multi_head_attention import as_numbers
+from ..._ops.create.constants import empty
+from ..._ops.nn.multi_head_attention import as_numbers
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ..._core.size import Size
 from ..._core.tensor import Tensor
-from ..._ops.create import empty
+from ..._ops.create.constants import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

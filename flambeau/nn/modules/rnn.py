@@ -8,9 +8,9 @@ import warnings
 from typing import Any, ClassVar, overload
 
 from ..._core.tensor import Tensor
-from ..._ops import recurrent
-from ..._ops.autocast import is_any_autocast_enabled
-from ..._ops.create import empty, zeros
+from ..._dispatch.autocast import is_any_autocast_enabled
+from ..._ops.create.constants import empty, zeros
+from ..._ops.nn import recurrent
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..._core.tensor import Tensor
-from ..._ops.create import empty
+from ..._ops.create.constants import empty
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
 from .. import init

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
-from ..._ops.create import full
-from ..._ops.multi_head_attention import as_numbers
+from ..._ops.create.constants import full
+from ..._ops.nn.multi_head_attention import as_numbers
 from .. import functional as F
 from ..init import xavier_uniform_
 from .activation import GELU, MultiheadAttention, ReLU

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._ops.join import cat
+from ..._ops.shape.join import cat
 from ...autograd.grad_mode import no_grad
 from ._devices import DeviceLike, as_device
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from ... import linalg
 from ..._core.tensor import Tensor
-from ..._ops.create import tensor
-from ..._ops.join import stack
-from ..._ops.lists import change_at_once, norms_at_once
+from ..._dispatch.list_rules import change_at_once, norms_at_once
+from ..._ops.create.constants import tensor
+from ..._ops.shape.join import stack
 from ...autograd.grad_mode import no_grad
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]

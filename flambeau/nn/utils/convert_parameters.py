@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._ops.join import cat
+from ..._ops.shape.join import cat
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

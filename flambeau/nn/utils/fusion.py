@@ -6,7 +6,7 @@ import copy
 from typing import Any, TypeVar
 
 from ..._core.tensor import Tensor
-from ..._ops.like import ones_like, zeros_like
+from ..._ops.create.like import ones_like, zeros_like
 from ..parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]

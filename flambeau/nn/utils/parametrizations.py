@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from ... import linalg
 from ..._core.dtype import finfo
 from ..._core.tensor import Tensor
-from ..._ops.create import eye
-from ..._ops.join import cat
-from ..._ops.like import zeros_like
-from ..._ops.weight_norm import _weight_norm, norm_except_dim
+from ..._ops.create.constants import eye
+from ..._ops.create.like import zeros_like
+from ..._ops.nn.weight_norm import _weight_norm, norm_except_dim
+from ..._ops.shape.join import cat
 from ...autograd.grad_mode import no_grad
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from ..._ops.join import cat
-from ..._ops.like import ones_like, zeros_like
-from ..._ops.random import rand, rand_like
+from ..._ops.create.like import ones_like, zeros_like
+from ..._ops.random.draws import rand, rand_like
+from ..._ops.shape.join import cat
 
 __all__ = [
     "BasePruningMethod",

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from ..._core import dtype as dtypes
 from ..._core.tensor import Tensor
-from ..._ops.from_python import as_tensor
-from ..._ops.join import stack
-from ..._ops.like import empty_like
-from ..._ops.packed import _pack_padded_sequence, _pad_packed_sequence
-from ..._ops.pad import pad
-from ..._ops.range import arange
-from ..._ops.sort import sort
+from ..._ops.create.from_python import as_tensor
+from ..._ops.create.like import empty_like
+from ..._ops.create.range import arange
+from ..._ops.nn.image.pad import pad
+from ..._ops.nn.packed import _pack_padded_sequence, _pad_packed_sequence
+from ..._ops.reduce.sort import sort
+from ..._ops.shape.join import stack
 
 __all__ = [
     "PackedSequence",

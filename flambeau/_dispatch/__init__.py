@@ -1,0 +1,1 @@
+"""What all ops share: how they are declared, run, recorded, published and overridden."""

@@ -1,0 +1,657 @@
+"""Elementwise ops: a scalar body applied to every element, with the short path that tiny tensors need.
+
+`unary` and `binary` turn a body, a promotion rule and derivative formulas into a public op. A body is written on arrays
+with NumPy's functions; it sees operands of one dtype. For each kind of tensor the body is prepared once (conversion of
+integers to floats, half precision computed in float32) and then found by one dictionary look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .._backends.tiers import LARGE
+from .._core.caller import calling_place
+from .._core.device import META
+from .._core.dtype import (
+    COMPLEX,
+    DEFAULTS,
+    FLOAT,
+    INTEGER,
+    LEGACY_NAMES,
+    bfloat16,
+    bool_,
+    dtype,
+    float16,
+    float32,
+    promote_types,
+)
+from .._core.kind import Kind, kind_of
+from .._core.modes import THREAD
+from .._core.narrow import as_type, widened
+from .._core.node import OpNode, SavedTensor, initialise, new_node
+from .._core.storage import owner_of
+from .._core.tensor import PLAIN_TYPES, Tensor, new
+from .compiled_body import LargeBody
+from .dispatch import PRIMITIVES, Formula, after, leading, node_class
+from .inplace import (
+    check_castable,
+    check_no_overlap,
+    check_partial_overlap,
+    check_writable,
+    rebase_history,
+    run_inplace,
+    shadow_of,
+)
+from .layout import arranged
+from .meta import empty_meta
+from .overrides import has_override, run_override
+from .promotion import is_number, result_type_of
+from .registry import METHODS, export, export_method, resolved, write_out
+
+Body = Callable[..., Any]
+Entry = tuple[Body, Kind, LargeBody]
+"""A body for small arrays, the kind of the result, and the body for large arrays."""
+
+SAME, FLOATING, TO_BOOL, TO_REAL = "same", "floating", "to_bool", "to_real"
+"""Promotion rules: the operands' common dtype; integers become the default float; the result is bool; the result of
+complex operands is real."""
+
+_KEEP_DTYPE = (SAME, TO_REAL)
+"""The rules of the functions of one tensor that map integers to integers: their `out=` must have the result's dtype."""
+
+_HALF = (float16, bfloat16)
+
+
+PENDING: Any = object()
+"""Stands for a result that is to be saved, until it exists."""
+
+
+class Elementwise:
+    """One elementwise op: its body, its promotion rule and what it records."""
+
+    list_position = None
+    complaints: Mapping[int, tuple[type[Exception], str]] = MappingProxyType({})
+    """The errors for refused categories of dtypes, where PyTorch has some of its own for this op."""
+    first_is_tensor = False
+    """Whether the first of two operands may not be a number."""
+    exact_numbers = False
+    """Whether a number beside a tensor of half precision keeps its own: elsewhere it is rounded like the tensor."""
+    truth_only = False
+    """Whether `out=` must be of dtype bool."""
+    tensors_only = False
+    """Whether neither of them may be a number."""
+    node_class: type[OpNode] | None
+    saves_result: bool
+    plans: tuple[tuple[tuple[str, int | None], ...], ...]
+
+    def __init__(
+        self,
+        name: str,
+        body: Body,
+        rule: str,
+        node: str | None,
+        inputs: tuple[str, ...],
+        formulas: dict[str, Formula],
+        refuses: tuple[int, ...],
+    ) -> None:
+        self.name = self.__name__ = name
+        self.body = body
+        self.rule = rule
+        self.parameters = self.tensor_names = inputs
+        self.tensor_positions = tuple(range(len(inputs)))
+        self.refuses = refuses
+        self.table: dict[Kind, Entry] = {}
+        self.grad_inputs = tuple(position for position, each in enumerate(inputs) if each in formulas)
+        self._recorded_as = node, formulas
+        PRIMITIVES[name] = self  # type: ignore[assignment]
+
+    def __getattr__(self, attribute: str) -> Any:
+        # Made when the op is first recorded: most programs record few of the ops.
+        if attribute == "node_class":
+            node, formulas = self._recorded_as
+            names = self.differentiable_names()
+            self.node_class = node_class(node, names, formulas, None, self) if node else None
+            return self.node_class
+        if attribute == "plans":
+            self.plans = self._plans()
+            return self.plans
+        if attribute == "saves_result":
+            self.saves_result = self.node_class is not None and "result" in self.node_class.saved_names
+            return self.saves_result
+        raise AttributeError(attribute)
+
+    def differentiable_names(self) -> list[str]:
+        """The operands that have a derivative."""
+        return [self.parameters[position] for position in self.grad_inputs]
+
+    def compute_dtype(self, common: dtype) -> dtype:
+        """The dtype in which operands whose common dtype is `common` meet."""
+        if common.category in self.refuses:
+            if common.category in self.complaints:
+                kind_of_error, message = self.complaints[common.category]
+                raise kind_of_error(message)
+            raise NotImplementedError(f'"{self.name}_cpu" not implemented for {LEGACY_NAMES[common]!r}')
+        return DEFAULTS.float if self.rule == FLOATING and common.category < FLOAT else common
+
+    def check_target(self, target: dtype, operands: tuple[Any, ...]) -> None:
+        """Refuse operands whose common dtype `target` cannot hold: PyTorch says so before it looks for a kernel."""
+        if self.truth_only and target is not bool_:
+            raise RuntimeError(f"{self.name} does not support non-boolean outputs: out has {target}.")
+        if self.refuses and self.rule in (SAME, FLOATING):
+            common = result_type_of(*operands)
+            if common.category in self.refuses and common.category not in self.complaints:
+                check_castable(common, target, self.name)
+
+    def result_dtype(self, computed: dtype) -> dtype:
+        """The dtype of the result."""
+        if self.rule == TO_BOOL:
+            return bool_
+        return computed.to_real() if self.rule == TO_REAL else computed
+
+    def entry(self, kind: Kind) -> Entry:
+        """The prepared body for operands of `kind`, and the kind of the result."""
+        computed = self.compute_dtype(kind.dtype)
+        body = self._prepared(kind.dtype, computed)
+        result = kind_of(self.result_dtype(computed), kind.device)
+        given = kind.dtype.numpy
+        met = given if computed is kind.dtype else computed.numpy
+        entry = body, result, LargeBody(body, self.body, given, met, result.dtype.numpy, self.exact_numbers)
+        if kind.device is not META and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
+            self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
+        return entry
+
+    def _prepared(self, given: dtype, computed: dtype) -> Body:
+        body = self.body
+        if computed.wide is not None:
+            narrow, result_type = computed.numpy, self.result_dtype(computed).numpy
+            return lambda *arrays: as_type(
+                np.asarray(body(*[widened(_as_array(each, narrow)) for each in arrays])), result_type
+            )
+        if computed in _HALF:
+            half, single, result_type = computed.numpy, float32.numpy, self.result_dtype(computed).numpy
+            number = single.type if self.exact_numbers else lambda each: single.type(half.type(each))
+            return lambda *arrays: np.asarray(
+                body(*[each.astype(single) if type(each) is np.ndarray else number(each) for each in arrays])
+            ).astype(result_type, copy=False)
+        if computed is not given:
+            target = computed.numpy
+            return lambda *arrays: body(*[each.astype(target) if type(each) is np.ndarray else each for each in arrays])
+        return body
+
+    def record(self, operands: tuple[Any, ...], output: Tensor) -> None:
+        """Make the node of this call and put it on `output`."""
+        node = self.begin_node(operands, output)
+        if node is not None:
+            if self.saves_result and node.result is PENDING:
+                node.result = SavedTensor(output, node)  # type: ignore[attr-defined]
+            output._requires_grad = True
+            output._grad_fn = node
+
+    def begin_node(self, operands: tuple[Any, ...], output: Tensor) -> OpNode | None:
+        """The node of a call, before there is a result: edges and operands are taken down, `result` is pending."""
+        node_type = self.node_class
+        if node_type is None:
+            return None
+        first = self.grad_inputs[0]
+        left = operands[first]
+        edge = None
+        if isinstance(left, Tensor):
+            if left._view is not None:
+                edge = left._edge()
+            elif left._requires_grad:
+                edge = left._grad_fn or left, left._output_nr
+        if len(self.grad_inputs) == 1:
+            edges: tuple[Any, ...] = (edge,)
+            plan = self.plans[1 << first]
+        else:
+            right = operands[1]
+            other_edge = right._edge() if isinstance(right, Tensor) else None
+            edges = (edge, other_edge)
+            plan = self.plans[(edge is not None) + 2 * (other_edge is not None)]
+        node: OpNode = new_node(node_type)
+        # Called by `begin_node`, that by `record` or `change`, that by the op's function: four of our own at least.
+        initialise(node, edges, ((output._array.shape, output._kind),), 4)
+        for name, position in plan:
+            if position is None:
+                value = None
+            elif position < 0:
+                value = PENDING
+            else:
+                value = operands[position]
+                if isinstance(value, Tensor):
+                    value = SavedTensor(value)
+            setattr(node, name, value)
+        return node
+
+    def _plans(self) -> tuple[tuple[tuple[str, int | None], ...], ...]:
+        """What to save, for each set of inputs that need gradients (bit i: input i).
+
+        An entry has the name and the operand's position (-1: the result; None: nothing that is needed asks for it).
+        """
+        if self.node_class is None:
+            return ()
+        plans = []
+        for needs in range(2 ** len(self.parameters)):
+            asked = {
+                name
+                for position, entry in zip(self.grad_inputs, self.node_class.formulas, strict=True)
+                if entry is not None and needs >> position & 1
+                for name in entry[1]
+            }
+            names = self.node_class.saved_names
+            plans.append(tuple((name, self._position(name) if name in asked else None) for name in names))
+        return tuple(plans)
+
+    def __call__(self, *operands: Any) -> Tensor:
+        """Run the op on tensors and numbers by the long path."""
+        return run_unary(self, operands[0]) if len(operands) == 1 else run_binary(self, *operands)
+
+    def _position(self, name: str) -> int:
+        return -1 if name == "result" else self.parameters.index(name)
+
+    def saves_first(self, operands: tuple[Any, ...]) -> bool:
+        """Whether the derivative of this call would read the first operand."""
+        needs = sum((isinstance(each, Tensor) and each.requires_grad) << i for i, each in enumerate(operands))
+        return any(position == 0 for _, position in self.plans[needs]) if self.plans else False
+
+
+def _finish(op: Elementwise, operands: tuple[Any, ...], array: Any, kind: Kind) -> Tensor:
+    """The long way from a result to a tensor: every mode is heeded."""
+    modes = THREAD.modes
+    if type(array) is not np.ndarray:
+        array = np.asarray(array)
+    output = Tensor._from_parts((array, kind, None if modes.inference else [0, None]))
+    if modes.grad and kind.differentiable and not modes.inference:
+        for each in operands:
+            if isinstance(each, Tensor) and each.requires_grad:
+                op.record(operands, output)
+                break
+    if not modes.plain:
+        after(op, operands, [output], modes)
+    return output
+
+
+def unary(
+    name: str,
+    body: Body,
+    *aliases: str,
+    rule: str = SAME,
+    node: str | None = None,
+    derivative: Formula | None = None,
+    refuses: tuple[int, ...] = (),
+    inplace: bool = True,
+    method: bool = True,
+    doc: str = "",
+) -> Callable[..., Tensor]:
+    """Publish an elementwise op of one tensor. `derivative` takes the gradient and `self` and/or `result`."""
+    formulas = {} if derivative is None else {"self": derivative}
+    if node is None and derivative is not None:
+        node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
+    op = Elementwise(name, body, rule, node, ("self",), formulas, refuses)
+    table = op.table
+
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+            entry = table.get(input._kind)
+            if entry is not None and modes.plain:
+                array = input._array
+                array = entry[0](array) if array.size < LARGE else entry[2](array)
+                if type(array) is not np.ndarray:
+                    array = np.asarray(array)
+                kind = entry[1]
+                output: Tensor = new(Tensor)
+                output._array = array
+                output._kind = kind
+                output._counter = None if modes.inference else [0, None]
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._view = None
+                output._extra = None
+                if (
+                    (input._requires_grad or (input._view is not None and input.requires_grad))
+                    and modes.grad
+                    and kind.differentiable
+                    and not modes.inference
+                ):
+                    op.record((input,), output)
+                return output
+        return slow(input, out)
+
+    def slow(input: Tensor, out: Tensor | None) -> Tensor:
+        if type(input) not in PLAIN_TYPES and has_override((input,)):
+            return run_override(function, (input,), (input,), {} if out is None else {"out": out})  # type: ignore[no-any-return]
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        if out is None:
+            cast = THREAD.modes.cast
+            return run_unary(op, input if cast is None else cast(name, (input,))[0])
+        result = run_unary(op, input)
+        if op.truth_only and isinstance(out, Tensor):
+            op.check_target(out._kind.dtype, (input,))
+        if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
+            _check_same_dtype(result._kind.dtype, out._kind.dtype)
+        return write_out(result, out, (input,))  # type: ignore[no-any-return]
+
+    _describe(function, name, doc)
+    function.op = op  # type: ignore[attr-defined]
+    export(function, name, *aliases)
+    if method:
+        export_method(function, name, *(each for each in aliases if "." not in each))
+    if inplace:
+        _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
+    return function
+
+
+def binary(
+    name: str,
+    body: Body,
+    *aliases: str,
+    rule: str = SAME,
+    node: str | None = None,
+    refuses: tuple[int, ...] = (),
+    inplace: bool = True,
+    method: bool = True,
+    public: bool = True,
+    operands: tuple[str, str] = ("self", "other"),
+    tensors_only: bool = False,
+    doc: str = "",
+    **formulas: Formula,
+) -> Callable[..., Tensor]:
+    """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `operands`."""
+    if node is None and formulas:
+        node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
+    op = Elementwise(name, body, rule, node, operands, formulas, refuses)
+    op.tensors_only = tensors_only
+    table = op.table
+
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+            entry = table.get(input._kind)
+            if entry is not None and modes.plain:
+                if type(other) in PLAIN_TYPES:
+                    if other._kind is not input._kind:
+                        return slow(input, other, None)
+                    other_array = other._array
+                    needs_grad = (
+                        input._requires_grad
+                        or other._requires_grad
+                        or (input._view is not None and input.requires_grad)
+                        or (other._view is not None and other.requires_grad)
+                    )
+                elif type(other) is float or type(other) is int:
+                    # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
+                    if not input._kind.differentiable or tensors_only:
+                        return slow(input, other, None)
+                    other_array = other
+                    needs_grad = input._requires_grad or (input._view is not None and input.requires_grad)
+                else:
+                    return slow(input, other, None)
+                array = input._array
+                try:
+                    array = (entry[0] if array.size < LARGE else entry[2])(array, other_array)
+                except ValueError:
+                    raise shape_error(name, input, other) from None
+                if type(array) is not np.ndarray:
+                    array = np.asarray(array)
+                elif array.ndim > 1 and other_array is not other and not input._array.flags.c_contiguous:
+                    array = arranged(array, input._array, other_array)
+                kind = entry[1]
+                output: Tensor = new(Tensor)
+                output._array = array
+                output._kind = kind
+                output._counter = None if modes.inference else [0, None]
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._view = None
+                output._extra = None
+                if needs_grad and modes.grad and kind.differentiable and not modes.inference:
+                    op.record((input, other), output)
+                return output
+        return slow(input, other, out)
+
+    def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
+        if not (type(input) in PLAIN_TYPES and type(other) in PLAIN_TYPES) and has_override((input, other)):
+            kwargs = {} if out is None else {"out": out}
+            return run_override(function, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
+        if out is None:
+            cast = THREAD.modes.cast
+            return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
+        if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
+            op.check_target(out._kind.dtype, (input, other))
+        return write_out(run_binary(op, input, other), out, (input, other))  # type: ignore[no-any-return]
+
+    _describe(function, name, doc)
+    function.op = op  # type: ignore[attr-defined]
+    if public:
+        export(function, name, *aliases)
+    if method:
+        export_method(function, name, *(each for each in aliases if "." not in each))
+    if inplace:
+        _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
+    return function
+
+
+def run_unary(op: Elementwise, input: Tensor) -> Tensor:
+    """An elementwise op of one tensor of any dtype: the long path."""
+    kind = input._kind
+    prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
+    if kind.device is META:
+        array = empty_meta(input._array.shape, result_kind.dtype.numpy)
+    else:
+        array = (prepared if input._array.size < LARGE else large)(input._array)
+    return _finish(op, (input,), array, result_kind)
+
+
+def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
+    """An elementwise op of two operands of any dtype, tensors or numbers: the long path."""
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        place = left._kind.device
+        if right._kind.device is not place:
+            place = leading(op.name, left, right)._kind.device
+        if left._array.ndim and right._array.ndim:
+            common = promote_types(left._kind.dtype, right._kind.dtype)
+        else:
+            common = result_type_of(left, right)
+    else:
+        place = _device_of_tensor(op, left, right)
+        common = result_type_of(left, right)
+    kind = kind_of(common, place)
+    body, result_kind, large = op.table.get(kind) or op.entry(kind)
+    if place is META:
+        shapes = [each._array.shape for each in (left, right) if isinstance(each, Tensor)]
+        try:
+            array = empty_meta(np.broadcast_shapes(*shapes), result_kind.dtype.numpy)
+        except ValueError:
+            raise shape_error(op.name, left, right) from None
+    else:
+        numbers = op.compute_dtype(common)  # of an integer quotient, numbers become floats at once
+        if op.exact_numbers and numbers in _HALF:
+            numbers = float32
+        first, second = _converted(left, common, numbers), _converted(right, common, numbers)
+        if (first.size >= LARGE or second.size >= LARGE) and first.dtype is second.dtype:
+            body = large
+        try:
+            array = body(first, second)
+        except ValueError:
+            raise shape_error(op.name, left, right) from None
+        if type(array) is np.ndarray and array.ndim > 1:
+            array = arranged(array, *[each._array for each in (left, right) if isinstance(each, Tensor)])
+    return _finish(op, (left, right), array, result_kind)
+
+
+def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:
+    """Where the one tensor among a tensor and a number is; a TypeError for anything else."""
+    for position, operand in enumerate((left, right), 1):
+        if not isinstance(operand, Tensor) and (op.tensors_only or not is_number(operand)):
+            word = "input" if position == 1 else "other"
+            kinds = "Tensor" if op.tensors_only else "Tensor or number"
+            raise TypeError(
+                f"{op.name}(): argument '{word}' (position {position}) must be {kinds}, not {type(operand).__name__}"
+            )
+    source = left if isinstance(left, Tensor) else right
+    if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
+        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
+    return source._kind.device
+
+
+def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:
+    if isinstance(operand, Tensor):
+        array = operand._array
+        if array.dtype is common.numpy:
+            return array
+        return array.astype(common.numpy) if common.wide is operand._kind.dtype.wide else as_type(array, common.numpy)
+    if numbers.category == INTEGER:
+        return np.asarray(int(operand)).astype(numbers.numpy)  # wraps around, as PyTorch does
+    if numbers.category == COMPLEX:
+        return as_type(np.asarray(complex(operand)), numbers.numpy)
+    return np.asarray(operand).astype(numbers.numpy)
+
+
+def _as_array(operand: Any, array_type: Any) -> Any:
+    return operand if type(operand) is np.ndarray else as_type(np.asarray(operand), array_type)
+
+
+def shape_error(name: str, left: Any, right: Any) -> Exception:
+    """PyTorch's error for shapes that do not broadcast, with both shapes and the rule."""
+    if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
+        return RuntimeError(f"{name}(): cannot combine {left!r} and {right!r}")
+    a, b = left._array.shape, right._array.shape
+    ndim = max(len(a), len(b))
+    for position in range(-1, -ndim - 1, -1):
+        size_a = a[position] if len(a) >= -position else 1
+        size_b = b[position] if len(b) >= -position else 1
+        if size_a != size_b and 1 not in (size_a, size_b):
+            return RuntimeError(
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at non-singleton "
+                f"dimension {ndim + position}: {name} of shapes {list(a)} and {list(b)}. Sizes must be equal, or one "
+                "of them 1."
+            )
+    return RuntimeError(f"{name}(): shapes {list(a)} and {list(b)}")
+
+
+def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tuple[str, ...]) -> None:
+    def inplace(input: Tensor, *others: Any) -> Tensor:
+        if type(input) not in PLAIN_TYPES and has_override((input, *others)):
+            return run_override(inplace, (input, *others), (input, *others), {})  # type: ignore[no-any-return]
+        return change(op, function, input, *others)
+
+    first = names[0]
+    inplace.__name__ = inplace.__qualname__ = f"{first}_"
+    inplace.__doc__ = f"In-place form of `{first}`."
+    export_method(inplace, *(f"{each}_" for each in names))
+    export(inplace, *(f"{each}_" for each in names))
+
+
+def _is_small(number: Any) -> bool:
+    """Whether a number is one of every integer dtype, and no divisor that is refused."""
+    return type(number) is int and 0 < number < 128
+
+
+def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *others: Any) -> Tensor:
+    """Run `op` with `target` as first operand and as result."""
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
+    modes = THREAD.modes
+    array = target._array
+    if len(others) != len(op.parameters) - 1:
+        raise TypeError(f"{op.name}_() takes {len(op.parameters) - 1} arguments but {len(others)} were given")
+    other: Any = others[0] if others else None
+    if others and other is None:
+        raise TypeError(f"{op.name}_(): argument 'other' (position 1) must be Tensor or number, not NoneType")
+    if type(other) in PLAIN_TYPES:
+        direct = (
+            other._kind is target._kind
+            and not (modes.grad and (target.requires_grad or other.requires_grad))
+            and (array.base is None or (0 not in array.strides and owner_of(array) is not owner_of(other._array)))
+        )
+        operand = other._array
+    else:  # numbers adapt to the dtype of the array
+        direct = (
+            (type(other) is float or type(other) is int)
+            and (target._kind.differentiable or (_is_small(other) and target._kind.dtype.category == INTEGER))
+            and not (modes.grad and target.requires_grad)
+            and (array.base is None or 0 not in array.strides)
+        )
+        operand = other
+    if direct and modes.plain and target._counter is not None:  # nothing to record, nothing that could overlap
+        entry = op.table.get(target._kind)
+        if entry is not None and entry[1] is target._kind and type(entry[0]) is np.ufunc:
+            try:
+                if array.size < LARGE or not entry[2].into(array, array, operand):
+                    entry[0](array, operand, array)
+            except ValueError:
+                raise _inplace_shape_error(op, target, other) from None
+            target._counter[0] += 1
+            target._counter[1] = calling_place()
+            return target
+    if target._requires_grad or target._view is not None or target._counter is None:
+        check_writable(target, isinstance(other, Tensor) and other.requires_grad)
+    if array.base is not None:  # memory of its own never overlaps itself
+        check_no_overlap(target)
+    entry = op.table.get(target._kind)
+    if (
+        entry is None
+        or entry[1] is not target._kind
+        or type(entry[0]) is not np.ufunc
+        or not modes.plain
+        or (other is not None and not (type(other) in PLAIN_TYPES and other._kind is target._kind))
+    ):
+        if isinstance(other, Tensor) and other._kind.indirect and has_override(others):  # a sparse one
+            own = resolved(METHODS[f"{op.name}_"])
+            return run_override(own, (target, other), (target, other), {})  # type: ignore[no-any-return]
+        if op.refuses and (isinstance(other, Tensor) or is_number(other)):
+            op.check_target(target._kind.dtype, (target, other))
+        return run_inplace(function, op.name, target, others, {})
+    if other is not None and other is not target and (array.base is not None or other._array.base is not None):
+        check_partial_overlap(target, other)
+    node = None
+    if modes.grad and (target.requires_grad or (other is not None and other.requires_grad)):
+        content = array.copy() if op.saves_first((target, *others)) else array
+        before = shadow_of(target, content, target._edge())
+        node = op.begin_node((before, *others), target)
+    operands = (array,) if other is None else (array, other._array)
+    try:
+        if array.size < LARGE or not entry[2].into(array, *operands):
+            entry[0](*operands, array)
+    except ValueError:
+        raise _inplace_shape_error(op, target, other) from None
+    target._changed()
+    if node is not None:
+        if op.saves_result and node.result is PENDING:
+            node.result = SavedTensor(target, node)  # type: ignore[attr-defined]
+        rebase_history(target, node, 0)
+    return target
+
+
+def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exception:
+    try:
+        shape = np.broadcast_shapes(target._array.shape, other._array.shape)
+    except ValueError:
+        return shape_error(op.name, target, other)
+    return RuntimeError(
+        f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(shape)}: "
+        f"{op.name}_ cannot change the shape of the tensor that it writes to"
+    )
+
+
+def _check_same_dtype(result: dtype, out: dtype) -> None:
+    if out is not result:
+        raise RuntimeError(
+            f"Found dtype {LEGACY_NAMES[out]} but expected {LEGACY_NAMES[result]}: out= must have the result's dtype"
+        )
+
+
+def _describe(function: Callable[..., Tensor], name: str, doc: str) -> None:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "flambeau"  # where pickles look for it
+    function.__doc__ = doc

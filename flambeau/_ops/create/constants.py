@@ -1,0 +1,350 @@
+"""New tensors: of constants (zeros, ones, full, eye), of uninitialised memory, of Python data and NumPy arrays."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..._core.defaults import device_for
+from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
+from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex128, float64, int64
+from ..._core.dtype import dtype as DType
+from ..._core.from_data import array_from_data
+from ..._core.kind import Kind, kind_of, kind_of_array
+from ..._core.modes import THREAD
+from ..._core.size import contiguous_strides
+from ..._core.storage import adopt_array
+from ..._core.tensor import Tensor, new
+from ..._dispatch.layout import channels_last_strides, empty_array, ordered_strides
+from ..._dispatch.meta import empty_meta
+from ..._dispatch.promotion import default_of_category, is_number, scalar_category
+from ..._dispatch.registry import export
+from ..._dispatch.scalar import fitting
+from ..shape.view import as_shape
+
+_PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
+
+
+def as_dtype(value: Any, caller: str) -> DType:
+    """`dtype=` as a dtype; Python's own number types stand for the widest one of their kind."""
+    if isinstance(value, DType):
+        return value
+    found = _PYTHON_TYPES.get(value) if isinstance(value, type) else None
+    if found is None:
+        raise TypeError(f"{caller}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+    return found
+
+
+def chosen_kind(dtype: Any, device: Any, fallback: DType | None = None, caller: str = "tensor") -> Kind:
+    """The kind that `dtype=` and `device=` ask for; None means the default."""
+    if dtype is None:
+        dtype = fallback or DEFAULTS.float
+    elif type(dtype) is not DType:
+        dtype = as_dtype(dtype, caller)
+    return CPU_KINDS[dtype] if device is None and device_for(None) is CPU else kind_of(dtype, device_for(device))
+
+
+CPU_KINDS = {each: kind_of(each, CPU) for each in ALL_DTYPES}
+
+
+def array_of_ones(shape: tuple[int, ...], array_type: Any) -> Any:
+    array = np.empty(shape, array_type)  # quicker than NumPy's `ones`
+    array.fill(1)
+    return array
+
+
+def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
+    """A new leaf over `array`."""
+    if requires_grad and not kind.differentiable:
+        raise RuntimeError(
+            f"Only Tensors of floating point and complex dtype can require gradients: this one would be {kind.dtype}"
+        )
+    tensor: Tensor = new(Tensor)
+    tensor._array = array
+    tensor._kind = kind
+    tensor._counter = None if THREAD.modes.inference else [0, None]
+    tensor._requires_grad = requires_grad
+    tensor._grad_fn = None
+    tensor._output_nr = 0
+    tensor._grad = None
+    tensor._view = None
+    tensor._extra = None
+    return tensor
+
+
+def delivered(result: Tensor, out: Any) -> Tensor:
+    """A factory's result, in `out` if that was given."""
+    if out is None:
+        return result
+    if result.dtype is not out.dtype:
+        raise RuntimeError(
+            f"dtype {LEGACY_NAMES[result.dtype]} does not match dtype of out parameter ({LEGACY_NAMES[out.dtype]})"
+        )
+    from ..._dispatch.out import store
+
+    return store(result, out)
+
+
+def check_shape(shape: tuple[int, ...], caller: str) -> tuple[int, ...]:
+    """Refuse sizes that no tensor can have."""
+    if min(shape, default=0) < 0:
+        raise RuntimeError(
+            f"{caller}: Dimension size must be non-negative. Trying to create tensor with negative dimension "
+            f"{min(shape)}: {list(shape)}"
+        )
+    return shape
+
+
+def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int, ...]:
+    """The shape in the arguments of a factory: `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
+    if size is not None:
+        sizes = (size,)
+    if not sizes:
+        raise TypeError(f'{caller}() missing 1 required positional arguments: "size"')
+    if isinstance(sizes[0], (tuple, list)) and len(sizes) > 1:
+        raise TypeError(f"{caller}() takes 1 positional argument but {len(sizes)} were given")
+    try:
+        if sizes[0] is True or sizes[0] is False:
+            raise TypeError
+        shape = as_shape(sizes)
+    except (AttributeError, TypeError):
+        items = sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
+        wrong = next((each for each in items if isinstance(each, bool) or not hasattr(each, "__index__")), sizes[0])
+        raise TypeError(
+            f"{caller}(): argument 'size' (position 1) must be tuple of ints, not {type(wrong).__name__}"
+        ) from None
+    return check_shape(shape, caller)
+
+
+def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
+    """A new array, filled with `value`; uninitialised if that is None."""
+    if kind.device is META:
+        return empty_meta(shape, kind.dtype.numpy)
+    if 0 in shape:  # NumPy's strides would be 0
+        return empty_array(shape, contiguous_strides(shape), kind.dtype.numpy)
+    try:
+        array: Any = np.empty(shape, kind.dtype.numpy) if value is None or value else np.zeros(shape, kind.dtype.numpy)
+    except (ValueError, MemoryError) as error:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)}, or not enough memory: {error}"
+        ) from None
+    if value:
+        array.fill(value)
+    return array
+
+
+def check_options(layout: Any, memory_format: Any, caller: str) -> None:
+    """Refuse what the arguments that are rarely given cannot mean."""
+    if layout is not None and layout is not strided:
+        raise NotImplementedError(f"{caller}: tensors here are strided; the layout {layout} is not supported")
+    if memory_format is preserve_format:
+        raise RuntimeError(f"unsupported memory format Preserve: {caller} has no tensor whose format it could preserve")
+
+
+def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
+    def function(
+        *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None, names: Any = None,
+    ) -> Tensor:  # fmt: skip
+        if out is None and size is None and layout is None and memory_format is None and sizes:
+            kind = chosen_kind(dtype, device, None, name)
+            if kind.is_cpu:
+                try:
+                    first = sizes[0]
+                    shape = first if len(sizes) == 1 and isinstance(first, tuple) else sizes
+                    if first.__class__ is not bool and 0 not in shape:
+                        return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
+                except (TypeError, ValueError, MemoryError):
+                    pass  # the long way says what is wrong
+        shape = requested_shape(sizes, size, name)
+        check_options(layout, memory_format, name)
+        kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, name)
+        if memory_format is None or memory_format is contiguous_format:
+            return delivered(made(allocated(shape, kind, value), kind, requires_grad), out)
+        array = strided_memory(shape, channels_last_strides(shape, memory_format), kind)
+        return delivered(made(array, kind, requires_grad), out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    export(function, name)
+    return function
+
+
+zeros = _constant_factory("zeros", 0, np.zeros, "A tensor of the given size filled with zeros.")
+ones = _constant_factory("ones", 1, array_of_ones, "A tensor of the given size filled with ones.")
+empty = _constant_factory("empty", None, np.empty, "A tensor of the given size with whatever the memory holds.")
+
+
+def strided_memory(shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind) -> Any:
+    """Uninitialised memory with given strides in elements, on the device of `kind`."""
+    array_type = kind.dtype.numpy
+    if kind.device is META:
+        return empty_meta(shape, array_type, tuple([step * array_type.itemsize for step in strides]))
+    return empty_array(shape, strides, array_type)
+
+
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory seen with the given strides."""
+    kind = chosen_kind(dtype, device, None, "empty_strided")
+    return made(strided_memory(*checked_strides(size, stride), kind), kind, requires_grad)
+
+
+def checked_strides(size: Any, stride: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides as tuples that belong together."""
+    shape, strides = check_shape(as_shape((size,)), "empty_strided"), as_shape((stride,))
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
+        )
+    if min(strides, default=0) < 0:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}: "
+            "strides must not be negative"
+        )
+    return shape, strides
+
+
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised dense memory whose dimensions lie in the order `physical_layout`, the outermost first."""
+    shape, order = check_shape(as_shape((size,)), "empty_permuted"), as_shape((physical_layout,))
+    if len(shape) != len(order):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    if any(not 0 <= dim < len(shape) for dim in order):
+        raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}): {list(order)}")
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"Duplicate dim not allowed: {list(order)}")
+    kind = chosen_kind(dtype, device, None, "empty_permuted")
+    return made(strided_memory(shape, ordered_strides(shape, order), kind), kind, requires_grad)
+
+
+def fill_number(value: Any, caller: str) -> Any:
+    """`fill_value` as a number; a 0-d tensor stands for its element."""
+    if isinstance(value, Tensor) and value._array.ndim == 0:
+        return value.item()
+    if not is_number(value):
+        raise TypeError(f"{caller}(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
+    return value
+
+
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of the given size filled with one value, which also decides the dtype if none is given."""
+    shape = requested_shape((size,), None, "full")
+    check_options(layout, None, "full")
+    number = fill_number(fill_value, "full")
+    if dtype is None:
+        dtype = out.dtype if out is not None else _dtype_of_number(fill_value, number)
+    kind = chosen_kind(dtype, device, None, "full")
+    return delivered(made(allocated(shape, kind, fitting(number, kind.dtype)), kind, requires_grad), out)
+
+
+def _dtype_of_number(given: Any, number: Any) -> DType:
+    return given.dtype if isinstance(given, Tensor) else default_of_category(scalar_category(number))
+
+
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A 0-d tensor of the default dtype."""
+    number = fill_number(s, "scalar_tensor")
+    kind = chosen_kind(dtype, device, None, "scalar_tensor")
+    return made(allocated((), kind, fitting(number, kind.dtype)), kind, requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    columns = n if m is None else m
+    for name, value in (("n", n), ("m", columns)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "eye")
+    array = allocated((int(n), int(columns)), kind, 0)
+    if kind.device is not META:
+        np.fill_diagonal(array, 1)
+    return delivered(made(array, kind, requires_grad), out)
+
+
+export(empty_strided, "empty_strided")
+export(empty_permuted, "empty_permuted")
+export(full, "full")
+export(scalar_tensor, "scalar_tensor")
+export(eye, "eye")
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """A new tensor with a copy of `data`: numbers, nested sequences, arrays.
+
+    >>> flambeau.tensor([[1, 2], [3, 4.5]])
+    tensor([[1.0000, 2.0000],
+            [3.0000, 4.5000]])
+    """
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        if data.is_meta and device is None:
+            device = META
+        data = data._array
+    array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
+    array = array_from_data(data, array_type, DEFAULTS.float.numpy)
+    kind = kind_of_array(array.dtype, device_for(device))
+    if kind.device is META:
+        array = empty_meta(array.shape, array.dtype)
+    elif array.size == 0:
+        array = allocated(array.shape, kind)
+    return made(array, kind, requires_grad)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the array's memory."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if type(ndarray) is not np.ndarray:
+        ndarray = ndarray.view(np.ndarray)
+    kind = kind_of_array(ndarray.dtype, CPU)
+    for step in ndarray.strides:
+        if step < 0:
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                "currently supported. (You can probably work around this by making a copy of your array with "
+                "array.copy().)"
+            )
+        if step % ndarray.itemsize:
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
+                "the memory."
+            )
+    return made(adopt_array(ndarray), kind)
+
+
+export(tensor, "tensor")
+export(from_numpy, "from_numpy")
+
+
+def legacy_tensor(cls: type, *args: Any, **kwargs: Any) -> Any:
+    """`Tensor(...)`: see `legacy.py`."""
+    from ..tensor.legacy import construct
+
+    return construct(cls, *args, **kwargs)

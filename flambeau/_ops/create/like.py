@@ -1,0 +1,154 @@
+"""Tensors like another one: the same shape (`*_like`), or the same dtype and device (`new_*`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.defaults import device_for
+from ..._core.device import META
+from ..._core.kind import Kind, kind_of
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.layout import is_plain, strides_like
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.registry import export, public
+from ..._dispatch.scalar import fitting
+from .constants import (
+    allocated,
+    array_of_ones,
+    as_dtype,
+    check_options,
+    checked_strides,
+    fill_number,
+    made,
+    requested_shape,
+    strided_memory,
+)  # fmt: skip
+
+
+def _kind_like(input: Tensor, dtype: Any, device: Any, caller: str) -> Kind:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{caller}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if dtype is None and device is None:
+        return input._kind
+    return kind_of(
+        input._kind.dtype if dtype is None else as_dtype(dtype, caller),
+        input._kind.device if device is None else device_for(device),
+    )
+
+
+def memory_like(input: Tensor, kind: Kind, memory_format: Any, value: Any) -> Any:
+    """Memory for a tensor of `kind` with the shape and, unless a format is asked for, the layout of `input`."""
+    array = input._array
+    if memory_format is None and kind.is_cpu and is_plain(array):
+        return allocated(array.shape, kind, value)
+    memory = strided_memory(array.shape, strides_like(array, memory_format), kind)
+    if value is not None and kind.device is not META:
+        memory.fill(value)
+    return memory
+
+
+def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
+    def function(
+        input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+        pin_memory: bool = False, memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        if type(input) in PLAIN_TYPES:
+            kind = input._kind
+            if dtype is None and device is None and memory_format is None and kind.is_cpu and is_plain(input._array):
+                return made(quick(input._array.shape, input._array.dtype), kind, requires_grad)
+        elif has_override((input,)):
+            options = {
+                "dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad,
+                "pin_memory": pin_memory, "memory_format": memory_format,
+            }  # fmt: skip
+            return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
+        kind = _kind_like(input, dtype, device, name)
+        return made(memory_like(input, kind, memory_format, value), kind, requires_grad)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    export(function, name)
+    return function
+
+
+zeros_like = _like("zeros_like", 0, np.zeros, "Zeros with the shape, dtype and device of `input`.")
+ones_like = _like("ones_like", 1, array_of_ones, "Ones with the shape, dtype and device of `input`.")
+empty_like = _like("empty_like", None, np.empty, "Uninitialised memory with the shape, dtype and device of `input`.")
+
+
+@public(method=False)
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """One value everywhere, with the shape, dtype and device of `input`."""
+    kind = _kind_like(input, dtype, device, "full_like")
+    number = fitting(fill_number(fill_value, "full_like"), kind.dtype)
+    return made(memory_like(input, kind, memory_format, number), kind, requires_grad)
+
+
+@public(function=False)
+def new_zeros(
+    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Zeros of the given size with the dtype and device of `input`."""
+    kind = _kind_like(input, dtype, device, "new_zeros")
+    return made(allocated(requested_shape(sizes, size, "new_zeros"), kind, 0), kind, requires_grad)
+
+
+@public(function=False)
+def new_ones(
+    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Ones of the given size with the dtype and device of `input`."""
+    kind = _kind_like(input, dtype, device, "new_ones")
+    return made(allocated(requested_shape(sizes, size, "new_ones"), kind, 1), kind, requires_grad)
+
+
+@public(function=False)
+def new_empty(
+    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory of the given size with the dtype and device of `input`."""
+    kind = _kind_like(input, dtype, device, "new_empty")
+    return made(allocated(requested_shape(sizes, size, "new_empty"), kind), kind, requires_grad)
+
+
+@public(function=False)
+def new_full(
+    input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+) -> Tensor:  # fmt: skip
+    """One value everywhere, of the given size, with the dtype and device of `input`."""
+    kind = _kind_like(input, dtype, device, "new_full")
+    check_options(layout, None, "new_full")
+    number = fitting(fill_number(fill_value, "new_full"), kind.dtype)
+    return made(allocated(requested_shape((size,), None, "new_full"), kind, number), kind, requires_grad)
+
+
+@public(function=False)
+def new_empty_strided(
+    input: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Uninitialised memory seen with the given strides, with the dtype and device of `input`."""
+    kind = _kind_like(input, dtype, device, "new_empty_strided")
+    return made(strided_memory(*checked_strides(size, stride), kind), kind, requires_grad)
+
+
+@public(function=False)
+def new_tensor(
+    input: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A copy of `data` with the dtype and device of `input`; a tensor as data keeps its own dtype."""
+    from .constants import tensor
+
+    kind = _kind_like(input, dtype, device, "new_tensor")
+    wanted = None if dtype is None and isinstance(data, Tensor) else kind.dtype
+    return tensor(data, dtype=wanted, device=kind.device, requires_grad=requires_grad)

@@ -1,0 +1,239 @@
+"""Sequences of numbers: arange, linspace, logspace, and index grids of triangles."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..._core.device import META
+from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
+from ..._core.dtype import dtype as DType
+from ..._core.kind import Kind
+from ..._core.tensor import Tensor
+from ..._dispatch.meta import meta_array
+from ..._dispatch.promotion import is_number, scalar_category
+from ..._dispatch.registry import export, public
+from .constants import chosen_kind, delivered, made
+
+
+def _number(value: Any, caller: str, word: str) -> Any:
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                f"{caller} only supports 0-dimensional start and end tensors, but got {word} with {value._array.ndim} "
+                "dimension(s)."
+            )
+        return value.item()
+    if not is_number(value):
+        raise TypeError(f"{caller}(): argument '{word}' must be Number, not {type(value).__name__}")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _result(array: Any, kind: Kind, requires_grad: bool, out: Any) -> Tensor:
+    return delivered(made(meta_array(array) if kind.device is META else array, kind, requires_grad), out)
+
+
+def _refuse(caller: str, dtype: DType, *categories: int) -> None:
+    if dtype.category in categories:
+        raise NotImplementedError(f'"{caller}" not implemented for {LEGACY_NAMES[dtype]!r}')
+
+
+def _check_range(start: Any, end: Any, step: Any) -> None:
+    if isinstance(start, complex) or isinstance(end, complex) or isinstance(step, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow: the bounds must be real")
+    if step == 0 or math.isnan(step):
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            f"upper bound and lower bound inconsistent with step sign: from {start} to {end} in steps of {step}"
+        )
+
+
+def _stepped(start: Any, step: Any, length: int, dtype: DType) -> Any:
+    steps = np.arange(length, dtype=np.int64)
+    if dtype.category == INTEGER:
+        return (int(start) + steps * int(step)).astype(dtype.numpy)
+    return (start + steps * float(step)).astype(dtype.numpy)
+
+
+def arange(
+    *bounds: Any, start: Any = None, end: Any = None, step: Any = None, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Numbers from `start` up to but not including `end`, `step` apart: `arange(end)`, `arange(start, end, step)`.
+
+    >>> flambeau.arange(1, 10, 3)
+    tensor([1, 4, 7])
+    """
+    if len(bounds) == 1 and end is None:
+        end = bounds[0]
+    elif len(bounds) == 1 and start is None:
+        start = bounds[0]
+    elif len(bounds) == 2:
+        start, end = bounds
+    elif len(bounds) == 3:
+        start, end, step = bounds
+    if end is None or len(bounds) > 3:
+        raise TypeError(
+            f"arange() received an invalid combination of arguments: {len(bounds)} positional, and end={end}"
+        )
+    start = 0 if start is None else _number(start, "arange", "start")
+    end = _number(end, "arange", "end")
+    step = 1 if step is None else _number(step, "arange", "step")
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    kind = chosen_kind(dtype, device, int64 if whole else None, "arange")
+    if whole and kind.dtype is int64 and kind.is_cpu and step > 0 and end >= start:
+        return delivered(made(np.arange(start, end, step, dtype=np.int64), kind, requires_grad), out)
+    _check_range(start, end, step)
+    _refuse("arange_cpu", kind.dtype, BOOL, COMPLEX)
+    if kind.dtype is int64:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero: it is rounded to a whole number for an int64 tensor")
+        length = max(-((start - end) // step), 0)
+    else:
+        length = math.ceil((end - start) / step)
+    return _result(_stepped(start, step, length, kind.dtype), kind, requires_grad, out)
+
+
+def range(
+    start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Deprecated in favour of `arange`: numbers from `start` to `end` inclusive, of the default dtype."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    if end is None:
+        start, end = 0, start
+    start, end, step = (_number(each, "range", "start") for each in (start, end, step))
+    kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "range")
+    _check_range(start, end, step)
+    length = math.floor((end - start) / step) + 1
+    return _result(_stepped(start, step, length, kind.dtype), kind, requires_grad, out)
+
+
+def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
+    """`steps` numbers from `start` to `end`, counted from the nearer end, so that both ends are exact."""
+    if steps == 1:
+        return np.array([start]).astype(dtype.numpy)
+    array_type = dtype.numpy
+    if dtype.category == INTEGER:
+        first: Any = int(start)
+        last: Any = int(end)
+        step: Any = (last - first) / (steps - 1)
+        positions: Any = np.arange(steps, dtype=np.float64)
+    else:
+        first, last = array_type.type(start), array_type.type(end)
+        step = (last - first) / array_type.type(steps - 1)
+        # Half precision rounds every operation; the others multiply and add in one.
+        wide = array_type if array_type.itemsize == 2 else np.dtype(np.complex128 if dtype.is_complex else np.float64)
+        first, last, step = wide.type(first), wide.type(last), wide.type(step)
+        positions = np.arange(steps).astype(wide)
+    half = steps // 2
+    values = first + step * positions
+    values[half:] = last - step * positions[: steps - half][::-1]
+    return values.astype(array_type, copy=False)
+
+
+def _spaced_arguments(
+    caller: str, start: Any, end: Any, steps: Any, out: Any, dtype: Any, device: Any
+) -> tuple[Any, Any, int, Kind]:
+    if not hasattr(steps, "__index__"):
+        raise TypeError(f"{caller}(): argument 'steps' must be int, not {type(steps).__name__}")
+    steps = steps.__index__()
+    if steps < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {steps}")
+    if any(isinstance(each, Tensor) and each.is_meta for each in (start, end)):
+        start = end = 0  # their values are unknown, and the result on the meta device has none
+    start, end = _number(start, caller, "start"), _number(end, caller, "end")
+    is_complex = COMPLEX in (scalar_category(start), scalar_category(end))
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    kind = chosen_kind(dtype, device, DEFAULTS.complex if is_complex else None, caller)
+    if is_complex and kind.dtype.category != COMPLEX:
+        raise RuntimeError(
+            f"{caller}: inferred dtype {DEFAULTS.complex} can't be safely cast to passed dtype {kind.dtype}"
+        )
+    _refuse(f"{caller}_cpu", kind.dtype, BOOL)
+    return start, end, steps, kind
+
+
+def linspace(
+    start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers at equal distances from `start` to `end`, both included."""
+    start, end, steps, kind = _spaced_arguments("linspace", start, end, steps, out, dtype, device)
+    return _result(_spaced(start, end, steps, kind.dtype), kind, requires_grad, out)
+
+
+def logspace(
+    start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps."""
+    start, end, steps, kind = _spaced_arguments("logspace", start, end, steps, out, dtype, device)
+    base = 10.0 if isinstance(base, Tensor) and base.is_meta else _number(base, "logspace", "base")
+    if kind.dtype.category == INTEGER:
+        start, end = int(start), int(end)
+    wide = np.complex128 if kind.dtype.category == COMPLEX else np.float64
+    if kind.dtype.category >= FLOAT and steps > 1:
+        start, end = (kind.dtype.numpy.type(each).astype(wide) for each in (start, end))
+    exponents = _spaced(start, end, steps, complex128 if kind.dtype.is_complex else float64)
+    powers: Any = np.power(np.array(base).astype(wide), exponents)
+    return _result(powers.astype(kind.dtype.numpy), kind, requires_grad, out)
+
+
+def _triangle(caller: str, pick: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Tensor:
+    for word, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{word} must be non-negative, got{size}")
+    kind = chosen_kind(dtype, device, int64, caller)
+    _refuse(caller, kind.dtype, BOOL, FLOAT, COMPLEX)
+    return _result(np.stack(pick(row, offset, col)).astype(kind.dtype.numpy), kind, False, None)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Row and column numbers of the lower triangle of a `row` x `col` matrix, row by row."""
+    return _triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Row and column numbers of the upper triangle of a `row` x `col` matrix, row by row."""
+    return _triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device)
+
+
+@public(method=False)
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The Vandermonde matrix: the powers of each element in a row, the highest first unless `increasing`."""
+    if x._array.ndim != 1:
+        raise RuntimeError(f"x must be a one-dimensional tensor: its shape is {list(x._array.shape)}")
+    count = x._array.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError(f"N must be non-negative, got {count}")
+    powers: Any = arange(count, device=x.device)
+    if not increasing:
+        powers = arange(count - 1, -1, -1, device=x.device)
+    column: Any = x
+    return column.unsqueeze(-1) ** powers  # type: ignore[no-any-return]
+
+
+for _function in (arange, range, linspace, logspace, tril_indices, triu_indices):
+    export(_function, _function.__name__)

@@ -1,0 +1,85 @@
+"""Ops that write into a copy of their first argument, such as `index_add`: their in-place forms write directly."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._core.modes import THREAD
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.dispatch import Formula, Primitive, primitive
+from ..._dispatch.inplace import check_writable, rebase_history, run_inplace, shadow_of
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.registry import export, export_method
+from ..tensor.copy import copied
+
+Write = Callable[..., None]
+
+
+def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitive]:
+    """Make a primitive of the decorated function, which changes the array `self` that it is given.
+
+    The primitive works on a copy. `change` runs it on a tensor's own memory.
+    """
+
+    def decorate(write: Write) -> Primitive:
+        @functools.wraps(write)
+        def kernel(self: Any, *rest: Any) -> Any:
+            result = copied(self)
+            write(result, *rest)
+            return result
+
+        make: Any = primitive  # its keywords are the names of tensors, beside a few of its own
+        op: Primitive = make(node, **formulas)(kernel)
+        op.write = write  # type: ignore[attr-defined]
+        return op
+
+    return decorate
+
+
+def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
+    """Run the writing primitive `op` on `target` itself."""
+    modes = THREAD.modes
+    node_type = op.node_class
+    reads_old_content = node_type is not None and ("self" in node_type.saved_names or "result" in node_type.saved_names)
+    if not modes.plain or target._kind.indirect or (modes.grad and reads_old_content):
+        return run_inplace(op, name, target, args, {})
+    brings_grad = any(isinstance(each, Tensor) and each.requires_grad for each in args)
+    check_writable(target, brings_grad)
+    recorded: Tensor | None = None
+    if modes.grad and not modes.inference and (target.requires_grad or brings_grad):
+        before = shadow_of(target, target._array, target._edge())
+        recorded = Tensor._from_parts(target._parts())
+        op.record((before, *args), [recorded])
+    array = target._array
+    op.write(array, *[_apart_from(array, each) for each in args])
+    target._changed()
+    if recorded is not None and recorded._grad_fn is not None:
+        rebase_history(target, recorded._grad_fn, 0)
+    return target
+
+
+def _apart_from(array: Any, value: Any) -> Any:
+    """The array in `value`, copied if it lies in the memory that is about to change."""
+    if not isinstance(value, Tensor):
+        return value
+    return value._array.copy() if np.may_share_memory(value._array, array) else value._array
+
+
+def publish_change(op: Any, name: str, arguments: Callable[..., tuple[Any, ...]]) -> None:
+    """Publish `name_`: `op` in place, with what `arguments` makes of the public function's arguments."""
+
+    def inplace(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if type(input) not in PLAIN_TYPES and has_override((input, *args)):
+            return run_override(inplace, (input, *args), (input, *args), kwargs)  # type: ignore[no-any-return]
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}_(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return change(op, name, input, *arguments(input, *args, **kwargs))
+
+    inplace.__name__ = inplace.__qualname__ = f"{name}_"
+    inplace.__doc__ = f"In-place form of `{name}`."
+    export_method(inplace, f"{name}_")
+    export(inplace, f"{name}_")

@@ -1,0 +1,368 @@
+"""Choices by condition: where, masked_fill, masked_select, masked_scatter, nonzero, isin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import LARGE, generated
+from ..._core.device import CPU
+from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
+from ..._core.kind import kind_of
+from ..._core.modes import THREAD
+from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.elementwise import shape_error
+from ..._dispatch.exact_out import store_exactly, write_as_computed
+from ..._dispatch.promotion import Operand, is_number, result_type_of
+from ..._dispatch.registry import public
+from ..._dispatch.scalar import fitting
+from .copy_then_write import change, publish_change, writing
+
+_CPU_BOOL = kind_of(bool_, CPU)
+_MASK_NAMES = C_NAMES | {"int16": "short"}
+
+
+# ----- where --------------------------------------------------------------------------------------------------------
+
+
+def _where_self(grad: Any, condition: Tensor) -> Tensor:
+    return where(condition, grad, 0)  # type: ignore[no-any-return]
+
+
+def _where_other(grad: Any, condition: Tensor) -> Tensor:
+    return where(condition, 0, grad)  # type: ignore[no-any-return]
+
+
+@primitive("WhereBackward0", self=_where_self, other=_where_other)
+def _where(condition: Array, self: Array, other: Array, dtype: Any) -> Array:
+    target = dtype.numpy
+    return np.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
+
+
+def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    if not is_number(value):
+        raise TypeError(
+            f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a Tensor "
+            f"or a number, not {type(value).__name__}"
+        )
+    return fresh(np.asarray(value), source)
+
+
+@public(method=False, out=True)
+def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
+    """`input` where `condition` holds, else `other`; with a condition alone the positions where it holds.
+
+    >>> flambeau.where(flambeau.tensor([True, False]), flambeau.tensor([1, 2]), 0)
+    tensor([1, 0])
+    """
+    if (
+        type(condition) in PLAIN_TYPES
+        and type(input) in PLAIN_TYPES
+        and type(other) in PLAIN_TYPES
+        and input._kind is other._kind
+        and not input._kind.indirect
+        and condition._kind is _CPU_BOOL
+        and input._kind.is_cpu
+        and THREAD.modes.plain
+        and not (input.requires_grad or other.requires_grad)
+        and condition._array.shape == input._array.shape == other._array.shape
+        and condition._array.flags.c_contiguous
+        and input._array.flags.c_contiguous
+    ):  # the short way
+        return Tensor._from_parts((np.where(condition._array, input._array, other._array), input._kind, new_counter()))
+    if not isinstance(condition, Tensor):
+        raise TypeError(
+            "where() received an invalid combination of arguments: 'condition' must be Tensor, not "
+            f"{type(condition).__name__}"
+        )
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError(
+            "where() received an invalid combination of arguments: give both input and other, or neither of them"
+        )
+    kind = condition._kind.dtype
+    if kind is uint8:
+        condition = condition.to(bool_)
+    elif kind is not bool_:
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {LEGACY_NAMES[kind]}"
+        )
+    if isinstance(input, Tensor) and isinstance(other, Tensor) and input._kind is other._kind:
+        common = input._kind.dtype
+    else:
+        common = result_type_of(input, other)
+    first, second = _where_operand(input, condition, "input", 2), _where_operand(other, condition, "other", 3)
+    try:
+        return _where(condition, first, second, common)
+    except ValueError:
+        raise _where_shape_error(condition, first, second) from None
+
+
+def _where_shape_error(condition: Tensor, first: Tensor, second: Tensor) -> Exception:
+    for left, right in ((first, second), (condition, first), (condition, second)):
+        pairs = zip(reversed(left._array.shape), reversed(right._array.shape), strict=False)
+        if any(a != b and 1 not in (a, b) for a, b in pairs):
+            return shape_error("where", left, right)
+    return RuntimeError("where(): the shapes do not broadcast")
+
+
+@public(function=False, name="where")
+def _where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """The tensor where `condition` holds, else `other`."""
+    return where(condition, input, other)  # type: ignore[no-any-return]
+
+
+# ----- masked_fill --------------------------------------------------------------------------------------------------
+
+
+def _fill(array: Array, mask: Array, value: Array) -> None:
+    if array.size >= LARGE and (kernels := generated("masks")) is not None and kernels.fill(array, mask, value):
+        return
+    np.copyto(array, value, where=mask)
+
+
+@writing("MaskedFillBackward0", self=lambda grad, mask: grad.masked_fill(mask, 0))
+def _masked_fill_number(self: Array, mask: Array, value: Any) -> None:
+    _fill(self, mask, np.asarray(value).astype(self.dtype))
+
+
+@writing(
+    "MaskedFillBackward1",
+    self=lambda grad, mask: grad.masked_fill(mask, 0),
+    value=lambda grad, mask: where(mask, grad, 0).sum(),
+)
+def _masked_fill_tensor(self: Array, mask: Array, value: Array) -> None:
+    _fill(self, mask, value.astype(self.dtype))
+
+
+def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> tuple[Any, ...]:
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"masked_fill(): argument 'mask' (position 2) must be Tensor, not {type(mask).__name__}")
+    if mask._kind.dtype is not bool_:
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{_MASK_NAMES.get(mask.dtype.name, mask.dtype.name)}"
+        )
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._array.ndim} dimension(s)."
+            )
+        if value._kind.dtype.is_complex and not input._kind.dtype.is_complex:
+            fitting(value.item(), input._kind.dtype)
+        return _masked_fill_tensor, mask, value
+    return _masked_fill_number, mask, fitting(value, input._kind.dtype)
+
+
+def _same_shape(input: Any, mask: Tensor) -> Any:
+    """`input` broadcast with the mask."""
+    if input._array.shape == mask._array.shape:
+        return input
+    try:
+        shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    except ValueError:
+        raise shape_error("masked_fill", mask, input) from None
+    return input if shape == input._array.shape else input.expand(shape)
+
+
+def _check_mask_fits(input: Tensor, mask: Tensor) -> None:
+    shape = _same_shape(input, mask)._array.shape
+    if shape != input._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(input._array.shape)} doesn't match the broadcast shape {list(shape)}: the mask "
+            "is larger than the tensor that is written to"
+        )
+
+
+@public()
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy of `input` with `value` where `mask` holds."""
+    op, mask, value = _masked_fill_call(input, mask, value)
+    return op(_same_shape(input, mask), mask, value)  # type: ignore[no-any-return]
+
+
+@public()
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """In-place form of `masked_fill`."""
+    op, mask, value = _masked_fill_call(input, mask, value)
+    _check_mask_fits(input, mask)
+    return change(op, "masked_fill", input, mask, value)
+
+
+# ----- masked_select and masked_scatter -----------------------------------------------------------------------------
+
+
+def _masked_select_gradient(grad: Any, self_sym_sizes: tuple[int, ...], mask: Tensor) -> Any:
+    shape = np.broadcast_shapes(self_sym_sizes, mask._array.shape)
+    return grad.new_zeros(shape).masked_scatter(mask, grad)
+
+
+@primitive("MaskedSelectBackward0", self=_masked_select_gradient)
+def _masked_select(self: Array, mask: Array) -> Array:
+    shape = np.broadcast_shapes(self.shape, mask.shape)
+    return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)].reshape(-1)
+
+
+@public(out=True)
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements of `input` where `mask` holds, as a vector."""
+    if mask._kind.dtype is not bool_:
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, but got {mask.dtype}")
+    _same_shape(input, mask)
+    return _masked_select(input, mask)  # type: ignore[no-any-return]
+
+
+def _masked_scatter_source(grad: Any, mask: Tensor, source_sym_sizes: tuple[int, ...]) -> Any:
+    selected = grad.masked_select(mask)
+    missing = int(np.prod(source_sym_sizes)) - selected._array.size
+    if missing:
+        from ..shape.join import cat
+
+        selected = cat([selected, grad.new_zeros(missing)])
+    return selected.reshape(source_sym_sizes)
+
+
+@writing("MaskedScatterBackward0", self=lambda grad, mask: grad.masked_fill(mask, 0), source=_masked_scatter_source)
+def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
+    chosen = np.broadcast_to(mask, self.shape)
+    count = int(np.count_nonzero(chosen))
+    if source.size < count:
+        raise RuntimeError(
+            f"Number of elements of source < number of ones in mask: {source.size} elements for {count} positions"
+        )
+    self[chosen] = source.reshape(-1)[:count]
+
+
+def _masked_scatter_arguments(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Any, ...]:
+    if mask._kind.dtype is not bool_:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {LEGACY_NAMES[mask.dtype]}"
+        )
+    if source._kind.dtype is not input._kind.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{LEGACY_NAMES[input.dtype]} and {LEGACY_NAMES[source.dtype]}"
+        )
+    return mask, source
+
+
+def _masked_scatter_in_place(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Any, ...]:
+    arguments = _masked_scatter_arguments(input, mask, source)
+    _check_mask_fits(input, mask)
+    return arguments
+
+
+@public()
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input` with successive elements of `source` where `mask` holds."""
+    mask, source = _masked_scatter_arguments(input, mask, source)
+    return _masked_scatter(_same_shape(input, mask), mask, source)  # type: ignore[no-any-return]
+
+
+publish_change(_masked_scatter, "masked_scatter", _masked_scatter_in_place)
+
+
+# ----- positions ----------------------------------------------------------------------------------------------------
+
+
+@primitive(None)
+def _nonzero(self: Array) -> Array:
+    if self.ndim == 0:
+        return np.empty((int(bool(self)), 0), np.int64)
+    return np.array(self.nonzero(), np.int64).T  # columns are contiguous, as in PyTorch
+
+
+def _store_positions(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if isinstance(result, tuple):
+        raise TypeError("nonzero(): 'out' and as_tuple=True exclude each other")
+    if out._kind.dtype is result._kind.dtype:
+        return write_as_computed(result, out, operands)
+    return store_exactly(result, out, operands)
+
+
+@public(out=_store_positions)
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: one row each, or a tuple of one vector for each dimension.
+
+    >>> flambeau.nonzero(flambeau.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
+    found: Any = _nonzero(input)
+    if not as_tuple:
+        return found
+    if input._array.ndim == 0:
+        return (fresh(np.zeros(found._array.shape[0], np.int64), input),)
+    return tuple([fresh(column, input) for column in found._array.T])
+
+
+@public(out=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`."""
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    found = _nonzero(input)._array
+    result = np.full((size, found.shape[1]), fill_value, np.int64)
+    result[: len(found)] = found[:size]
+    return fresh(result, input)
+
+
+@public()
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, one row each."""
+    return _nonzero(input)  # type: ignore[no-any-return]
+
+
+@primitive(None)
+def _isin(elements: Array, test_elements: Array, invert: bool) -> Array:
+    if elements.dtype.itemsize == 2 and elements.dtype.kind not in "iu":
+        elements, test_elements = elements.astype(np.float32), test_elements.astype(np.float32)
+    return np.isin(elements, test_elements.reshape(-1), invert=invert)
+
+
+@public(method=False, out=store_exactly)
+def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """For each of `elements` whether it is one of `test_elements`."""
+    source = elements if isinstance(elements, Tensor) else test_elements
+    if not isinstance(source, Tensor):
+        raise TypeError(
+            "isin() received an invalid combination of arguments: elements or test_elements must be a Tensor, not "
+            f"{type(elements).__name__} and {type(test_elements).__name__}"
+        )
+    common = result_type_of(elements, test_elements)
+    if common.category in (BOOL, COMPLEX):
+        raise RuntimeError(f"Unsupported input type encountered for isin(): {LEGACY_NAMES[common]}")
+    operands = [
+        each if isinstance(each, Tensor) else fresh(np.asarray(each), source) for each in (elements, test_elements)
+    ]
+    first, second = (each.to(common) for each in operands)
+    return _isin(first, second, bool(invert))  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Positions in a flat tensor as positions along each dimension of `shape`."""
+    if not isinstance(indices, Tensor):
+        raise TypeError(
+            f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}"
+        )
+    if indices._kind.dtype.category != INTEGER:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    parts = []
+    rest = indices._array.astype(np.int64)
+    for size in reversed(sizes):
+        parts.append(np.remainder(rest, size))
+        rest = rest // size
+    together = np.stack(parts[::-1], -1) if parts else np.empty((*rest.shape, 0))
+    return tuple([fresh(together[..., place], indices) for place in range(len(sizes))])

@@ -1,0 +1,227 @@
+"""scatter: values written, added or reduced into a tensor at given positions along a dimension."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..._backends.tiers import LARGE, generated
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array
+from ..._dispatch.registry import public
+from ..._dispatch.scalar import fitting
+from ..shape.view import wrap_dim
+from .copy_then_write import change, publish_change, writing
+from .gather import check_index_tensor, check_positions, positions_along
+from .reductions_at import gradient_of_source, gradient_of_target, reduce_at
+
+
+def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> None:
+    given, shape = index._array.shape or (1,), input._array.shape or (1,)
+    if index._array.size == 0:
+        return
+    fits = all(each == dim or size <= shape[each] for each, size in enumerate(given))
+    if src is None:
+        if not fits:
+            raise RuntimeError(
+                f"Expected index {list(given)} to be no larger than self {list(shape)} apart from dimension {dim}"
+            )
+        return
+    values = src._array.shape or (1,)
+    if len(values) != len(given):
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as src tensor: {len(given)} and {src._array.ndim}"
+        )
+    if not fits or any(size > has for size, has in zip(given, values, strict=True)):
+        raise RuntimeError(
+            f"Expected index {list(given)} to be no larger than self {list(shape)} apart from dimension {dim} and to "
+            f"be no larger size than src {list(values)}"
+        )
+
+
+def _checked(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> int:
+    dim = wrap_dim(dim, input._array.ndim)
+    check_index_tensor("scatter", input, index)
+    if src is not None:
+        if not isinstance(src, Tensor):
+            raise TypeError(f"{name}(): argument 'src' must be Tensor, not {type(src).__name__}")
+        if src._kind.dtype is not input._kind.dtype:
+            raise RuntimeError(
+                f"scatter(): Expected self.dtype to be equal to src.dtype, but they are {input.dtype} and {src.dtype}"
+            )
+    _check_sizes(input, dim, index, src)
+    return dim
+
+
+def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, Any]:
+    """Target, NumPy key and values of a scatter; `values` may be a number."""
+    if target.ndim == 0:
+        target = target.reshape(1)
+    if index.ndim == 0:
+        index = index.reshape(1)
+    check_positions(index, target.shape[dim], dim)
+    if type(values) is np.ndarray:
+        values = values.reshape(values.shape or (1,))[tuple([slice(size) for size in index.shape])]
+    return target, positions_along(index, target.shape, dim), values
+
+
+def _scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
+    """Whether a generated kernel did it."""
+    if index.size < LARGE or (kernels := generated("gather")) is None:
+        return False
+    check_positions(index, target.shape[dim] if target.ndim else 1, dim)
+    return kernels.scattered(target, dim, index, values, adding)  # type: ignore[no-any-return]
+
+
+@writing(
+    "ScatterBackward0",
+    self=lambda grad, dim, index: grad.scatter(dim, index, 0),
+    src=lambda grad, dim, index: grad.gather(dim, index),
+)
+def _scatter_src(self: Array, dim: int, index: Array, src: Array) -> None:
+    if index.size and not _scattered(self, dim, index, src, adding=False):
+        target, key, values = _placed(self, dim, index, src)
+        target[key] = values
+
+
+@writing("ScatterBackward1", self=lambda grad, dim, index: grad.scatter(dim, index, 0))
+def _scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
+    if index.size:
+        target, key, _ = _placed(self, dim, index, value)
+        target[key] = value
+
+
+def _no_derivative(grad: Tensor) -> NoReturn:
+    raise RuntimeError(
+        "derivative for aten::scatter with reduce= is not implemented: use scatter_add or scatter_reduce, "
+        "which have one"
+    )
+
+
+@writing("NotImplemented", self=_no_derivative, src=_no_derivative)
+def _scatter_src_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str) -> None:
+    if index.size:
+        reduce_at(*_placed(self, dim, index, src), "sum" if reduce == "add" else "prod")
+
+
+@writing("NotImplemented", self=_no_derivative)
+def _scatter_value_reduce(self: Array, dim: int, index: Array, value: Any, reduce: str) -> None:
+    if index.size:
+        reduce_at(*_placed(self, dim, index, value), "sum" if reduce == "add" else "prod")
+
+
+@writing("ScatterAddBackward0", self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index))
+def _scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
+    if index.size and not _scattered(self, dim, index, src, adding=True):
+        reduce_at(*_placed(self, dim, index, src), "sum")
+
+
+def _scatter_call(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, reduce: str | None = None
+) -> Any:
+    """Which primitive a call of `scatter` means, and its arguments."""
+    if reduce is not None and reduce not in ("add", "multiply"):
+        raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}.")
+    number = src if src is not None else value
+    if number is None:
+        raise TypeError(
+            "scatter() received an invalid combination of arguments: it needs src, a Tensor, or value, a number"
+        )
+    if isinstance(number, Tensor):
+        dim = _checked("scatter", input, dim, index, number)
+        return (
+            (_scatter_src, dim, index, number) if reduce is None else (_scatter_src_reduce, dim, index, number, reduce)
+        )
+    dim = _checked("scatter", input, dim, index, None)
+    number = fitting(number, input._kind.dtype)
+    return (
+        (_scatter_value, dim, index, number) if reduce is None else (_scatter_value_reduce, dim, index, number, reduce)
+    )
+
+
+@public(out=True)
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """A copy of `input` with `src` (a tensor or a number) written at the positions `index` along `dim`.
+
+    >>> flambeau.zeros(2, 3).scatter(0, flambeau.tensor([[0, 1, 1]]), 5.0)
+    tensor([[5., 0., 0.],
+            [0., 5., 5.]])
+    """
+    op, *rest = _scatter_call(input, dim, index, src, value, reduce)
+    return op(input, *rest)  # type: ignore[no-any-return]
+
+
+@public()
+def scatter_(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """In-place form of `scatter`."""
+    op, *rest = _scatter_call(input, dim, index, src, value, reduce)
+    return change(op, "scatter", input, *rest)
+
+
+def _scatter_add_arguments(input: Tensor, dim: int, index: Tensor, src: Tensor) -> tuple[Any, ...]:
+    return _checked("scatter_add", input, dim, index, src), index, src
+
+
+@public(out=True)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy of `input` with `src` added at the positions `index` along `dim`."""
+    return _scatter_add(input, *_scatter_add_arguments(input, dim, index, src))  # type: ignore[no-any-return]
+
+
+publish_change(_scatter_add, "scatter_add", _scatter_add_arguments)
+
+
+# ----- reductions ---------------------------------------------------------------------------------------------------
+
+
+def _ways(dim: int, index: Tensor, reduce: str, include_self: bool) -> dict[str, Any]:
+    return {
+        "pick": lambda tensor: tensor.gather(dim, index),
+        "add": lambda tensor, values: tensor.scatter_add(dim, index, values),
+        "again": lambda start, values: start.scatter_reduce(dim, index, values, reduce, include_self=include_self),
+        "cleared": lambda tensor: tensor.scatter(dim, index, 0),
+    }
+
+
+def _scatter_reduce_self(
+    grad: Any, self: Any, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    return gradient_of_target(grad, self, src, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+
+
+def _scatter_reduce_src(
+    grad: Any, self: Any, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    return gradient_of_source(grad, self, src, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
+
+
+@writing("ScatterReduceBackward0", self=_scatter_reduce_self, src=_scatter_reduce_src)
+def _scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
+    if index.size:
+        reduce_at(*_placed(self, dim, index, src), reduce, include_self)
+
+
+def _scatter_reduce_call(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> tuple[Any, ...]:
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    dim = _checked("scatter_reduce", input, dim, index, src)
+    return dim, index, src, reduce, bool(include_self)
+
+
+@public(out=True)
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy of `input` with `src` reduced into it ("sum", "prod", "mean", "amax", "amin") at positions along `dim`."""
+    arguments = _scatter_reduce_call(input, dim, index, src, reduce, include_self=include_self)
+    return _scatter_reduce(input, *arguments)  # type: ignore[no-any-return]
+
+
+publish_change(_scatter_reduce, "scatter_reduce", _scatter_reduce_call)

@@ -1,0 +1,438 @@
+"""`x[index]` and `x[index] = value`, and `index_put`, their form as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core.device import CPU, META
+from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
+from ..._core.indexing import (
+    IndexPlan,
+    _expand_masks,
+    advanced_get,
+    advanced_put,
+    assign_to_view,
+    basic_index,
+    plan_index,
+)  # fmt: skip
+from ..._core.kind import kind_of_array
+from ..._core.modes import THREAD
+from ..._core.node import SavedTensor
+from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.registry import export_method, public
+from ..._dispatch.scalar import fitting
+from ..shape.named_shapes import _alias
+from ..shape.view import _select, _slice, _unsqueeze
+from .copy_then_write import change, publish_change, writing
+
+_BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+
+Indices = Sequence[Any]
+"""For each dimension a tensor of positions or None."""
+
+
+# ----- reading ------------------------------------------------------------------------------------------------------
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    if type(self) in PLAIN_TYPES:
+        modes = THREAD.modes
+        origin = self._view
+        if modes.plain and not (modes.grad and (self._requires_grad or (origin is not None and self.requires_grad))):
+            array = self._array
+            key = basic_index(index, array.ndim) if type(index) is not int or array.ndim < 2 else index
+            if key is not None and (type(key) is not tuple or None not in key):
+                try:
+                    part = array[key]
+                except IndexError:
+                    plan_index(index, array.shape)
+                    raise
+                output: Tensor = new(Tensor)
+                output._array = part
+                output._kind = self._kind
+                counter = output._counter = self._counter
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._extra = None
+                output._view = None
+                if counter is not None:
+                    if modes.inference:
+                        creation = INFERENCE
+                    else:
+                        creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
+                    output._view = View(self if origin is None else origin.base, counter[0], creation)
+                return output
+            if key is None and type(index) in PLAIN_TYPES:
+                found = _quick_pick(array, index._array)
+                if found is not None:
+                    return fresh(found, self)
+    elif has_override((self, index)):
+        return run_override(_getitem, (self, index), (self, index), {})  # type: ignore[no-any-return]
+    return _recorded_getitem(self, index)
+
+
+def _quick_pick(array: Any, index: Any) -> Any:
+    """`array[index]` for one index tensor where NumPy's rules are PyTorch's, else None."""
+    if index.dtype is _BOOL:
+        return array[index] if index.ndim and index.shape == array.shape else None
+    if index.dtype is _INT64 and index.ndim and array.size and array.flags.c_contiguous and index.flags.c_contiguous:
+        try:
+            return array.take(index, axis=0)
+        except IndexError:
+            return None
+    return None
+
+
+def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
+    if type(index) is int and tensor._array.ndim:
+        size = tensor._array.shape[0]
+        if -size <= index < size:
+            return _select(tensor, 0, index if index >= 0 else index + size)  # type: ignore[no-any-return]
+    if basic_index(index, tensor._array.ndim) is not None:
+        return _basic_getitem(tensor, index)
+    plan = plan_index(index, tensor._array.shape)
+    part = _basic_part(tensor, plan.basic, type(index) is slice)
+    if plan.advanced is not None:
+        return _pick(part, _indices_of(index, plan))
+    return _alias(part) if part is tensor else part
+
+
+def _basic_getitem(tensor: Tensor, index: Any) -> Tensor:
+    """`tensor[index]` for an index of ints, slices, None and at most one Ellipsis."""
+    shape = tensor._array.shape
+    items = index if type(index) is tuple else (index,)
+    rest = len(shape)
+    for item in items:
+        if item is not None and item is not ...:
+            rest -= 1
+    if rest < 0:
+        plan_index(index, shape)  # raises
+    part: Tensor = tensor
+    dim = source = 0
+    for item in items:
+        if item is None:
+            part = _unsqueeze(part, dim)
+            dim += 1
+        elif item is ...:
+            dim += rest
+            source += rest
+        elif type(item) is int:
+            size = shape[source]
+            if not -size <= item < size:
+                plan_index(index, shape)  # raises
+            part = _select(part, dim, item if item >= 0 else item + size)
+            source += 1
+        else:
+            size = shape[source]
+            start, stop, step = item.indices(size)
+            if start != 0 or step != 1 or stop != size or item is index:
+                part = _slice(part, dim, start, max(start, stop), step)
+            dim += 1
+            source += 1
+    return _alias(part) if part is tensor else part
+
+
+def _basic_part(tensor: Tensor, basic: tuple[Any, ...], keep_full_slice: bool) -> Tensor:
+    """`tensor[basic]` by one view op for each item that changes something; `tensor` itself if none does."""
+    part = tensor
+    dim = 0
+    for item in basic:
+        if item is None:
+            part = _unsqueeze(part, dim)
+            dim += 1
+        elif type(item) is int:
+            part = _select(part, dim, item % part._array.shape[dim])
+        elif type(item) is slice:
+            start, stop, step = item.indices(part._array.shape[dim])
+            if keep_full_slice or start != 0 or step != 1 or stop != part._array.shape[dim]:
+                part = _slice(part, dim, start, max(start, stop), step)
+            dim += 1
+    return part
+
+
+def _indices_of(index: Any, plan: IndexPlan) -> list[Tensor | None]:
+    """The index arrays of `plan` as tensors: those of the user where they are used as they are."""
+    assert plan.advanced is not None
+    items = index if isinstance(index, (tuple, list)) else (index,)
+    return _as_tensors(plan.advanced, [item for item in items if isinstance(item, Tensor)])
+
+
+def _as_tensors(advanced: tuple[Any, ...], given: Sequence[Tensor]) -> list[Tensor | None]:
+    by_array = {id(each._array): each for each in given}
+    return [
+        None if each is None else by_array[id(each)] if id(each) in by_array else _index_tensor(each)
+        for each in advanced
+    ]
+
+
+def _index_tensor(array: Any) -> Tensor:
+    return Tensor._from_parts((array, kind_of_array(array.dtype, CPU), new_counter()))
+
+
+def _saved(indices: Indices) -> list[SavedTensor | None]:
+    return [None if each is None else SavedTensor(each) for each in indices]
+
+
+def _arrays(indices: Indices) -> list[Any]:
+    # A list, as every collection of arrays that a kernel takes: on the meta device they are replaced by readable ones.
+    return [None if each is None else each._array for each in indices]
+
+
+def _followed(*tensors: Any) -> bool:
+    """Whether a derivative may be asked for, backward or forward."""
+    modes = THREAD.modes
+    return modes.forward_level >= 0 or (modes.grad and any(each.requires_grad for each in tensors))
+
+
+def _pick(tensor: Tensor, indices: Indices) -> Tensor:
+    saved = _saved(indices) if _followed(tensor) else None
+    return _index(tensor, _arrays(indices), saved)  # type: ignore[no-any-return]
+
+
+def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], indices: Indices) -> Tensor:
+    saved = _saved(indices) if _followed(grad) else None
+    return _index_backward(grad, self_sym_sizes, _arrays(indices), saved)  # type: ignore[no-any-return]
+
+
+@primitive("IndexBackward0", self=_index_gradient)
+def _index(self: Array, advanced: Any, indices: Any) -> Array:
+    return advanced_get(self, advanced)
+
+
+@primitive("IndexPutImplBackward0", grad=lambda grad, indices: _pick(grad, indices))
+def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: Any, indices: Any) -> Array:
+    result = np.zeros(sizes, grad.dtype)
+    advanced_put(result, advanced, grad, accumulate=True)
+    return result
+
+
+# ----- writing ------------------------------------------------------------------------------------------------------
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    if type(self) in PLAIN_TYPES:
+        modes = THREAD.modes
+        kind = self._kind
+        if type(value) in PLAIN_TYPES:
+            needs_grad = value._requires_grad or (value._view is not None and value.requires_grad)
+            source = value._array
+            direct = value._kind.device is kind.device
+        else:
+            needs_grad = False
+            source = value
+            direct = type(value) is float and kind.differentiable
+        if (
+            direct
+            and modes.plain
+            and kind.device is not META
+            and not (modes.grad and (needs_grad or self.requires_grad))
+        ):
+            key = basic_index(index, self._array.ndim)
+            if key is not None:
+                _write_basic(self, key, index, source)
+                return
+            if type(index) in PLAIN_TYPES and _quick_put(self, index._array, source):
+                return
+    if has_override((self, index, value)):
+        run_override(_setitem, (self, index, value), (self, index, value), {})
+        return
+    _general_setitem(self, index, value)
+
+
+def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
+    """Do `tensor[index] = source` for one index tensor where NumPy's rules are PyTorch's; say whether it was done."""
+    array = tensor._array
+    if type(source) is np.ndarray and source.dtype is not array.dtype:
+        return False
+    mask = index.dtype is _BOOL and index.ndim and index.shape == array.shape
+    if not (mask or (index.dtype is _INT64 and index.ndim and index.size and array.size)):
+        return False
+    check_writable(tensor)
+    if type(source) is np.ndarray and not (mask and source.size == 1):
+        check_apart(array, source)
+    try:
+        array[index] = source
+    except (
+        IndexError,
+        TypeError,
+        ValueError,
+    ):  # the general way says what is wrong, or drops leading dimensions of size 1
+        return False
+    tensor._changed()
+    return True
+
+
+def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
+    array = tensor._array
+    check_writable(tensor)
+    try:
+        part = array[key]
+    except IndexError:
+        plan_index(index, array.shape)
+        raise
+    if 0 in part.strides:
+        check_no_overlap(Tensor._from_parts((part, tensor._kind, None)))
+    assign_to_view(part, source)
+    tensor._changed()
+
+
+def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        if not isinstance(value, (int, float, complex, np.integer)):
+            raise TypeError(
+                f"can't assign a {_type_name(value)} to a {tensor._kind.legacy_name}: make a tensor of it first, with "
+                "torch.tensor or torch.from_numpy"
+            )
+        value = fresh(_as_element(value, tensor._kind.dtype), tensor)
+    if index is False:
+        return
+    if index is True:
+        index = None
+    plan = plan_index(index, tensor._array.shape)
+    part = _basic_part(tensor, plan.basic, False)
+    if plan.advanced is None:
+        _fill_or_copy(part, value)
+        return
+    if value._array.size == 1 and _is_one_mask(index):
+        value = value.to(tensor._kind.dtype)
+    else:
+        check_apart(part._array, value._array)
+    _check_same_dtype(part, plan.advanced, value)
+    shape = value._array.shape
+    if shape and shape[0] == 1:  # leading dimensions of size 1 do not count
+        value = value.reshape(shape[next((dim for dim, size in enumerate(shape) if size != 1), len(shape)) :])
+    _put(part, _indices_of(index, plan), value)
+
+
+def _as_element(value: Any, target: dtype) -> Any:
+    """A number as a 0-d array; integers must fit, floats may become infinite."""
+    if target.category == FLOAT and isinstance(value, (int, float)):
+        return np.asarray(float(value)).astype(target.numpy)
+    return np.asarray(fitting(value, target), target.numpy)
+
+
+def _type_name(value: Any) -> str:
+    cls = type(value)
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
+def _fill_or_copy(part: Any, value: Any) -> None:
+    shape, given = part._array.shape, value._array.shape
+    check_no_overlap(part)
+    if not given and shape:
+        part.fill_(value)
+        return
+    while len(given) > len(shape) and given[0] == 1:
+        given = given[1:]
+    if given != value._array.shape:
+        value = value.reshape(given)
+    part.copy_(value if given == shape else value.expand(shape))
+
+
+def _is_one_mask(index: Any) -> bool:
+    """Whether the only index tensor is a mask: one value is then written in whatever dtype it has."""
+    items = index if isinstance(index, tuple) else (index,)
+    arrays = [
+        np.asarray(item._array if isinstance(item, Tensor) else item)
+        for item in items
+        if item is not ... and item is not None and not isinstance(item, (int, slice, np.integer))
+    ]
+    return len(arrays) == 1 and arrays[0].ndim > 0 and arrays[0].dtype in (np.dtype(bool), np.dtype(np.uint8))
+
+
+def _check_same_dtype(tensor: Tensor, advanced: tuple[Any, ...], values: Tensor) -> None:
+    if values._kind.dtype is not tensor._kind.dtype:
+        advanced_put(np.empty_like(tensor._array), advanced, values._array)  # shapes that do not fit come first
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{LEGACY_NAMES[tensor.dtype]} for the destination and {LEGACY_NAMES[values.dtype]} for the source. "
+            f"Convert the values with .to({tensor.dtype})"
+        )
+
+
+def _put(target: Tensor, indices: Indices, values: Tensor) -> Tensor:
+    recorded = _followed(target, values)
+    return change(
+        _index_put, "index_put", target, _arrays(indices), _saved(indices) if recorded else None, values, False
+    )
+
+
+def _index_put_self(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
+    if accumulate:
+        return grad
+    zero = fresh(np.zeros((), grad._array.dtype), grad)
+    return _index_put(grad, _arrays(indices), _saved(indices), zero, False)  # type: ignore[no-any-return]
+
+
+@writing(
+    "IndexPutBackward0",
+    self=_index_put_self,
+    values=lambda grad, indices: _pick(grad, indices),
+)
+def _index_put(self: Array, advanced: Any, indices: Any, values: Array, accumulate: bool) -> None:
+    advanced_put(self, advanced, values, accumulate)
+
+
+def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> tuple[Any, ...]:
+    for position, each in enumerate(indices):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(each).__name__}")
+        if each._kind.dtype not in (int64, int32, bool_, uint8):
+            raise IndexError(
+                f"tensors used as indices must be long, int, byte or bool tensors (got {each.dtype} of shape "
+                f"{list(each._array.shape)})"
+            )
+    if not isinstance(values, Tensor):
+        raise TypeError(f"index_put(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    advanced = _advanced_of(indices, input._array.shape)
+    one_mask = len(indices) == 1 and indices[0]._kind.dtype in (bool_, uint8)
+    if values._array.size == 1 and values._kind is not input._kind and one_mask and not accumulate:
+        values = values.to(input._kind.dtype)
+    _check_same_dtype(input, advanced, values)
+    tensors = _as_tensors(advanced, indices)
+    recorded = _followed(input, values)
+    return _arrays(tensors), _saved(tensors) if recorded else None, values, bool(accumulate)
+
+
+def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """An index array or None for each dimension of `shape`."""
+    entries: list[Any] = []
+    consumed = 0
+    for each in indices:
+        array = each._array
+        if array.dtype == np.uint8:
+            array = array != 0
+        mask = array.dtype == np.bool_
+        entries.append(array if mask or array.dtype == np.int64 else array.astype(np.int64))
+        consumed += array.ndim if mask else 1
+    if consumed > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)} (got {consumed})")
+    entries += [None] * (len(shape) - consumed)
+    return _expand_masks(entries, list(shape))
+
+
+@public()
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them."""
+    return _index_put(input, *_index_put_arguments(input, indices, values, accumulate))  # type: ignore[no-any-return]
+
+
+publish_change(_index_put, "index_put", _index_put_arguments)
+
+
+def _delitem(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+_getitem.__name__, _setitem.__name__, _delitem.__name__ = "__getitem__", "__setitem__", "__delitem__"
+export_method(_getitem, "__getitem__")
+export_method(_setitem, "__setitem__")
+export_method(_delitem, "__delitem__")

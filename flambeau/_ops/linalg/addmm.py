@@ -1,0 +1,341 @@
+"""A product of matrices or vectors added to a tensor: addmm, addmv, addr, baddbmm, addbmm; and linear layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import LEGACY_NAMES
+from ..._core.tensor import Tensor
+from ..._dispatch.array_derivatives import unrecorded
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.registry import public
+from ..pointwise.binary import add, conj
+from ..shape.view import _t, reshaped
+from .matmul import (
+    _is_column_major,
+    _mm,
+    _size,
+    bmm,
+    check_bmm,
+    check_mm,
+    element_name,
+    expand_error,
+    hermitian,
+    matmul,
+    mv,
+    outer,
+    product,
+    scalar_factor,
+    write_product,
+)  # fmt: skip
+from .products import array_dot
+
+
+def _scaled(value: Any, factor: Any) -> Any:
+    if factor == 1:
+        return value
+    return value * (factor.conjugate() if isinstance(factor, complex) else factor)
+
+
+def _sum_with(self: Any, result: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * self + alpha * result` in the precision of `result`; a `beta` of zero hides even NaN in `self`."""
+    if alpha != 1:
+        result = result * alpha
+    if beta == 1:
+        result = result + self
+    elif beta != 0:
+        result = result + self * beta
+    return np.asarray(result)
+
+
+def _half(array: Any) -> bool:
+    return array.dtype.itemsize == 2 and array.dtype.kind not in "iu"
+
+
+def _combined(self: Any, left: Any, right: Any, operation: Any, name: str, beta: Any, alpha: Any) -> Any:
+    array_type = left.dtype
+    if _half(left):  # rounded once, after everything
+        wide = [each.astype(np.float32) for each in (self, left, right)]
+        return _sum_with(wide[0], operation(wide[1], wide[2]), beta, alpha).astype(array_type)
+    return _sum_with(self, product(left, right, operation, name), beta, alpha).astype(array_type, copy=False)
+
+
+# ----- addmm --------------------------------------------------------------------------------------------------------
+
+
+def _addmm_left(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+    if alpha == 1 and unrecorded(grad, mat2):
+        left, right = grad._array, mat2._array
+        column_major = _is_column_major(mat1_sym_sizes, mat1_sym_strides)
+        return fresh(array_dot(right, left.T).T if column_major else array_dot(left, right.T), grad)
+    if _is_column_major(mat1_sym_sizes, mat1_sym_strides):
+        return _scaled(_t(_mm(conj(mat2), _t(grad))), alpha)
+    return _scaled(_mm(grad, conj(_t(mat2))), alpha)
+
+
+def _addmm_right(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    if alpha == 1 and unrecorded(grad, mat1):
+        left, right = mat1._array, grad._array
+        column_major = _is_column_major(mat2_sym_sizes, mat2_sym_strides)
+        return fresh(array_dot(right.T, left).T if column_major else array_dot(left.T, right), grad)
+    if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
+        return _scaled(_t(_mm(_t(grad), conj(mat1))), alpha)
+    return _scaled(_mm(conj(_t(mat1)), grad), alpha)
+
+
+@primitive("AddmmBackward0", self=lambda grad, beta: _scaled(grad, beta), mat1=_addmm_left, mat2=_addmm_right)
+def _addmm(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
+    if beta == 1 and alpha == 1 and not _half(mat1):
+        result = product(mat1, mat2, array_dot, "addmm_impl_cpu_")
+        result += self
+        return result
+    return _combined(self, mat1, mat2, array_dot, "addmm_impl_cpu_", beta, alpha)
+
+
+def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    for name, each in (("mat1", mat1), ("mat2", mat2)):
+        if each._array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {each._array.ndim}-D tensor")
+    if input._kind.dtype is not mat2._kind.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {LEGACY_NAMES[input.dtype]} and "
+            f"{LEGACY_NAMES[mat2.dtype]}"
+        )
+    if mat1._kind is not mat2._kind or mat1._array.shape[1] != mat2._array.shape[0]:
+        check_mm(mat1, mat2)
+    shape = (mat1._array.shape[0], mat2._array.shape[1])
+    if input._array.shape not in (shape, shape[1:]):
+        expand_error(input._array.shape, shape)
+
+
+@public(inplace=True, out=True)
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)`."""
+    _check_addmm(input, mat1, mat2)
+    return _addmm(input, mat1, mat2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+
+
+# ----- addmv and addr -----------------------------------------------------------------------------------------------
+
+
+@primitive(
+    "AddmvBackward0",
+    self=lambda grad, beta: _scaled(grad, beta),
+    mat=lambda grad, vec, alpha: _scaled(outer(grad, conj(vec)), alpha),
+    vec=lambda grad, mat, alpha: _scaled(mv(conj(mat.t()), grad), alpha),
+)
+def _addmv(self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Array:
+    return _combined(self, mat, vec, np.dot, "addmv_impl_cpu", beta, alpha)
+
+
+@public(inplace=True, out=True)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * (mat @ vec)`."""
+    dims = [each._array.ndim for each in (input, mat, vec)]
+    if dims[1:] != [2, 1] or dims[0] > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {dims[0]}, {dims[1]}, {dims[2]}")
+    rows = input._array.shape[0] if dims[0] else 1
+    if mat._array.shape[1] != vec._array.shape[0] or rows not in (mat._array.shape[0], 1):
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({_size(mat)}), vec ({vec._array.shape[0]})")
+    if not input._kind.dtype is mat._kind.dtype is vec._kind.dtype:
+        names = [LEGACY_NAMES[each.dtype] for each in (input, mat, vec)]
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
+        )
+    return _addmv(input, mat, vec, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+
+
+@primitive(
+    "AddrBackward0",
+    self=lambda grad, beta: _scaled(grad, beta),
+    vec1=lambda grad, vec2, alpha: _scaled(mv(grad, conj(vec2)), alpha),
+    vec2=lambda grad, vec1, alpha: _scaled(mv(grad.t(), conj(vec1)), alpha),
+)
+def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array:
+    if self.dtype.kind == "b":
+        return np.logical_and.outer(vec1, vec2) & bool(alpha) | (self & bool(beta))
+    if _half(self):  # every step is rounded
+        kind = self.dtype.type
+        result = np.multiply.outer(vec1 * kind(alpha), vec2)
+        return result if beta == 0 else self * kind(beta) + result
+    return _combined(self, vec1, vec2, np.multiply.outer, "addr", beta, alpha)
+
+
+@public(inplace=True, out=True)
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * outer(vec1, vec2)`."""
+    from ..._dispatch.promotion import result_type_of
+
+    for name, each in (("vec1", vec1), ("vec2", vec2)):
+        if each._array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {each._array.ndim}-D")
+    expand_error(input._array.shape, (vec1._array.size, vec2._array.size))
+    common = result_type_of(input, vec1, vec2)
+    first, second, third = (each.to(common) for each in (input, vec1, vec2))
+    return _addr(first, second, third, scalar_factor(beta, first), scalar_factor(alpha, first))  # type: ignore[no-any-return]
+
+
+# ----- batches ------------------------------------------------------------------------------------------------------
+
+
+@primitive(
+    "BaddbmmBackward0",
+    self=lambda grad, beta: _scaled(grad, beta),
+    batch1=lambda grad, batch2, alpha: _scaled(bmm(grad, hermitian(batch2)), alpha),
+    batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), grad), alpha),
+)
+def _baddbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
+    return _combined(self, batch1, batch2, _batched_product, "baddbmm", beta, alpha)
+
+
+_SMALL = 400
+"""Below so many multiplications PyTorch adds up each element of a complex product term by term, without BLAS."""
+
+
+def _batched_product(batch1: Any, batch2: Any) -> Any:
+    rows, inner = batch1.shape[1:]
+    if batch1.dtype.kind != "c" or rows * inner * batch2.shape[2] >= _SMALL:
+        return np.matmul(batch1, batch2)
+    total = np.zeros((len(batch1), rows, batch2.shape[2]), batch1.dtype)
+    for place in range(inner):
+        total += batch1[:, :, place, None] * batch2[:, None, place]
+    return total
+
+
+@public(inplace=True, out=True)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * bmm(batch1, batch2)`."""
+    if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
+        names = [element_name(each) for each in (input, batch1, batch2)]
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {names[0]}, batch1: {names[1]}, batch2: {names[2]}"
+        )
+    check_bmm(batch1, batch2)
+    expand_error(input._array.shape, (*batch1._array.shape[:2], batch2._array.shape[2]))
+    return _baddbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+
+
+def _spread(grad: Any, count: int) -> Any:
+    return grad.unsqueeze(0).expand(count, *grad._array.shape)
+
+
+@primitive(
+    "AddbmmBackward0",
+    self=lambda grad, beta: _scaled(grad, beta),
+    batch1=lambda grad, batch2, alpha: _scaled(bmm(_spread(grad, len(batch2)), hermitian(batch2)), alpha),
+    batch2=lambda grad, batch1, alpha: _scaled(bmm(hermitian(batch1), _spread(grad, len(batch1))), alpha),
+)
+def _addbmm(self: Array, batch1: Array, batch2: Array, beta: Any, alpha: Any) -> Array:
+    if _half(batch1) and len(batch1):  # rounded after each product
+        for one, two in zip(batch1, batch2, strict=True):
+            self, beta = _combined(self, one, two, np.dot, "addbmm", beta, alpha), 1
+        return self
+    return _combined(self, batch1, batch2, _sum_of_products, "addbmm", beta, alpha)
+
+
+def _sum_of_products(batch1: Any, batch2: Any) -> Any:
+    count, rows, inner = batch1.shape
+    return np.dot(
+        batch1.transpose(1, 0, 2).reshape(rows, count * inner), batch2.reshape(count * inner, batch2.shape[2])
+    )
+
+
+@public(inplace=True, out=True)
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha *` the sum of the products of a batch."""
+    for number, each in enumerate((batch1, batch2), 1):
+        if each._array.ndim != 3:
+            raise RuntimeError(f"batch{number} must be a 3D tensor")
+    if batch1._array.shape[0] != batch2._array.shape[0]:
+        raise RuntimeError(
+            "batch1 and batch2 must have same number of batches, got "
+            f"{batch1._array.shape[0]} and {batch2._array.shape[0]}"
+        )
+    if batch1._array.shape[2] != batch2._array.shape[1]:
+        first, second = ("x".join(map(str, each._array.shape[1:])) for each in (batch1, batch2))
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({first} and {second})")
+    if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
+        raise RuntimeError(
+            f"Expected input, batch1 and batch2 to have the same dtype, got {input.dtype}, {batch1.dtype}, "
+            f"{batch2.dtype}"
+        )
+    expand_error(input._array.shape, (batch1._array.shape[1], batch2._array.shape[2]))
+    return _addbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+
+
+# ----- layers -------------------------------------------------------------------------------------------------------
+
+
+@public("nn.functional.linear", function=False, method=False, out=write_product)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.T + bias`."""
+    dims, weight_dims = input._array.ndim, weight._array.ndim
+    if dims == 0 or weight_dims == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
+    if weight_dims > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight_dims}D")
+    if bias is None:
+        return matmul(input, _t(weight))
+    if not isinstance(bias, Tensor):
+        raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
+    if weight_dims == 1:
+        raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
+    if dims == 2:
+        return addmm(bias, input, _t(weight))
+    if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
+        shape = input._array.shape
+        rows = math.prod(shape[:-1])
+        flat = addmm(bias, reshaped(input, (rows, shape[-1])), _t(weight))
+        return reshaped(flat, (*shape[:-1], weight._array.shape[0]))
+    return add(matmul(input, _t(weight)), bias)
+
+
+@primitive(
+    "TrilinearBackward0",
+    i1=lambda grad, i2, i3: _einsum("no,oij,nj->ni", grad, conj(i2), conj(i3)),
+    i2=lambda grad, i1, i3: _einsum("no,ni,nj->oij", grad, conj(i1), conj(i3)),
+    i3=lambda grad, i1, i2: _einsum("no,ni,oij->nj", grad, conj(i1), conj(i2)),
+)
+def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
+    outputs, first, second = i2.shape
+    wide = [each.astype(np.float32) for each in (i1, i2, i3)] if _half(i1) else [i1, i2, i3]
+    partial = np.dot(wide[0], wide[1].transpose(1, 0, 2).reshape(first, outputs * second))
+    if _half(i1):  # two products in PyTorch, each of them rounded
+        partial = partial.astype(i1.dtype).astype(np.float32)
+    result = np.matmul(partial.reshape(len(i1), outputs, second), wide[2][:, :, None]).reshape(len(i1), outputs)
+    return result.astype(i1.dtype, copy=False)
+
+
+def _einsum(*args: Any) -> Any:
+    from .einsum import einsum
+
+    return einsum(*args)
+
+
+@public("nn.functional.bilinear", method=False)
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input1 @ weight[k] @ input2 + bias[k]` for each output k."""
+    one, two, sizes = input1._array.shape, input2._array.shape, weight._array.shape
+    if len(one) != len(two):
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(one)} and {len(two)}")
+    for dim in range(len(one) - 1):
+        if one[dim] != two[dim]:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {one[dim]} and {two[dim]}"
+            )
+    for number, (given, wanted) in enumerate(((one[-1], sizes[1]), (two[-1], sizes[2])), 1):
+        if given != wanted:
+            raise RuntimeError(
+                f"bilinear(): input{number} size does not match weight size: got {given} but expected {wanted}"
+            )
+    if bias is not None and bias._array.shape[0] != sizes[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias._array.shape[0]} but expected {sizes[0]}"
+        )
+    rows = math.prod(one[:-1])
+    flat = _trilinear(reshaped(input1, (rows, one[-1])), weight, reshaped(input2, (rows, two[-1])))
+    result = reshaped(flat, (*one[:-1], sizes[0]))
+    return result if bias is None else add(result, bias)

@@ -1,0 +1,110 @@
+"""What the ops of linear algebra share: their error class, their checks of arguments, the memory order of results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.device import META
+from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
+from ..._core.tensor import Tensor
+from ..._dispatch.registry import export
+
+
+class LinAlgError(RuntimeError):
+    """A matrix for which the result does not exist: singular, not positive-definite, not finite."""
+
+
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # what PyTorch prints before the message
+export(LinAlgError, "linalg.LinAlgError")
+
+
+_PRECISE = frozenset((float32, float64, complex64, complex128))
+"""The dtypes that LAPACK computes in."""
+
+
+def check_kernel(kernel: str, A: Tensor) -> None:
+    """Refuse the dtypes for which LAPACK has no routine; `kernel` is PyTorch's name for it."""
+    if A._kind.dtype not in _PRECISE:
+        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[A._kind.dtype]!r}')
+
+
+def check_floating(name: str, A: Tensor, kernel: str = "") -> None:
+    """Refuse integers and, where a `kernel` is named, half precision."""
+    if A._kind.dtype.category < FLOAT:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[A._kind.dtype]}"
+        )
+    if kernel:
+        check_kernel(kernel, A)
+
+
+def check_precise(name: str, A: Tensor) -> None:
+    """Refuse integers and half precision."""
+    check_floating(name, A)
+    if A._kind.dtype not in _PRECISE:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {LEGACY_NAMES[A._kind.dtype]}")
+
+
+def check_matrix(name: str, A: Tensor, argument: str = "A") -> None:
+    """Refuse what is not a matrix or a batch of matrices."""
+    if not isinstance(A, Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' (position 1) must be Tensor, not {type(A).__name__}")
+    if A._array.ndim < 2:
+        raise RuntimeError(
+            f"{name}: The input tensor {argument} must have at least 2 dimensions. Its shape is {list(A._array.shape)}."
+        )
+
+
+def check_square(name: str, A: Tensor, argument: str = "A") -> None:
+    """Refuse what is not a square matrix or a batch of them."""
+    check_matrix(name, A, argument)
+    rows, columns = A._array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+
+
+def check_same_dtype(name: str, A: Tensor, B: Tensor) -> None:
+    """Refuse two matrices of different dtypes."""
+    if A._kind.dtype is not B._kind.dtype:
+        raise RuntimeError(
+            f"{name}: Expected A and B to have the same dtype, but found A of type {LEGACY_NAMES[A._kind.dtype]} and "
+            f"B of type {LEGACY_NAMES[B._kind.dtype]} instead"
+        )
+
+
+def first_failure(info: Tensor) -> tuple[str, int] | None:
+    """Of the first matrix that failed: its place in the batch, in the words of an error message, and its code."""
+    codes = info._array
+    if info._kind.device is META or not codes.any():
+        return None
+    position = int(np.flatnonzero(codes)[0])
+    return (f"(Batch element {position}): " if codes.ndim else ""), int(codes.flat[position])
+
+
+def row_major(array: Any) -> Any:
+    """A contiguous copy of `array`; its strides are exact, also where a size is 1."""
+    copied = np.empty(array.shape, array.dtype)
+    copied[...] = array
+    return copied
+
+
+def column_major(array: Any) -> Any:
+    """A copy of `array` with the columns of its matrices contiguous, as LAPACK leaves them."""
+    return row_major(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def batch_shape(name: str, A: Tensor, B: Tensor) -> tuple[int, ...]:
+    """The shape to which the batch dimensions of two tensors of matrices broadcast."""
+    one, two = A._array.shape[:-2], B._array.shape[:-2]
+    try:
+        return np.broadcast_shapes(one, two)
+    except ValueError:
+        raise RuntimeError(
+            f"{name}: the batch dimensions {list(one)} and {list(two)} of the shapes {list(A._array.shape)} and "
+            f"{list(B._array.shape)} do not broadcast: sizes must be equal, or one of them 1. The size of tensor a "
+            "must match the size of tensor b at non-singleton dimension"
+        ) from None

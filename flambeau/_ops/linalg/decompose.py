@@ -1,0 +1,559 @@
+"""Factorisations of matrices (QR, singular values, eigenvalues), and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import LEGACY_NAMES
+from ..._core.modes import THREAD
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.exact_out import write_as_computed
+from ..._dispatch.registry import public
+from ..._dispatch.return_types import named, return_type
+from ..pointwise.binary import conj
+from ..reduce.norm import matrix_norm
+from .checks import (
+    LinAlgError,
+    check_floating,
+    check_matrix,
+    check_precise,
+    check_square,
+    column_major,
+    row_major,
+)
+from .matmul import hermitian
+from .systems import _identity, _inv_ex, _solve_matrix, _solve_triangular
+
+LINALG_QR = return_type("linalg_qr", ("Q", "R"))
+QR = return_type("qr", ("Q", "R"))
+LINALG_SVD = return_type("linalg_svd", ("U", "S", "Vh"))
+SVD = return_type("svd", ("U", "S", "V"))
+LINALG_EIGH = return_type("linalg_eigh", ("eigenvalues", "eigenvectors"))
+LINALG_EIG = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
+LSTSQ = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
+
+
+def _needs_vectors(tensor: Tensor) -> bool:
+    """Whether values alone do not do: their derivatives are made of the vectors."""
+    modes = THREAD.modes
+    return modes.forward_level >= 0 or (modes.grad and tensor.requires_grad)
+
+
+def _real(tensor: Any) -> Any:
+    return tensor.real if tensor.is_complex() else tensor
+
+
+# ----- QR -----------------------------------------------------------------------------------------------------------
+
+
+def _qr_gradient(grads: Any, needs: Any, Q: Any, R: Any, mode: str) -> list[Any]:
+    of_q, of_r = grads
+    rows, columns = Q._array.shape[-2] if mode != "r" else -1, R._array.shape[-1]
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+            "linalg.qr(A, mode='reduced') if you are going to require gradients through linalg.qr."
+        )
+    if mode == "complete" and rows > columns:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols. A is "
+            f"{rows} by {columns}."
+        )
+    if of_q is None and of_r is None:
+        return [None]
+    if rows >= columns:
+        return [_tall_qr_gradient(of_q, of_r, Q, R)]
+    # The columns beyond the first square are R's alone: Q^H times them.
+    square, rest = R[..., :rows], R[..., rows:]
+    of_square = of_rest = None
+    if of_r is not None:
+        of_square = of_r[..., :rows]
+        beyond = of_r[..., rows:]
+        of_rest = Q @ beyond
+        through = (Q @ rest) @ hermitian(beyond)
+        of_q = through if of_q is None else of_q + through
+    first = _tall_qr_gradient(of_q, of_square, Q, square)
+    from ..shape.join import cat
+
+    return [cat([first, rest * 0 if of_rest is None else of_rest], -1)]
+
+
+def _tall_qr_gradient(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
+    middle: Any = 0 if of_r is None else of_r @ hermitian(R)
+    if of_q is not None:
+        middle = middle - hermitian(Q) @ of_q
+    upper = middle.triu()
+    both = upper + hermitian(upper)
+    both = both - _on_diagonal(_real(upper.diagonal(0, -2, -1)), both)
+    total = Q @ both
+    if of_q is not None:
+        total = of_q + total
+    return _solve_triangular(hermitian(R), total, False, False, False)
+
+
+def _on_diagonal(values: Any, like: Any) -> Any:
+    """Matrices with `values` on their diagonals, in the dtype of `like`."""
+    return values.diag_embed().to(like.dtype)
+
+
+@primitive("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
+def _qr(A: Array, mode: Any) -> Any:
+    if mode == "r":
+        return np.empty(0, A.dtype), column_major(np.linalg.qr(A, "r"))
+    Q, R = np.linalg.qr(A, mode)
+    return column_major(Q), column_major(R)
+
+
+def _checked_qr(A: Tensor, mode: str) -> Any:
+    check_matrix("linalg.qr", A)
+    check_floating("linalg.qr", A, "geqrf_cpu")
+    if mode not in ("reduced", "r", "complete"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
+    return _qr(A, mode)
+
+
+@public("linalg.qr", function=False, method=False, out=write_as_computed, name="linalg_qr")
+def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
+    """A = Q R with orthonormal columns in Q and an upper triangular R."""
+    return named(LINALG_QR, _checked_qr(A, mode))
+
+
+@public(out=write_as_computed)
+def qr(input: Tensor, some: bool = True) -> Any:
+    """`linalg.qr` under its old name; with `some=False` Q is square."""
+    return named(QR, _checked_qr(input, "reduced" if some else "complete"))
+
+
+# ----- singular values ----------------------------------------------------------------------------------------------
+
+
+def _skew(matrix: Any) -> Any:
+    return matrix - hermitian(matrix)
+
+
+def _differences(values: Any) -> Any:
+    """E[i, j] = values[j] - values[i], with ones on the diagonal."""
+    apart = values.unsqueeze(-2) - values.unsqueeze(-1)
+    return apart + _identity(apart)
+
+
+_PHASE_TOLERANCE = 1e-2
+
+
+def _refuse_phase(name: str, what: str, diagonal: Any) -> None:
+    """Complex vectors are unique up to a phase: a function of them that depends on it has no derivative."""
+    if not diagonal.is_meta and np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE:
+        raise RuntimeError(
+            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
+            "loss function depends on this quantity, so it is ill-defined."
+        )
+
+
+def _svd_gradient(grads: Any, needs: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> list[Any]:
+    of_u, of_s, of_vh = grads
+    count = S._array.shape[-1]
+    rows, columns = U._array.shape[-2], Vh._array.shape[-1]
+    if full_matrices:
+        U, Vh = U[..., :count], Vh[..., :count, :]
+        of_u = None if of_u is None else of_u[..., :count]
+        of_vh = None if of_vh is None else of_vh[..., :count, :]
+    if of_u is None and of_vh is None:
+        if of_s is None:
+            return [None]
+        return [(U * of_s.to(U.dtype).unsqueeze(-2)) @ Vh if rows >= columns else U @ (of_s.unsqueeze(-1) * Vh)]
+    turn_u = None if of_u is None else hermitian(U) @ of_u
+    turn_v = None if of_vh is None else Vh @ hermitian(of_vh)
+    if U.is_complex():
+        phases = sum(each.diagonal(0, -2, -1).imag for each in (turn_u, turn_v) if each is not None)
+        _refuse_phase("svd_backward", "singular vectors", phases)
+    gaps = _differences(S * S)
+    middle = 0
+    if turn_u is not None:
+        middle = middle + (_skew(turn_u) / gaps) * S.unsqueeze(-2)
+        if U.is_complex():
+            middle = middle + _on_diagonal(turn_u.diagonal(0, -2, -1).imag / S, U) * 1j
+    if turn_v is not None:
+        middle = middle + S.unsqueeze(-1) * (_skew(turn_v) / gaps)
+    if of_s is not None:
+        middle = middle + _on_diagonal(of_s, U)
+    total = U @ middle @ Vh
+    if of_u is not None and rows > count:
+        scaled = of_u / S.unsqueeze(-2)
+        total = total + (scaled - U @ (hermitian(U) @ scaled)) @ Vh
+    if of_vh is not None and columns > count:
+        scaled = of_vh / S.unsqueeze(-1)
+        total = total + U @ (scaled - (scaled @ hermitian(Vh)) @ Vh)
+    return [total]
+
+
+def _raise_diverged(name: str, A: Array) -> None:
+    if not np.isfinite(A).all():
+        raise LinAlgError(
+            f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+    raise LinAlgError(
+        f"{name}: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+        "repeated singular values."
+    )
+
+
+@primitive("LinalgSvdBackward0", joint=_svd_gradient, results=("U", "S", "Vh"))
+def _svd(A: Array, full_matrices: bool) -> Any:
+    try:
+        U, S, Vh = np.linalg.svd(A, full_matrices)
+    except np.linalg.LinAlgError:
+        _raise_diverged("linalg.svd", A)
+    return column_major(U), S, column_major(Vh)
+
+
+@primitive(None)
+def _svdvals(A: Array) -> Array:
+    try:
+        return np.linalg.svd(A, compute_uv=False)
+    except np.linalg.LinAlgError:
+        _raise_diverged("linalg.svd", A)
+
+
+_DRIVERS = "argument `driver` is only supported on CUDA inputs with cuSOLVER"
+
+
+def _check_svd(A: Tensor, driver: str | None) -> None:
+    check_matrix("linalg.svd", A)
+    check_floating("linalg.svd", A, "linalg_svd_cpu")
+    if driver is not None:
+        raise RuntimeError(f"torch.linalg.svd: keyword {_DRIVERS}, but got driver={driver!r} on {A.device}")
+
+
+@public("linalg.svd", function=False, method=False, out=write_as_computed, name="linalg_svd")
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+    """A = U diag(S) Vh with orthonormal columns in U and rows in Vh; S descends."""
+    _check_svd(A, driver)
+    return named(LINALG_SVD, _svd(A, bool(full_matrices)))
+
+
+@public("linalg.svdvals", function=False, method=False, out=True)
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values, in descending order."""
+    _check_svd(A, driver)
+    return _svd(A, False)[1] if _needs_vectors(A) else _svdvals(A)  # type: ignore[no-any-return]
+
+
+@public(out=write_as_computed)
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form."""
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input._array.ndim} dimensions instead"
+        )
+    if not compute_uv:
+        rows, columns = input._array.shape[-2:]
+        values = svdvals(input)
+        zeros: Any = input.new_zeros
+        batch = input._array.shape[:-2]
+        return named(SVD, (zeros((*batch, rows, rows)), values, zeros((*batch, columns, columns)).transpose(-2, -1)))
+    _check_svd(input, None)
+    U, S, Vh = _svd(input, not some)
+    return named(SVD, (U, S, hermitian(Vh)))
+
+
+# ----- eigenvalues --------------------------------------------------------------------------------------------------
+
+
+def _eigh_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -> list[Any]:
+    of_values, of_vectors = grads
+    if of_values is None and of_vectors is None:
+        return [None]
+    if of_vectors is None:
+        return [(eigenvectors * of_values.unsqueeze(-2)) @ hermitian(eigenvectors)]
+    turn = hermitian(eigenvectors) @ of_vectors
+    if turn.is_complex():
+        _refuse_phase("linalg_eigh_backward", "eigenvectors", turn.diagonal(0, -2, -1).imag)
+    middle = 0.5 * _skew(turn) / _differences(eigenvalues)
+    middle = middle - middle.diagonal(0, -2, -1).diag_embed()
+    if of_values is not None:
+        middle = middle + _on_diagonal(of_values, middle)
+    return [eigenvectors @ (middle @ hermitian(eigenvectors))]
+
+
+@primitive("LinalgEighBackward0", joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
+def _eigh(A: Array, UPLO: Any) -> Any:
+    values, vectors = np.linalg.eigh(A, UPLO)
+    return values, column_major(vectors)
+
+
+@primitive(None)
+def _eigvalsh(A: Array, UPLO: Any) -> Array:
+    return np.linalg.eigvalsh(A, UPLO)
+
+
+def _check_eigh(A: Tensor, UPLO: str) -> str:
+    check_square("linalg.eigh", A)
+    check_floating("linalg.eigh", A, "linalg_eigh_cpu")
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper()
+
+
+@public("linalg.eigh", function=False, method=False, out=write_as_computed)
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read."""
+    return named(LINALG_EIGH, _eigh(A, _check_eigh(A, UPLO)))
+
+
+@public("linalg.eigvalsh", function=False, method=False, out=True)
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of a Hermitian matrix, in ascending order."""
+    triangle = _check_eigh(A, UPLO)
+    return _eigh(A, triangle)[0] if _needs_vectors(A) else _eigvalsh(A, triangle)  # type: ignore[no-any-return]
+
+
+def _eig_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -> list[Any]:
+    of_values, of_vectors = grads
+    if of_values is None and of_vectors is None:
+        return [None]
+    adjoint = hermitian(eigenvectors)
+    if of_vectors is None:
+        return [_solve_matrix(adjoint, of_values.unsqueeze(-1) * adjoint)]
+    turn = adjoint @ of_vectors
+    diagonal = turn.diagonal(0, -2, -1)
+    _refuse_phase("linalg_eig_backward", "eigenvectors", diagonal.imag)
+    middle = turn - (adjoint @ eigenvectors) * diagonal.real.unsqueeze(-2)  # eigenvectors keep the length 1
+    middle = middle / conj(_differences(eigenvalues))
+    middle = middle - middle.diagonal(0, -2, -1).diag_embed()
+    if of_values is not None:
+        middle = middle + of_values.diag_embed()
+    return [_solve_matrix(adjoint, middle @ adjoint)]
+
+
+@primitive("LinalgEigBackward0", joint=_eig_gradient, results=("eigenvalues", "eigenvectors"))
+def _eig(self: Array) -> Any:
+    values, vectors = np.linalg.eig(self)
+    wide = np.result_type(self.dtype, np.complex64)
+    return values.astype(wide, copy=False), column_major(vectors.astype(wide, copy=False))
+
+
+@primitive(None)
+def _eigvals(self: Array) -> Array:
+    return np.linalg.eigvals(self).astype(np.result_type(self.dtype, np.complex64), copy=False)
+
+
+def _check_eig(A: Tensor) -> None:
+    check_square("linalg.eig", A)
+    check_floating("linalg.eig", A, "linalg_eig_out_cpu")
+    if not A.is_meta and not np.isfinite(A._array).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
+@public("linalg.eig", function=False, method=False, out=write_as_computed)
+def eig(A: Tensor) -> Any:
+    """The eigenvalues and eigenvectors, always complex."""
+    _check_eig(A)
+    return named(LINALG_EIG, _eig(A))
+
+
+@public("linalg.eigvals", function=False, method=False, out=True)
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues, always complex."""
+    _check_eig(A)
+    return _eig(A)[0] if _needs_vectors(A) else _eigvals(A)  # type: ignore[no-any-return]
+
+
+# ----- pseudo-inverse, least squares, rank, condition ---------------------------------------------------------------
+
+
+def _pinv_gradient(grad: Any, self: Any, result: Any) -> Any:
+    adjoint, turned = hermitian(result), hermitian(grad)
+    total = -(adjoint @ (grad @ adjoint))
+    outside = turned @ result @ adjoint
+    total = total + outside - self @ (result @ outside)
+    inside = adjoint @ result @ turned
+    return total + inside - (inside @ result) @ self
+
+
+def _thresholds(atol: Any, rtol: Any, A: Array) -> tuple[Any, Any]:
+    if rtol is None:
+        # An absolute tolerance stands alone; otherwise rounding errors set the relative one.
+        default = float(finfo_of(A).eps) * max(A.shape[-2:])
+        rtol = default if atol is None else np.where(np.asarray(atol) > 0, 0.0, default)
+    return np.asarray(0.0 if atol is None else atol), np.asarray(rtol)
+
+
+def finfo_of(array: Array) -> Any:
+    """The limits of the real type behind an array's dtype."""
+    return np.finfo(array.real.dtype)
+
+
+@primitive("LinalgPinvBackward0", self=_pinv_gradient)
+def _pinv(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
+    absolute, relative = _thresholds(atol, rtol, self)
+    rows, columns = self.shape[-2:]
+    if self.size == 0:
+        return np.zeros((*self.shape[:-2], columns, rows), self.dtype)
+    try:
+        if hermitian:
+            S, U = np.linalg.eigh(self)
+            Vh = U.swapaxes(-1, -2).conj()
+        else:
+            U, S, Vh = np.linalg.svd(self, False)
+    except np.linalg.LinAlgError:
+        _raise_diverged("linalg.svd", self)
+    sizes = np.abs(S)
+    bound = np.maximum(absolute[..., None], relative[..., None] * sizes.max(-1, keepdims=True))
+    inverse = np.where(sizes > bound, 1 / np.where(S == 0, 1, S), 0).astype(S.dtype)
+    left = Vh.swapaxes(-1, -2).conj() * inverse[..., None, :]
+    return row_major(np.matmul(left, U.swapaxes(-1, -2).conj()))
+
+
+_ONLY_PRECISE = "This function doesn't handle types other than float and double"
+
+
+def _refuse_half(name: str, rule: str, A: Tensor) -> None:
+    if A._kind.dtype.itemsize == 2:
+        raise RuntimeError(f"{rule}: {name} of a tensor of type {LEGACY_NAMES[A._kind.dtype]}")
+
+
+def _tolerance(value: Any) -> Any:
+    return value.detach()._array if isinstance(value, Tensor) else value
+
+
+@public("linalg.pinv", function=False, method=False, out=True)
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero."""
+    check_matrix("linalg.pinv", A)
+    check_floating("linalg.pinv", A)
+    _refuse_half("linalg.pinv", "expected a tensor of float, double, cfloat or cdouble types", A)
+    if hermitian:
+        check_square("linalg.pinv", A)
+    relative = rtol if rcond is None else rcond
+    return _pinv(A, _tolerance(atol), _tolerance(relative), hermitian)  # type: ignore[no-any-return]
+
+
+@public(out=False)
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """`linalg.pinv` under its old name."""
+    return pinv(input, rcond)
+
+
+def _lstsq_gradients(grads: Any, needs: Any, self: Any, b: Any, solution: Any) -> list[Any]:
+    of_solution, of_residuals = grads[:2]
+    of_matrix = of_right = None
+    if of_solution is not None:
+        inverse = pinv(self)
+        of_right = hermitian(inverse) @ of_solution
+        of_matrix = _pinv_gradient(of_solution @ hermitian(b), self, inverse)
+    if of_residuals is not None and of_residuals._array.size:
+        error = 2 * of_residuals.unsqueeze(-2) * (self @ solution - b)
+        through = error @ hermitian(solution)
+        of_matrix = through if of_matrix is None else of_matrix + through
+        of_right = -error if of_right is None else of_right - error
+    return [of_matrix, of_right]
+
+
+@primitive("LinalgLstsqBackward0", joint=_lstsq_gradients, results=("solution", "residuals", "rank", "singular_values"))
+def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
+    rows, columns = self.shape[-2:]
+    real = self.real.dtype
+    batch = np.broadcast_shapes(self.shape[:-2], b.shape[:-2])
+    solution = np.matmul(_pinv.kernel(self, None, rcond, False), b)
+    # The solution is the upper part of LAPACK's array, which has room for max(rows, columns) rows.
+    padding = np.zeros((*batch, max(rows, columns), b.shape[-1]), self.dtype)
+    padding[..., :columns, :] = solution
+    solution = column_major(padding)[..., :columns, :]
+    nothing = np.empty(0, real)
+    if driver == "gels":
+        rank, values, full = np.empty(0, np.int64), nothing, True
+    else:
+        values = np.linalg.svd(self, compute_uv=False)
+        absolute, relative = _thresholds(None, rcond, self)
+        bound = np.maximum(absolute, relative * values.max(-1, keepdims=True, initial=0))
+        rank = np.asarray((values > bound).sum(-1), np.int64)
+        full = bool((rank == columns).all())
+        values = nothing if driver == "gelsy" else values
+    residuals = nothing
+    if rows > columns and full and driver != "gelsy":
+        error = np.matmul(self, solution) - b
+        residuals = np.asarray((error.real**2 + error.imag**2 if error.dtype.kind == "c" else error**2).sum(-2), real)
+    return solution, residuals, rank, values
+
+
+@public("linalg.lstsq", function=False, method=False, out=write_as_computed)
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """The X that makes the columns of A X - B shortest."""
+    for name, each in (("input", A), ("other", B)):
+        if each._array.ndim < (2 if name == "input" else 1):
+            least = "2 dimensions" if name == "input" else "1 dimension"
+            raise RuntimeError(f"torch.linalg.lstsq: {name} must have at least {least}.")
+    check_floating("torch.linalg.lstsq", A)
+    _refuse_half("linalg.lstsq", _ONLY_PRECISE, A)
+    if A._kind.dtype is not B._kind.dtype:
+        raise RuntimeError(
+            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {A.dtype} and "
+            f"other's dtype {B.dtype}"
+        )
+    chosen = "gelsy" if driver is None else driver
+    if chosen not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(
+            f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but got {driver}"
+        )
+    vector = B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1])
+    right: Any = B.unsqueeze(-1) if vector else B
+    if right._array.shape[-2] != A._array.shape[-2]:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.size(-2) should match other.size(-2), but the shapes are "
+            f"{list(A._array.shape)} and {list(B._array.shape)}"
+        )
+    solution, residuals, rank, values = _lstsq(A, right, rcond, chosen)
+    return named(LSTSQ, (solution.squeeze(-1) if vector else solution, residuals, rank, values.detach()))
+
+
+@public("linalg.matrix_rank", function=False, method=False, out=True)
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """How many singular values exceed max(atol, rtol * the largest)."""
+    check_matrix("torch.linalg.matrix_rank", A, "input")
+    check_floating("linalg.matrix_rank", A)
+    _refuse_half("linalg.matrix_rank", _ONLY_PRECISE, A)
+    if hermitian:
+        check_square("linalg.matrix_rank", A)
+    detached: Any = A.detach()
+    values = abs(eigvalsh(detached)) if hermitian else svdvals(detached)
+    absolute, relative = _tolerance(atol), _tolerance(rtol)
+    if tol is not None:
+        absolute, relative = _tolerance(tol), 0.0
+    absolute, relative = _thresholds(absolute, relative, A._array)
+    return _rank(values, absolute, relative)  # type: ignore[no-any-return]
+
+
+@primitive(None)
+def _rank(self: Array, atol: Any, rtol: Any) -> Array:
+    bound = np.maximum(atol[..., None], rtol[..., None] * self.max(-1, keepdims=True, initial=0))
+    return np.asarray((self > bound).sum(-1), np.int64)
+
+
+@public("linalg.cond", function=False, method=False, out=True)
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition number: the norm of A times the norm of its inverse."""
+    check_matrix("linalg.cond", A)
+    if p is None or (not isinstance(p, str) and abs(p) == 2):
+        if A._array.size == 0:
+            raise RuntimeError("linalg.cond: The input tensor A must not be empty")
+        values: Any = svdvals(A)
+        largest, smallest = values[..., :1], values[..., -1:]
+        return (smallest / largest if p == -2 else largest / smallest).squeeze(-1)  # type: ignore[no-any-return]
+    if A._array.shape[-1] != A._array.shape[-2]:
+        check_square(f"linalg.cond(ord={p})", A)
+    check_precise("linalg.cond", A)
+    inverse, info = _inv_ex(A)
+    inverse = inverse.masked_fill((info > 0)[..., None, None], float("inf"))
+    result: Any = matrix_norm(A, p) * matrix_norm(inverse, p) if p != "nuc" else _nuclear_cond(A, inverse, info)
+    return result.nan_to_num(float("inf"), float("inf"), float("-inf"))  # type: ignore[no-any-return]
+
+
+def _nuclear_cond(A: Any, inverse: Any, info: Any) -> Any:
+    finite = inverse.masked_fill((info > 0)[..., None, None], 0)
+    product: Any = matrix_norm(A, "nuc") * matrix_norm(finite, "nuc")
+    return product.masked_fill(info > 0, float("inf"))

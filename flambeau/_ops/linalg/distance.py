@@ -1,0 +1,221 @@
+"""Distances between vectors, in pairs or all with all; similarity; vectors made unit vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.precision import as_floating
+from ..._dispatch.promotion import result_type_of
+from ..._dispatch.registry import public
+from ..reduce.norm import _norm_gradient, _norm_of, vector_norm
+from .checks import batch_shape
+
+_MANY = 25
+"""With more rows than this, Euclidean distances are computed by a product of matrices."""
+
+
+def _direction(difference: Any, distance: Any, p: float) -> Any:
+    """The derivative of the `p`-norm of `difference`, zero where the norm is; each of several maxima counts fully."""
+    if p == 1:
+        return difference.sgn()
+    if p == 2:
+        return (difference / distance).masked_fill(distance == 0, 0)
+    if math.isinf(p):
+        return difference.sgn() * (difference.abs() == distance)
+    if p < 1:
+        power = difference.sgn() * (difference.abs() ** (p - 1)).masked_fill(difference == 0, 0)
+    else:
+        power = difference.sgn() * difference.abs() ** (p - 1)
+    return (power / distance ** (p - 1)).masked_fill(distance == 0, 0)
+
+
+def _pair_gradient(grad: Any, x1: Any, x2: Any, result: Any, p: float) -> Any:
+    """The gradient of every difference between a row of `x1` and a row of `x2`."""
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if p == 0:
+        return difference * 0
+    return grad.unsqueeze(-1) * _direction(difference, result.unsqueeze(-1), p)
+
+
+@primitive(
+    "CdistBackward0",
+    x1=lambda grad, x1, x2, p, result: _pair_gradient(grad, x1, x2, result, p).sum(-2),
+    x2=lambda grad, x1, x2, p, result: -_pair_gradient(grad, x1, x2, result, p).sum(-3),
+)
+def _cdist(x1: Array, x2: Array, p: float) -> Array:
+    difference = x1[..., :, None, :] - x2[..., None, :, :]
+    return np.ascontiguousarray(_norm_of(difference, p, (difference.ndim - 1,), False))
+
+
+def _euclidean_gradient(grad: Any, x: Any, other: Any, result: Any) -> Any:
+    """sum over j of grad[i, j] / result[i, j] * (x[i] - other[j])."""
+    ratio = (grad / result).masked_fill(result == 0, 0)
+    return x * ratio.sum(-1, keepdim=True) - ratio @ other
+
+
+@primitive(
+    "EuclideanDistBackward0",
+    x1=lambda grad, x1, x2, result: _euclidean_gradient(grad, x1, x2, result),
+    x2=lambda grad, x1, x2, result: _euclidean_gradient(grad.mT, x2, x1, result.mT),
+)
+def _euclidean_dist(x1: Array, x2: Array) -> Array:
+    # |a|^2 + |b|^2 - 2 a.b as one product of [-2 a, |a|^2, 1] and [b, 1, |b|^2], which rounds as PyTorch's does.
+    first, second = ((each * each).sum(-1, keepdims=True) for each in (x1, x2))
+    left = np.concatenate([x1 * -2, first, np.ones_like(first)], -1)
+    right = np.concatenate([x2, np.ones_like(second), second], -1)
+    return np.sqrt(np.maximum(np.matmul(left, right.swapaxes(-1, -2)), 0))
+
+
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+def _check_real(name: str, word: str, x: Tensor) -> None:
+    if x._kind.dtype.category != FLOAT:
+        raise RuntimeError(f"{name} only supports floating-point dtypes, {word} got: {LEGACY_NAMES[x._kind.dtype]}")
+
+
+def _refuse_half(name: str, x: Tensor) -> None:
+    if x._kind.dtype.itemsize == 2:
+        raise NotImplementedError(f'"{name}" not implemented for {LEGACY_NAMES[x._kind.dtype]!r}')
+
+
+@public(method=False)
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
+    """The `p`-norm distances between every row of `x1` and every row of `x2`.
+
+    >>> flambeau.cdist(flambeau.tensor([[0.0, 0.0]]), flambeau.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    for word, each in (("X1", x1), ("X2", x2)):
+        if each._array.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {word} got: {each._array.ndim}D")
+    columns = x1._array.shape[-1], x2._array.shape[-1]
+    if columns[0] != columns[1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {columns[0]} X2: {columns[1]}")
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode: it must be one of {_MODES}")
+    _check_real("cdist", "X1", x1)
+    _check_real("cdist", "X2", x2)
+    if p < 0:
+        raise RuntimeError(f"cdist only supports non-negative p values, but p is {p}")
+    if x1._kind.dtype is not x2._kind.dtype:
+        raise RuntimeError(
+            f"expected scalar type {LEGACY_NAMES[x1._kind.dtype]} but found {LEGACY_NAMES[x2._kind.dtype]}"
+        )
+    _refuse_half("cdist", x1)
+    batch = batch_shape("cdist", x1, x2)
+    rows = x1._array.shape[-2], x2._array.shape[-2]
+    many = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(rows) > _MANY)
+    if p == 2 and many and min(*rows, columns[0], math.prod(batch)) > 0:
+        first, second = (_flat_batch(each, batch) for each in (x1, x2))
+        return _euclidean_dist(first, second).view(*batch, *rows)  # type: ignore[no-any-return]
+    return _cdist(x1, x2, float(p))  # type: ignore[no-any-return]
+
+
+def _flat_batch(x: Any, batch: tuple[int, ...]) -> Any:
+    """`x` broadcast over `batch`, with the batch dimensions as one."""
+    count = math.prod(batch)
+    if count == 1:
+        return x
+    sizes = x._array.shape[-2:]
+    return x.expand(*batch, *sizes).contiguous().view(count, *sizes)
+
+
+def _pairs(count: int) -> tuple[Any, Any]:
+    return np.triu_indices(count, 1)
+
+
+def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
+    first, second = (fresh(each, self) for each in _pairs(self._array.shape[0]))
+    if p == 0 or result._array.size == 0:
+        return self * 0
+    each = grad.unsqueeze(-1) * _direction(self[first] - self[second], result.unsqueeze(-1), p)
+    return (self * 0).index_add(0, first, each).index_add(0, second, -each)
+
+
+@primitive("PdistBackward0", self=_pdist_gradient)
+def _pdist(self: Array, p: float) -> Array:
+    first, second = _pairs(self.shape[0])
+    return _norm_of(self[first] - self[second], p, (1,), False)
+
+
+@public("nn.functional.pdist", method=False)
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The `p`-norm distances between every two rows of `input`."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    if input._kind.dtype.category != FLOAT:
+        raise RuntimeError(f"pdist only supports floating-point dtypes, got: {LEGACY_NAMES[input._kind.dtype]}")
+    if p < 0:
+        raise RuntimeError(f"pdist only supports non-negative p values, but p is {p}")
+    _refuse_half("pdist", input)
+    return _pdist(input, float(p))  # type: ignore[no-any-return]
+
+
+# ----- pairs of vectors ---------------------------------------------------------------------------------------------
+
+
+@primitive("NormBackward1", self=_norm_gradient)
+def _norm_along(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return _norm_of(self, ord, dim, keepdim)
+
+
+@primitive("AddBackward1", self=lambda grad: grad)
+def _shifted(self: Array, other: float) -> Array:
+    return np.asarray(self + self.dtype.type(other))
+
+
+@public("nn.functional.pairwise_distance", method=False)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The `p`-norm of x1 - x2 + eps along the last dimension."""
+    shifted = _shifted(as_floating(x1 - x2), eps)
+    if shifted._array.ndim == 0:
+        raise RuntimeError("pairwise_distance: x1 and x2 must have at least one dimension")
+    return _norm_along(shifted, float(p), (shifted._array.ndim - 1,), keepdim)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.cosine_similarity", method=False)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along `dim`; lengths below `eps` count as `eps`."""
+    common = result_type_of(x1, x2)
+    if common.category != FLOAT:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {LEGACY_NAMES[common]}")
+    first, second = (_expanded(each.to(common), x1, x2) for each in (x1, x2))
+    unit_1, unit_2 = (each / _length(each, dim, eps) for each in (first, second))
+    return (unit_1 * unit_2).sum(dim)  # type: ignore[no-any-return]
+
+
+def _expanded(x: Any, x1: Tensor, x2: Tensor) -> Any:
+    try:
+        shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
+    except ValueError:
+        from ..._dispatch.elementwise import shape_error
+
+        raise shape_error("cosine_similarity", x1, x2) from None
+    return x if x._array.shape == shape else x.expand(shape)
+
+
+def _length(x: Any, dim: int, eps: float) -> Any:
+    """The length of vectors, at least `eps`; the bound does not stop the gradient."""
+    length: Any = vector_norm(x, 2, dim, True).clone()
+    if not length.is_meta:
+        np.maximum(length._array, length._array.dtype.type(eps), out=length._array)
+    return length
+
+
+@public("nn.functional.normalize", function=False, method=False)
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, *, out: Tensor | None = None) -> Tensor:
+    """`input` divided by its `p`-norms along `dim`, so that they become 1; norms below `eps` count as `eps`."""
+    size: Any = vector_norm(input, p, dim, True)
+    result: Any = input / size.clamp_min(eps).expand_as(input)
+    if out is None:
+        return result  # type: ignore[no-any-return]
+    from ..._dispatch.out import store
+
+    return store(result, out)

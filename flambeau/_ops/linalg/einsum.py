@@ -1,0 +1,295 @@
+"""Sums of products by Einstein's convention: `einsum("bij,bjk->bik", a, b)`.
+
+Every operand is brought to one order of dimensions: those of the output, then those that are summed away; dimensions
+that an operand lacks have size 1. Two operands at a time are then multiplied and summed as a batch of matrix products.
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._core.tensor import Tensor
+from ..._dispatch.promotion import Operand
+from ..._dispatch.registry import public
+from ..pointwise.binary import mul
+from ..shape.view import _permute, diagonal, reshaped, unsqueeze
+from .matmul import bmm
+
+_ELLIPSIS = "."
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+"""Labels in the order in which an implicit output has them, and by the number that a subscript list gives them."""
+
+
+class Equation(NamedTuple):
+    """The labels of each operand's dimensions and of the output's (None: implicit); "." stands for an ellipsis."""
+
+    inputs: list[list[str]]
+    output: list[str] | None
+
+
+@public(method=False)
+def einsum(*args: Operand) -> Tensor:
+    """Sum of products of the operands' elements, as the equation says.
+
+    >>> flambeau.einsum("ij,jk->ik", flambeau.ones(2, 3), flambeau.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and "
+            "its subscripts list"
+        )
+    operands: list[Any]
+    if isinstance(args[0], Tensor):
+        equation, operands = _from_lists(args)
+    elif isinstance(args[0], str):
+        operands = list(args[1:])
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            operands = list(operands[0])
+        equation = _parsed(args[0])
+    else:
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(args[0]).__name__}")
+    if len(equation.inputs) != len(operands):
+        which = "fewer" if len(operands) < len(equation.inputs) else "more"
+        raise RuntimeError(
+            f"einsum(): {which} operands were provided than specified in the equation: {len(operands)} operands, "
+            f"{len(equation.inputs)} subscripts"
+        )
+    return _contracted(equation, operands)
+
+
+# ----- reading the equation -----------------------------------------------------------------------------------------
+
+
+def _from_lists(args: tuple[Any, ...]) -> tuple[Equation, list[Any]]:
+    operands = list(args[0 : len(args) - len(args) % 2 : 2])
+    inputs = [_labels(each) for each in args[1::2]]
+    output = _labels(args[-1]) if len(args) % 2 else None
+    return Equation(inputs, output), operands
+
+
+def _labels(subscripts: Any) -> list[str]:
+    labels = []
+    for each in subscripts:
+        if each is ...:
+            labels.append(_ELLIPSIS)
+        elif 0 <= each < len(_LETTERS):
+            labels.append(_LETTERS[each])
+        else:
+            raise ValueError(f"einsum(): subscript in subscript list is not within the valid range [0, 52): {each}")
+    return labels
+
+
+def _parsed(text: str) -> Equation:
+    left, arrow, right = text.partition("->")
+    inputs: list[list[str]] = [[]]
+    start = 0
+    for position, character in enumerate(left):
+        if character == ",":
+            inputs.append([])
+        else:
+            start = _read(character, position, left, inputs[-1], f"operand {len(inputs) - 1}", start)
+    if not arrow:
+        return Equation(inputs, None)
+    output: list[str] = []
+    start = 0
+    for position, character in enumerate(right):
+        start = _read(character, position, right, output, "the output", start, len(left) + 2)
+    return Equation(inputs, output)
+
+
+def _read(character: str, position: int, text: str, labels: list[str], where: str, skip: int, offset: int = 0) -> int:
+    """Add the label at `position` to `labels`; gives the position up to which dots belong to an ellipsis."""
+    if character == " ":
+        return skip
+    if character == ".":
+        if position < skip:
+            return skip
+        if _ELLIPSIS in labels:
+            raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
+        if text[position : position + 3] != "...":
+            raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis")
+        labels.append(_ELLIPSIS)
+        return position + 3
+    if character not in _LETTERS:
+        raise RuntimeError(
+            f"einsum(): invalid subscript given at index {position + offset} in the equation string, subscripts must "
+            "be in [a-zA-Z]"
+        )
+    labels.append(character)
+    return skip
+
+
+# ----- bringing the operands to one order ---------------------------------------------------------------------------
+
+
+def _contracted(equation: Equation, operands: list[Any]) -> Tensor:
+    width = _ellipsis_width(equation, operands)
+    counts: dict[str, int] = {}
+    for labels in equation.inputs:
+        for label in labels:
+            counts[label] = counts.get(label, 0) + 1
+    order, kept = _dimension_order(equation, counts, width)
+    sizes: dict[Any, int] = {}
+    arranged = [
+        _arranged(operand, labels, order, width, number, sizes)
+        for number, (operand, labels) in enumerate(zip(operands, equation.inputs, strict=True))
+    ]
+    return _multiplied(arranged, kept)
+
+
+def _ellipsis_width(equation: Equation, operands: list[Any]) -> int:
+    width = 0
+    for number, (labels, operand) in enumerate(zip(equation.inputs, operands, strict=True)):
+        ndim = operand._array.ndim
+        named = len(labels) - (_ELLIPSIS in labels)
+        if _ELLIPSIS in labels:
+            if named > ndim:
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                    f"dimensions ({ndim}) for operand {number}"
+                )
+            width = max(width, ndim - named)
+        elif named != ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
+                f"({ndim}) for operand {number} and no ellipsis was given"
+            )
+    return width
+
+
+def _dimension_order(equation: Equation, counts: dict[str, int], width: int) -> tuple[dict[Any, int], int]:
+    """The position of each label, the ellipsis' dimensions labelled 0, 1, ...; and how many the output keeps."""
+    order: dict[Any, int] = {}
+    output = equation.output
+    if output is None:
+        output = [_ELLIPSIS, *(each for each in _LETTERS if counts.get(each) == 1)]
+    for label in output:
+        if label == _ELLIPSIS:
+            for number in range(width):
+                order[number] = len(order)
+            continue
+        if label in order:
+            raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+        if label not in counts:
+            raise RuntimeError(
+                f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+            )
+        order[label] = len(order)
+    kept = len(order)
+    for label in (*range(width), *_LETTERS):
+        if label not in order and (isinstance(label, int) or label in counts):
+            order[label] = len(order)
+    return order, kept
+
+
+def _arranged(
+    operand: Any, labels: list[str], order: dict[Any, int], width: int, number: int, sizes: dict[Any, int]
+) -> Any:
+    """`operand` with its dimensions in `order`; repeated labels become diagonals, missing ones dimensions of size 1."""
+    own = operand._array.ndim - len(labels) + 1
+    names: list[Any] = []
+    for label in labels:
+        names += range(width - own, width) if label == _ELLIPSIS else [label]
+    seen: list[Any] = []
+    for name in names:
+        dim = len(seen)
+        size = operand._array.shape[dim]
+        if name in seen:
+            first = seen.index(name)
+            if operand._array.shape[first] != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {name} is repeated for operand {number} but the sizes don't match, {size} != "
+                    f"{operand._array.shape[first]}"
+                )
+            ndim = operand._array.ndim - 1
+            # The diagonal comes last; it goes where the label stood first.
+            moved = [*range(first), ndim - 1, *range(first, ndim - 1)]
+            operand = _permute(diagonal(operand, 0, first, dim), tuple(moved))
+            continue
+        seen.append(name)
+        known = sizes.get(name, 1)
+        if size != 1:
+            if known not in (1, size):
+                raise RuntimeError(_size_message(name, dim, size, known, number))
+            sizes[name] = size
+    for name in order:
+        if name not in seen:
+            operand = unsqueeze(operand, operand._array.ndim)
+            seen.append(name)
+    places = [0] * len(seen)
+    for dim, name in enumerate(seen):
+        places[order[name]] = dim
+    return _permute(operand, tuple(places))
+
+
+def _size_message(name: Any, dim: int, size: int, known: int, number: int) -> str:
+    if isinstance(name, int):
+        return (
+            f"einsum(): dimension {dim} covered by ellipsis in operand {number} has size {size} which does not "
+            f"broadcast with previously seen ellipsis with size {known} for the respective dimension"
+        )
+    return (
+        f"einsum(): subscript {name} has size {size} for operand {number} which does not broadcast with previously "
+        f"seen size {known}"
+    )
+
+
+# ----- multiplying --------------------------------------------------------------------------------------------------
+
+
+def _multiplied(operands: list[Any], kept: int) -> Tensor:
+    ndim = operands[0]._array.ndim
+    result = operands[0]
+    if len(operands) == 1:
+        return result.sum(list(range(kept, ndim))) if ndim > kept else result  # type: ignore[no-any-return]
+    users = [sum(each._array.shape[dim] != 1 for each in operands) for dim in range(ndim)]
+    for operand in operands[1:]:
+        together: list[int] = []
+        alone: tuple[list[int], list[int]] = ([], [])
+        for dim in range(kept, ndim):
+            left, right = result._array.shape[dim] != 1, operand._array.shape[dim] != 1
+            if left and right:
+                users[dim] -= 1
+                if users[dim] == 1:
+                    together.append(dim)
+                    users[dim] = 0
+            elif users[dim] == 1 and (left or right):
+                alone[0 if left else 1].append(dim)
+                users[dim] = 0
+        if alone[0]:
+            result = result.sum(alone[0], keepdim=True)
+        if alone[1]:
+            operand = operand.sum(alone[1], keepdim=True)
+        result = _product_sum(result, operand, together, len(operands) == 2) if together else mul(result, operand)
+    return reshaped(result, result._array.shape[:kept]) if ndim > kept else result
+
+
+def _product_sum(left: Any, right: Any, summed: list[int], only_two: bool) -> Any:
+    """The product of two tensors of as many dimensions, summed over the dimensions `summed`, which stay with size 1."""
+    one, two = left._array.shape, right._array.shape
+    free = [dim for dim in range(len(one)) if dim not in summed]
+    batch = [dim for dim in free if one[dim] != 1 and two[dim] != 1]
+    rows = [dim for dim in free if one[dim] != 1 and two[dim] == 1]
+    columns = [dim for dim in free if one[dim] == 1]
+    wide = [dim for dim in columns if two[dim] != 1]
+    if only_two and rows and wide and wide[-1] < rows[0]:  # the other way round, the result need not be transposed
+        return _product_sum(right, left, summed, False)
+    sizes = [
+        int(np.prod([shape[dim] for dim in dims]))
+        for shape, dims in ((one, batch), (one, rows), (one, summed), (two, columns))
+    ]
+    left = reshaped(_permute(left, (*batch, *rows, *summed, *columns)), (sizes[0], sizes[1], sizes[2]))
+    right = reshaped(_permute(right, (*batch, *summed, *columns, *rows)), (sizes[0], sizes[2], sizes[3]))
+    places = [*batch, *rows, *summed, *columns]
+    shape = tuple(
+        [one[dim] for dim in batch] + [one[dim] for dim in rows] + [1] * len(summed) + [two[dim] for dim in columns]
+    )
+    inverse = [0] * len(places)
+    for position, dim in enumerate(places):
+        inverse[dim] = position
+    return _permute(reshaped(bmm(left, right), shape), tuple(inverse))

@@ -1,0 +1,410 @@
+"""LU factors, the matrix exponential, and the ops of `linalg` that are made of other ops."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.exact_out import write_as_computed
+from ..._dispatch.registry import public
+from ..._dispatch.return_types import named, return_type
+from ..pointwise.binary import conj
+from ..shape.join import cat
+from ..shape.view import wrap_dim
+from .checks import (
+    check_floating,
+    check_matrix,
+    check_same_dtype,
+    check_square,
+    column_major,
+    first_failure,
+    row_major,
+)
+from .matmul import hermitian
+from .systems import (
+    _solve_triangular,
+    check_pair,
+    inv,
+    solve,
+    solve_triangle,
+)  # fmt: skip
+
+LINALG_LU = return_type("linalg_lu", ("P", "L", "U"))
+LU_FACTOR = return_type("linalg_lu_factor", ("LU", "pivots"))
+LU_FACTOR_EX = return_type("linalg_lu_factor_ex", ("LU", "pivots", "info"))
+LU_UNPACK = return_type("lu_unpack", ("P", "L", "U"))
+
+
+def factored(matrices: Array, pivot: bool) -> tuple[Array, Array, Array]:
+    """L and U in one array, the row swaps (counted from 1), and the order of rows that they make."""
+    packed = np.array(matrices, order="C")
+    *batch, rows, columns = packed.shape
+    packed = packed.reshape(math.prod(batch), rows, columns)
+    count = min(rows, columns)
+    swaps = np.tile(np.arange(1, count + 1, dtype=np.int32), (len(packed), 1))
+    order = np.tile(np.arange(rows), (len(packed), 1))
+    each = np.arange(len(packed))
+    for step in range(count):
+        if pivot:
+            chosen = step + _sizes(packed[:, step:, step]).argmax(-1)
+            swaps[:, step] = chosen + 1
+            packed[each, step], packed[each, chosen] = packed[each, chosen], packed[each, step]
+            order[each, step], order[each, chosen] = order[each, chosen], order[each, step]
+        head = packed[:, step, step]
+        divisor = np.where(head == 0, 1, head)
+        packed[:, step + 1 :, step] /= divisor[:, None]
+        packed[:, step + 1 :, step + 1 :] -= packed[:, step + 1 :, step, None] * packed[:, step, None, step + 1 :]
+    return packed.reshape(*batch, rows, columns), swaps.reshape(*batch, count), order.reshape(*batch, rows)
+
+
+def _sizes(values: Array) -> Array:
+    """What LAPACK compares to find a pivot: for complex numbers the sum of the parts' sizes."""
+    return np.abs(values.real) + np.abs(values.imag) if values.dtype.kind == "c" else np.abs(values)
+
+
+def _permutation(order: Array, dtype: Any) -> Array:
+    """The matrix P with P[order[i], i] = 1."""
+    return row_major((order[..., None, :] == np.arange(order.shape[-1])[:, None]).astype(dtype))
+
+
+def _order_of_swaps(pivots: Array, rows: int) -> Array:
+    order = np.array(np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)))
+    for step in range(pivots.shape[-1]):
+        chosen = pivots[..., step, None].astype(np.int64) - 1
+        here = order[..., step].copy()
+        order[..., step] = np.take_along_axis(order, chosen, -1)[..., 0]
+        np.put_along_axis(order, chosen, here[..., None], -1)
+    return order
+
+
+def _unpacked(packed: Array) -> tuple[Array, Array]:
+    rows, columns = packed.shape[-2:]
+    count = min(rows, columns)
+    lower = np.tril(packed[..., :count], -1)
+    diagonal = np.arange(count)
+    lower[..., diagonal, diagonal] = 1
+    return lower, np.triu(packed[..., :count, :])
+
+
+def _lu_gradient(of_lower: Any, of_upper: Any, permutation: Any, lower: Any, upper: Any) -> Any:
+    """P L^-H (strict lower part of L^H grad_L + upper part of grad_U U^H) U^-H, extended to all shapes of matrices."""
+    rows, columns = lower._array.shape[-2], upper._array.shape[-1]
+    count = min(rows, columns)
+    of_lower = lower * 0 if of_lower is None else of_lower
+    of_upper = upper * 0 if of_upper is None else of_upper
+    first_lower, first_upper = lower[..., :count, :], upper[..., :count]
+    beyond = None
+    if rows > columns:  # the rows below are A2 U^-1
+        beyond = _solve_triangular(hermitian(first_upper), of_lower[..., count:, :], False, False, False)
+        of_upper = of_upper - hermitian(lower[..., count:, :]) @ beyond
+        of_lower = of_lower[..., :count, :]
+    elif columns > rows:  # the columns to the right are L^-1 A2
+        beyond = _solve_triangular(hermitian(first_lower), of_upper[..., count:], True, True, True)
+        of_lower = of_lower - beyond @ hermitian(upper[..., count:])
+        of_upper = of_upper[..., :count]
+    middle = (hermitian(first_lower) @ of_lower).tril(-1) + (of_upper @ hermitian(first_upper)).triu()
+    middle = _solve_triangular(hermitian(first_upper), middle, False, False, False)
+    total = _solve_triangular(hermitian(first_lower), middle, True, True, True)
+    if beyond is not None:
+        total = cat([total, beyond], -2 if rows > columns else -1)
+    return total if permutation is None else permutation @ total
+
+
+def _lu_gradients(grads: Any, needs: Any, P: Any, L: Any, U: Any, pivot: bool) -> list[Any]:
+    return [_lu_gradient(grads[1], grads[2], P if pivot else None, L, U)]
+
+
+@primitive("LinalgLuBackward0", joint=_lu_gradients, results=("P", "L", "U"))
+def _lu(A: Array, pivot: bool) -> Any:
+    packed, _, order = factored(A, pivot)
+    lower, upper = _unpacked(packed)
+    permutation = _permutation(order, A.dtype) if pivot else np.empty(0, A.dtype)
+    return permutation, row_major(lower), row_major(upper)
+
+
+@public("linalg.lu", function=False, method=False, out=True, name="linalg_lu")
+def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """A = P L U: a permutation, a lower triangle with ones on the diagonal, an upper triangle."""
+    check_matrix("linalg.lu", A)
+    check_floating("linalg.lu", A, "lu_cpu")
+    permutation, lower, upper = _lu(A, pivot)
+    return named(LINALG_LU, (permutation.detach(), lower, upper))
+
+
+def _lu_factor_gradients(grads: Any, needs: Any, LU: Any, pivots: Any, pivot: bool) -> list[Any]:
+    grad = grads[0]
+    if grad is None:
+        return [None]
+    permutation, lower, upper = lu_unpack(LU, pivots, unpack_pivots=pivot)
+    count = lower._array.shape[-1]
+    return [
+        _lu_gradient(
+            grad[..., :count].tril(-1), grad[..., :count, :].triu(), permutation if pivot else None, lower, upper
+        )
+    ]
+
+
+@primitive("LinalgLuFactorExBackward0", joint=_lu_factor_gradients, results=("LU", "pivots", "info"))
+def _lu_factor_ex(A: Array, pivot: bool) -> Any:
+    packed, pivots, _ = factored(A, pivot)
+    zero = np.diagonal(packed, 0, -2, -1) == 0
+    info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(A.shape[:-2])
+    return column_major(packed), pivots, np.asarray(info, np.int32)
+
+
+def _raise_unfactored(name: str, info: Tensor) -> None:
+    failure = first_failure(info)
+    if failure is not None:
+        raise RuntimeError(
+            f"{name}: {failure[0]}U[{failure[1]},{failure[1]}] is zero and using it on lu_solve would result in a "
+            "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+            "linalg.lu_factor_ex(A, pivot)"
+        )
+
+
+@public("linalg.lu_factor_ex", function=False, method=False, out=write_as_computed)
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """L and U in one matrix, the row swaps, and codes that are not zero where U has a zero on its diagonal."""
+    check_matrix("torch.lu_factor_ex", A)
+    check_floating("torch.lu_factor_ex", A, "lu_cpu")
+    packed, pivots, info = _lu_factor_ex(A, pivot)
+    if check_errors:
+        _raise_unfactored("torch.linalg.lu_factor_ex", info)
+    return named(LU_FACTOR_EX, (packed, pivots, info))
+
+
+@public("linalg.lu_factor", function=False, method=False, out=write_as_computed)
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """L and U in one matrix, and the row swaps."""
+    packed, pivots, info = lu_factor_ex(A, pivot=pivot)
+    _raise_unfactored("torch.linalg.lu_factor", info)
+    return named(LU_FACTOR, (packed, pivots))
+
+
+def _lu_unpack_gradients(grads: Any, needs: Any, LU_data_sym_sizes: Any) -> list[Any]:
+    of_lower, of_upper = grads[1:]
+    rows, columns = LU_data_sym_sizes[-2:]
+    count = min(rows, columns)
+    parts = []
+    if of_lower is not None:
+        below = of_lower.tril(-1)
+        if columns > count:
+            below = cat([below, below.new_zeros((*below._array.shape[:-1], columns - count))], -1)
+        parts.append(below)
+    if of_upper is not None:
+        above = of_upper.triu()
+        if rows > count:
+            above = cat([above, above.new_zeros((*above._array.shape[:-2], rows - count, columns))], -2)
+        parts.append(above)
+    return [parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None, None]
+
+
+@primitive("LuUnpackBackward0", joint=_lu_unpack_gradients)
+def _lu_unpack(LU_data: Array, pivots: Array, unpack_data: bool, unpack_pivots: bool) -> Any:
+    nothing = np.empty(0, LU_data.dtype)
+    permutation = lower = upper = nothing
+    if unpack_pivots:
+        permutation = _permutation(_order_of_swaps(pivots, LU_data.shape[-2]), LU_data.dtype)
+    if unpack_data:
+        lower, upper = (row_major(each) for each in _unpacked(LU_data))
+    return permutation, lower, upper
+
+
+@public(method=False, out=True)
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U from the result of `linalg.lu_factor`."""
+    if unpack_pivots and str(LU_pivots.dtype) != "torch.int32":
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
+    permutation, lower, upper = _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
+    return named(LU_UNPACK, (permutation.detach(), lower, upper))
+
+
+@public("linalg.lu_solve", function=False, method=False, out=write_as_computed, name="linalg_lu_solve")
+def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """The solution of A X = B from the LU factors of A; `left=False`: of X A = B; `adjoint`: with A^H for A."""
+    name = "torch.linalg.lu_solve"
+    check_floating("linalg.lu_solve", LU, "lu_solve_cpu")
+    check_square(name, LU, "LU")
+    check_same_dtype("linalg.lu_solve", LU, B)
+    check_pair("linalg.lu_solve", LU, B, left)
+    return _lu_solve(LU, pivots, B, left, adjoint)  # type: ignore[no-any-return]
+
+
+def _lu_solve_of_factors(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool) -> Any:
+    """The gradient of A is that of any linear system; with A = P L U it is spread over L and U."""
+    of_right = _lu_solve(LU, pivots, grad, left, not adjoint)
+    of_matrix = -(of_right @ hermitian(result)) if left else -(hermitian(result) @ of_right)
+    if adjoint:
+        of_matrix = hermitian(of_matrix)
+    permutation, lower, upper = lu_unpack(LU, pivots)
+    turned = permutation.mT @ of_matrix
+    return (turned @ hermitian(upper)).tril(-1) + (hermitian(lower) @ turned).triu()
+
+
+def _lu_solve_of_right_side(grad: Any, LU: Any, pivots: Any, left: bool, adjoint: bool) -> Any:
+    return _lu_solve(LU, pivots, grad, left, not adjoint)
+
+
+@primitive(
+    "LinalgLuSolveBackward0",
+    LU=_lu_solve_of_factors,
+    B=_lu_solve_of_right_side,
+)
+def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Array:
+    order = _order_of_swaps(pivots, LU.shape[-1])
+    permutation = _permutation(order, LU.dtype)
+    if left == adjoint:  # X A = B is A^H X^H = B^H
+        right = B if left else B.swapaxes(-1, -2).conj()
+        adjoint_packed = LU.swapaxes(-1, -2).conj()
+        half = solve_triangle(adjoint_packed, right, False, False)
+        solution = np.matmul(permutation, solve_triangle(adjoint_packed, half, True, True))
+    else:
+        right = B if left else B.swapaxes(-1, -2).conj()
+        half = solve_triangle(LU, np.matmul(permutation.swapaxes(-1, -2), right), False, True)
+        solution = solve_triangle(LU, half, True, False)
+    return column_major(solution) if left else row_major(solution.swapaxes(-1, -2).conj())
+
+
+@public(method=True)
+def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`."""
+    packed, pivots, info = lu_factor_ex(input, pivot=pivot)
+    result = (packed, pivots, info) if get_infos else (packed, pivots)
+    if out is None:
+        return result
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+    if len(out) != len(result):
+        raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+    return tuple(into.resize_as_(each).copy_(each) for each, into in zip(result, out, strict=True))
+
+
+@public(out=write_as_computed)
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """`linalg.lu_solve` under its old name."""
+    return linalg_lu_solve(LU_data, LU_pivots, b)
+
+
+# ----- the matrix exponential ---------------------------------------------------------------------------------------
+
+_DEGREE = 18
+"""Terms of the Taylor series; for a norm of at most 1/2 the next one is below the rounding errors of float64."""
+
+
+def _exponential(matrices: Array) -> Array:
+    """exp(A) as the 2^k-th power of exp(A / 2^k)."""
+    size = matrices.shape[-1]
+    norm = np.abs(matrices).sum(-2).max(-1, initial=0)
+    finite = np.where(np.isfinite(norm), norm, 1)
+    halvings = np.maximum(np.ceil(np.log2(np.maximum(finite, 1e-300))) + 1, 0).astype(np.int64)
+    scaled = matrices * np.exp2(-halvings.astype(matrices.real.dtype))[..., None, None]
+    result = np.array(np.broadcast_to(np.eye(size, dtype=matrices.dtype), matrices.shape))
+    for term in range(_DEGREE, 0, -1):  # Horner's rule
+        result = np.matmul(scaled / term, result)
+        result[..., np.arange(size), np.arange(size)] += 1
+    for step in range(int(halvings.max(initial=0))):
+        result = np.where((halvings > step)[..., None, None], np.matmul(result, result), result)
+    return result
+
+
+def _matrix_exp_gradient(grad: Any, self: Any) -> Any:
+    """The upper right block of exp([[A^H, grad], [0, A^H]])."""
+    size = self._array.shape[-1]
+    adjoint = hermitian(self)
+    below = cat([adjoint * 0, adjoint], -1)
+    block = cat([cat([adjoint, grad], -1), below], -2)
+    return _matrix_exp(block)[..., :size, size:]
+
+
+@primitive("LinalgMatrixExpBackward0", self=_matrix_exp_gradient)
+def _matrix_exp(self: Array) -> Array:
+    # Squaring doubles the rounding errors, so that narrower types need the precision of float64.
+    wide = np.complex128 if self.dtype.kind == "c" else np.float64
+    return _exponential(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
+
+
+@public("linalg.matrix_exp", function=False, method=False, name="linalg_matrix_exp")
+def linalg_matrix_exp(A: Tensor) -> Tensor:
+    """The exponential of a square matrix, or of each one in a batch."""
+    check_square("linalg.matrix_exp", A)
+    check_floating("linalg.matrix_exp", A)
+    return _matrix_exp(A)  # type: ignore[no-any-return]
+
+
+@public()
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of a square matrix, or of each one in a batch."""
+    return linalg_matrix_exp(input)
+
+
+# ----- made of other ops --------------------------------------------------------------------------------------------
+
+
+@public("linalg.diagonal", function=False, method=False, name="linalg_diagonal")
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+@public("linalg.vecdot", function=False, method=False, out=True)
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The dot products of vectors along `dim`, those of `x` conjugated."""
+    check_floating("linalg.vecdot", x)
+    if x._array.ndim == y._array.ndim == 1:
+        return x.vdot(y)
+    return (conj(x) * y).sum(dim)  # type: ignore[no-any-return]
+
+
+@public("linalg.vander", function=False, method=False)
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """The powers 0 to N - 1 of each element, along a new last dimension."""
+    if x._kind.dtype.itemsize == 2 and x._kind.dtype.category == FLOAT:
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{LEGACY_NAMES[x._kind.dtype]}"
+        )
+    vector: Any = x if x._array.ndim else x.reshape(1)
+    count = vector._array.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError(f"N must be greater than 1, but it is {count}")
+    powers = vector.unsqueeze(-1).expand(*vector._array.shape, count - 1).cumprod(-1)
+    return cat([powers.new_ones((*vector._array.shape, 1)), powers], -1)
+
+
+@public("linalg.tensorinv", function=False, method=False, out=True)
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse for tensordot over the last dimensions; the first `ind` dimensions count as rows."""
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but it is {ind}")
+    shape = A._array.shape
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{columns} != {rows}"
+        )
+    flat: Any = inv(A.reshape(rows, columns))
+    return flat.reshape(*shape[ind:], *shape[:ind])  # type: ignore[no-any-return]
+
+
+@public("linalg.tensorsolve", function=False, method=False, out=True)
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+    """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
+    system: Any = A
+    if dims is not None:
+        moved = [wrap_dim(each, A._array.ndim) for each in dims]
+        system = system.movedim(moved, list(range(A._array.ndim - len(moved), A._array.ndim)))
+    shape = system._array.shape[B._array.ndim :]
+    size = math.prod(shape)
+    if size != math.prod(system._array.shape[: B._array.ndim]):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {size} != {math.prod(system._array.shape[: B._array.ndim])}"
+        )
+    flat: Any = solve(system.reshape(size, size), B.flatten())
+    return flat.reshape(shape)  # type: ignore[no-any-return]

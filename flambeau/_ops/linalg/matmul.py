@@ -1,0 +1,486 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import library
+from ..._core.device import META
+from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
+from ..._core.modes import THREAD
+from ..._core.node import SavedTensor, initialise, new_node
+from ..._core.tensor import PLAIN_TYPES, Tensor, new
+from ..._dispatch.dispatch import Array, Primitive, fresh, primitive
+from ..._dispatch.elementwise import shape_error
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.registry import export_method, public, write_out
+from ..pointwise.binary import conj, mul
+from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
+from .products import array_dot
+
+_NUMBERS = frozenset(np.dtype(each).num for each in "bBhilqfdFD")
+"""NumPy's numbers of the element types whose products NumPy computes as PyTorch does."""
+_ELEMENT_NAMES = C_NAMES | {"int16": "short"}
+
+
+def element_name(tensor: Tensor) -> str:
+    """What PyTorch's messages about dtypes call the element type: `float`, `c10::Half`."""
+    return _ELEMENT_NAMES.get(tensor._kind.dtype.name, tensor._kind.dtype.name)
+
+
+def product(left: Any, right: Any, operation: Callable[[Any, Any], Any], name: str) -> Any:
+    """`operation(left, right)`, for 16-bit floats computed in float32; `name` is PyTorch's for the error."""
+    array_type = left.dtype
+    if array_type.num in _NUMBERS:
+        return operation(left, right)
+    if array_type.itemsize == 2 and array_type.kind != "u":
+        if left.ndim > 1 and right.ndim > 1 and left.dtype == right.dtype and (tier := library()) is not None:
+            done = tier.product(left, right)
+            if done is not None:
+                return done
+        return np.asarray(operation(left.astype(np.float32), right.astype(np.float32))).astype(array_type)
+    raise _not_implemented(name, array_type)
+
+
+def _not_implemented(name: str, array_type: Any) -> NotImplementedError:
+    from ..._core.dtype import from_numpy_dtype
+
+    return NotImplementedError(f"\"{name}\" not implemented for '{LEGACY_NAMES[from_numpy_dtype(array_type)]}'")
+
+
+def _size(tensor: Any) -> str:
+    return "x".join(map(str, tensor._array.shape))
+
+
+def hermitian(matrix: Any) -> Any:
+    """The conjugate transpose of a matrix, or of a batch of matrices."""
+    return conj(matrix.transpose(-2, -1))
+
+
+# ----- mm -----------------------------------------------------------------------------------------------------------
+
+
+def _is_column_major(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    return strides[0] == 1 and strides[1] == sizes[0]
+
+
+def _mm_left(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
+    """The gradient of the left matrix, in the memory order that this matrix has."""
+    if _is_column_major(self_sym_sizes, self_sym_strides):
+        return _t(_mm(conj(mat2), _t(grad)))
+    return _mm(grad, conj(_t(mat2)))
+
+
+def _mm_right(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
+    if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
+        return _t(_mm(_t(grad), conj(self)))
+    return _mm(conj(_t(self)), grad)
+
+
+class MatrixProduct(Primitive):
+    """A primitive of two tensors, with a shorter way for plain tensors of one kind."""
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        modes = THREAD.modes
+        if not (
+            modes.plain
+            and type(left) in PLAIN_TYPES
+            and type(right) in PLAIN_TYPES
+            and left._kind is right._kind
+            and left._kind.device is not META
+        ):
+            return super().__call__(left, right)
+        array = self.kernel(left._array, right._array)
+        if type(array) is not np.ndarray:
+            array = np.asarray(array)
+        output: Tensor = new(Tensor)
+        output._array = array
+        kind = output._kind = left._kind
+        output._counter = None if modes.inference else [0, None]
+        output._requires_grad = False
+        output._grad_fn = None
+        output._output_nr = 0
+        output._grad = None
+        output._view = None
+        output._extra = None
+        if modes.grad and (left.requires_grad or right.requires_grad) and kind.differentiable and not modes.inference:
+            self.record((left, right), [output])
+        return output
+
+
+def _matrix_product(node: str, **formulas: Any) -> Callable[[Callable[..., Any]], MatrixProduct]:
+    return lambda kernel: MatrixProduct(kernel, node, formulas, None, False)
+
+
+class _Mm(MatrixProduct):
+    """`mm`, whose node is filled by hand: it is the most frequent of all."""
+
+    def record(self, args: Any, outputs: list[Tensor]) -> None:
+        left, right = args
+        output = outputs[0]
+        left_edge, right_edge = left._edge(), right._edge()
+        node = new_node(self.node_class)
+        initialise(node, (left_edge, right_edge), ((output._array.shape, output._kind),))
+        item = output._array.itemsize
+        array = left._array
+        node.self_sym_sizes = array.shape
+        node.self_sym_strides = (array.strides[0] // item, array.strides[1] // item)
+        array = right._array
+        node.mat2_sym_sizes = array.shape
+        node.mat2_sym_strides = (array.strides[0] // item, array.strides[1] // item)
+        node.self = None if right_edge is None else SavedTensor(left)
+        node.mat2 = None if left_edge is None else SavedTensor(right)
+        output._requires_grad = True
+        output._grad_fn = node
+
+
+def _mm_kernel(self: Array, mat2: Array) -> Array:
+    if self.dtype.num in _NUMBERS:
+        return array_dot(self, mat2)
+    return product(self, mat2, array_dot, "addmm_impl_cpu_")
+
+
+_mm_kernel.__name__ = "_mm"
+_mm = _Mm(_mm_kernel, "MmBackward0", {"self": _mm_left, "mat2": _mm_right}, None, False)
+
+
+def check_mm(left: Tensor, right: Tensor) -> None:
+    """Refuse what `mm` refuses."""
+    if left._array.shape[1] != right._array.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({_size(left)} and {_size(right)}): the columns of the first "
+            "must be as many as the rows of the second"
+        )
+    if left._kind.dtype is not right._kind.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {element_name(left)} != {element_name(right)}. "
+            f"Convert one of them, as in .to({left.dtype})"
+        )
+
+
+def checked_mm(left: Any, right: Any) -> Tensor:
+    """The product of two tensors that are known to be matrices."""
+    if left._kind is not right._kind or left._array.shape[1] != right._array.shape[0]:
+        check_mm(left, right)
+    return _mm(left, right)  # type: ignore[no-any-return]
+
+
+@public(out=True)
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"self must be a matrix, but its shape is {list(input._array.shape)}")
+    if mat2._array.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix, but its shape is {list(mat2._array.shape)}")
+    return checked_mm(input, mat2)
+
+
+@primitive(None)
+def _wide_product(self: Array, mat2: Array) -> Array:
+    # BLAS is quick in floats. Sums of up to 512 products are below 2**24, and exact in float32; all are in float64.
+    exact = np.float32 if self.shape[1] <= 512 else np.float64
+    return np.dot(self.astype(exact), mat2.astype(exact)).astype(np.int32)
+
+
+@public(method=False, out=True)
+def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices of 8-bit integers, in 32-bit integers."""
+    for name, each, fits in (("self", input, ("int8", "uint8")), ("mat2", mat2, ("int8",))):
+        if each._array.ndim != 2:
+            raise RuntimeError(f"_int_mm: Expected {name} to be of dimension 2 but got {each._array.ndim}")
+        if each._kind.dtype.name not in fits:
+            raise RuntimeError(f"_int_mm: Expected {name} dtype to be {' or '.join(fits)} but got {element_name(each)}")
+    columns, rows = input._array.shape[1], mat2._array.shape[0]
+    if columns != rows:
+        raise RuntimeError(f"_int_mm: self.size(1) needs to match mat2.size(0) but got {columns} and {rows}")
+    return _wide_product(input, mat2)  # type: ignore[no-any-return]
+
+
+# ----- bmm, mv, dot -------------------------------------------------------------------------------------------------
+
+
+@_matrix_product(
+    "BmmBackward0",
+    self=lambda grad, mat2: grad.bmm(hermitian(mat2)),
+    mat2=lambda grad, self: hermitian(self).bmm(grad),
+)
+def _bmm(self: Array, mat2: Array) -> Array:
+    return product(self, mat2, np.matmul, "bmm")
+
+
+def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
+    """Refuse what `bmm` refuses."""
+    for number, each in enumerate((batch1, batch2), 1):
+        if each._array.ndim != 3:
+            raise RuntimeError(f"batch{number} must be a 3D tensor, but its shape is {list(each._array.shape)}")
+    first, second = batch1._array.shape, batch2._array.shape
+    if (first[0], first[2]) != second[:2]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{first[0]}, {first[2]}] but got: "
+            f"[{second[0]}, {second[1]}]. (batch1 has shape {list(first)}, batch2 {list(second)})"
+        )
+    if batch1._kind.dtype is not batch2._kind.dtype:
+        raise RuntimeError(f"expected scalar type {LEGACY_NAMES[batch1.dtype]} but found {LEGACY_NAMES[batch2.dtype]}")
+
+
+@public(out=True)
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices."""
+    check_bmm(input, mat2)
+    return _bmm(input, mat2)  # type: ignore[no-any-return]
+
+
+@_matrix_product(
+    "MvBackward0",
+    self=lambda grad, vec: grad.unsqueeze(1) * conj(vec),
+    vec=lambda grad, self: conj(self.t()).mv(grad),
+)
+def _mv(self: Array, vec: Array) -> Array:
+    return product(self, vec, np.dot, "addmv_impl_cpu")
+
+
+@public(out=True)
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix and a vector."""
+    if input._array.ndim != 2 or vec._array.ndim != 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim} dimensions: shapes "
+            f"{list(input._array.shape)} and {list(vec._array.shape)}"
+        )
+    if input._array.shape[1] != vec._array.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({input._array.shape[0]}), mat ({_size(input)}), vec ({vec._array.shape[0]})"
+        )
+    if input._kind.dtype is not vec._kind.dtype:
+        names = [LEGACY_NAMES[each.dtype] for each in (vec, input, vec)]
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
+        )
+    return _mv(input, vec)  # type: ignore[no-any-return]
+
+
+@_matrix_product(
+    "DotBackward0",
+    self=lambda grad, tensor: grad * conj(tensor),
+    tensor=lambda grad, self: grad * conj(self),
+)
+def _dot(self: Array, tensor: Array) -> Array:
+    return product(self, tensor, np.dot, "dot")
+
+
+@_matrix_product(
+    "VdotBackward0",
+    self=lambda grad, other: conj(grad) * other,
+    other=lambda grad, self: grad * self,
+)
+def _vdot(self: Array, other: Array) -> Array:
+    return product(self, other, np.vdot, "vdot")
+
+
+def _check_dot(left: Tensor, right: Tensor) -> None:
+    if left._array.ndim != 1 or right._array.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {left._array.ndim}D and {right._array.ndim}D tensors")
+    if left._kind.dtype is not right._kind.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {LEGACY_NAMES[left.dtype]} and "
+            f"{LEGACY_NAMES[right.dtype]}"
+        )
+    sizes = left._array.size, right._array.size
+    if sizes[0] != sizes[1]:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{sizes[0]}] and src [{sizes[1]}] to have the same number of "
+            f"elements, but got {sizes[0]} and {sizes[1]} elements respectively"
+        )
+
+
+@public(out=True)
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The dot product of two vectors."""
+    _check_dot(input, tensor)
+    return _dot(input, tensor)  # type: ignore[no-any-return]
+
+
+@public(out=True)
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The dot product of two vectors, the first of them conjugated."""
+    _check_dot(input, other)
+    return _vdot(input, other)  # type: ignore[no-any-return]
+
+
+# ----- matmul -------------------------------------------------------------------------------------------------------
+
+
+@primitive("SqueezeBackward4", self=lambda grad, self_sym_sizes, dim: grad.reshape(self_sym_sizes))
+def _without_dim(self: Array, dim: int) -> Array:
+    return self.reshape(self.shape[:dim] + self.shape[dim + 1 :])
+
+
+def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Any:
+    """`out=` of `matmul`: for a vector times a matrix it is used as a row, which makes it contiguous."""
+    is_row = operands[0]._array.ndim == 1 and operands[1]._array.ndim == 2
+    if is_row and isinstance(out, Tensor) and out._kind is result._kind and not out._array.flags.c_contiguous:
+        out.resize_((1, *result._array.shape)).squeeze_(0)
+    return write_out(result, out, operands)
+
+
+@public("linalg.matmul", out=write_product)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The matrix product; vectors are rows or columns as needed, and further dimensions are batches that broadcast.
+
+    >>> flambeau.matmul(flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([1, 1]))
+    tensor([3, 7])
+    """
+    given: tuple[Any, ...] = (input, other)
+    for position, each in enumerate(given, 1):
+        if not isinstance(each, Tensor):
+            name = "input" if position == 1 else "other"
+            raise TypeError(
+                f"matmul(): argument '{name}' (position {position}) must be Tensor, not {type(each).__name__}"
+            )
+    left, right = input._array.ndim, other._array.ndim
+    if left == 2 and right == 2:
+        return checked_mm(input, other)
+    if left == 0 or right == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {left}D and {right}D")
+    if left == 1 and right == 1:
+        return dot(input, other)
+    if left == 2 and right == 1:
+        return mv(input, other)
+    if left == 1 and right == 2:
+        return _without_dim(checked_mm(_unsqueeze(input, 0), other), 0)  # type: ignore[no-any-return]
+    return _batched(input, other)
+
+
+def _batched(left: Any, right: Any) -> Tensor:
+    """`matmul` where one of the operands is a batch."""
+    modes = THREAD.modes
+    direct = modes.plain and left._kind is right._kind and left._kind.device is not META
+    if direct and not (modes.grad and (left.requires_grad or right.requires_grad)):
+        try:
+            return fresh(product(left._array, right._array, _batched_product, "bmm"), left)
+        except ValueError:
+            pass  # the way below says what does not fit
+    if _folds(left, right):
+        return _folded(left, right)
+    first, second = left._array.shape, right._array.shape
+    rows, columns = (first[-2:-1] if len(first) > 1 else ()), (second[-1:] if len(second) > 1 else ())
+    try:
+        batch = np.broadcast_shapes(first[:-2], second[:-2])
+    except ValueError:
+        raise _batch_error(left, right) from None
+    if len(first) == 1:
+        left = _unsqueeze(left, 0)
+    if len(second) == 1:
+        right = _unsqueeze(right, 1)
+    count = int(np.prod(batch))
+    one = reshaped(left.expand(*batch, *left._array.shape[-2:]), (count, *left._array.shape[-2:]))
+    two = reshaped(right.expand(*batch, *right._array.shape[-2:]), (count, *right._array.shape[-2:]))
+    return _unsafe_view(bmm(one, two), (*batch, *rows, *columns))  # type: ignore[no-any-return]
+
+
+def _batched_product(left: Any, right: Any) -> Any:
+    if right.ndim == 2 and left.size and left.flags.c_contiguous:  # one product of all rows
+        return array_dot(left.reshape(-1, left.shape[-1]), right).reshape(*left.shape[:-1], right.shape[1])
+    return np.ascontiguousarray(np.matmul(left, right))
+
+
+def _batch_error(left: Tensor, right: Tensor) -> Exception:
+    batches = [Tensor._from_parts((np.empty(each._array.shape[:-2]), each._kind, None)) for each in (left, right)]
+    return shape_error("matmul (batch dimensions)", batches[0], batches[1])
+
+
+def _folds(left: Any, right: Any) -> bool:
+    """Whether the batch dimensions of one operand can count as rows, because the other one has none."""
+    swapped = left._array.ndim < right._array.ndim
+    large, small = (right, left) if swapped else (left, right)
+    if large._array.ndim < 3 or small._array.ndim > 2:
+        return False
+    if small.requires_grad:
+        return True
+    if left._array.ndim == 2:  # the result would have to be transposed, which copies it
+        return False
+    array = large._array.swapaxes(-2, -1) if swapped else large._array
+    if array.size == 0:
+        return True
+    shape, strides = array.shape, array.strides
+    return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(array.ndim - 2))
+
+
+def _folded(left: Any, right: Any) -> Tensor:
+    swapped = left._array.ndim < right._array.ndim
+    if swapped:
+        large, small = right.transpose(-2, -1), _t(left) if left._array.ndim == 2 else left
+    else:
+        large, small = left, right
+    shape = large._array.shape
+    rows = int(np.prod(shape[:-1]))
+    folded = reshaped(large, (rows, shape[-1]))
+    if small._array.ndim == 1:
+        return _unsafe_view(mv(folded, small), shape[:-1])  # type: ignore[no-any-return]
+    result = _unsafe_view(checked_mm(folded, small), (*shape[:-1], small._array.shape[1]))
+    if not swapped:
+        return result  # type: ignore[no-any-return]
+    turned = _transpose(result, result.ndim - 2, result.ndim - 1)
+    return turned if turned._array.flags.c_contiguous else _contiguous_clone(turned)  # type: ignore[no-any-return]
+
+
+def _matmul_operator(self: Any, other: Any) -> Any:
+    if type(self) in PLAIN_TYPES and type(other) in PLAIN_TYPES:
+        left, right = self._array, other._array
+        if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
+            return _mm(self, other)
+        return matmul(self, other)
+    if has_override((self, other)):
+        return run_override(_matmul_operator, (self, other), (self, other), {})
+    return matmul(self, other)
+
+
+def _reversed_matmul_operator(self: Any, other: Any) -> Any:
+    if type(other) not in PLAIN_TYPES and has_override((self, other)):
+        return run_override(_reversed_matmul_operator, (self, other), (self, other), {})
+    return matmul(other, self)
+
+
+_matmul_operator.__name__, _reversed_matmul_operator.__name__ = "__matmul__", "__rmatmul__"
+export_method(_matmul_operator, "__matmul__")
+export_method(_reversed_matmul_operator, "__rmatmul__")
+
+
+# ----- outer and inner ----------------------------------------------------------------------------------------------
+
+
+@public("ger", out=True)
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The outer product of two vectors."""
+    for name, each in (("self", input), ("vec2", vec2)):
+        if each._array.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {each._array.ndim}-D")
+    return mul(reshaped(input, (input._array.size, 1)), vec2)
+
+
+@public(out=True)
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The dot product of vectors; for tensors, of all pairs of vectors in their last dimensions."""
+    from .contract import tensordot
+
+    if input._array.ndim == 0 or other._array.ndim == 0:
+        return mul(input, other)
+    if input._array.shape[-1] != other._array.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input._array.shape)} and {list(other._array.shape)}"
+        )
+    return tensordot(input, other, dims=([-1], [-1]))
+
+
+def scalar_factor(value: Any, tensor: Tensor) -> Any:
+    """`alpha` or `beta` as a number of the tensor's kind: integer tensors take the whole part."""
+    return int(value) if tensor._kind.dtype.category <= INTEGER else value
+
+
+def expand_error(shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """PyTorch's error if `shape` does not broadcast to `target`."""
+    expanded_shape(shape, target)

@@ -1,0 +1,284 @@
+"""Scaled dot product attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import generated
+from ..._core.dtype import C_NAMES, FLOAT, bool_, float32
+from ..._core.modes import THREAD
+from ..._core.tensor import Tensor
+from ..._dispatch.array_derivatives import on_arrays
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.layout import element_strides, empty_array, preserved_strides
+from ..._dispatch.precision import in_single
+from ..._dispatch.registry import public
+from ..random.dropout import dropout
+from ..reduce.moments import widened, widened_tensor
+from ..reduce.softmax import _prepared, _softmax, _softmax_backward
+from ..shape.view import wrap_dim
+
+_LOWEST = -math.inf
+
+ENABLED = {"MATH", "FLASH_ATTENTION"}
+"""The ways of computing attention that `nn.attention.sdpa_kernel` leaves."""
+
+
+@primitive("SafeSoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
+@in_single
+def _safe_softmax_kernel(self: Array, dim: int) -> Array:
+    result = _softmax.kernel(self, dim)
+    if self.ndim and self.shape[dim]:
+        hidden = np.maximum.reduce(self, axis=dim, keepdims=True) == _LOWEST
+        result = np.where(hidden, result.dtype.type(0), result)
+    return result
+
+
+@public("ops.aten._safe_softmax", method=False)
+def _safe_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """`softmax`, but zeros where all elements along `dim` are -inf."""
+    prepared = _prepared("softmax", input, dtype)
+    return _safe_softmax_kernel(prepared, wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+# ----- attention in one op -----------------------------------------------------------------------------------------
+
+
+def _causal(rows: int, columns: int) -> Array:
+    """Where a query may look at a key: not at later ones."""
+    return np.tri(rows, columns, dtype=np.bool_)
+
+
+def _scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float) -> Any:
+    scores = query @ key.swapaxes(-2, -1) * scale
+    if attn_mask is not None:
+        scores = scores + attn_mask
+    if is_causal:
+        scores = scores + _causal_mask(scores)
+    return scores
+
+
+def _causal_mask(scores: Any) -> Any:
+    rows, columns = scores.shape[-2:]
+    if type(scores) is np.ndarray:
+        return np.where(_causal(rows, columns), scores.dtype.type(0), scores.dtype.type(_LOWEST))
+    zeros = scores.new_zeros((rows, columns))
+    return zeros.masked_fill(zeros.new_ones((rows, columns), dtype=bool_).tril().logical_not(), _LOWEST)
+
+
+def _factor(scale: float | None, width: int) -> float:
+    return (1 / math.sqrt(width) if width else 1.0) if scale is None else scale
+
+
+def _weights(scores: Any, logsumexp: Any) -> Any:
+    """Exponentials divided by their sum, whose logarithm is given.
+
+    Rows without any visible key have the sum 0: their weights are 0, not exp(-inf - -inf).
+    """
+    if type(scores) is np.ndarray:
+        return np.exp(scores - np.where(logsumexp == _LOWEST, logsumexp.dtype.type(0), logsumexp)[..., None])
+    return (scores - logsumexp.masked_fill(logsumexp == _LOWEST, 0.0).unsqueeze(-1)).exp()
+
+
+@on_arrays
+def _attention_gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: float | None,
+    output: Any,
+    logsumexp: Any,
+) -> list[Any]:
+    grad, of_sums = (widened_tensor(each) for each in grads)
+    q, k, v, out, mask = (widened_tensor(each) for each in (query, key, value, output, attn_mask))
+    factor = _factor(scale, query.shape[-1])
+    kernels = generated("attention") if type(q) is np.ndarray and of_sums is None else None
+    if kernels is not None and kernels.serves(q, k, v, out) and (mask is None or mask.dtype == q.dtype):
+        return list(kernels.backward(grad, q, k, v, out, logsumexp, mask, is_causal, factor))
+    weights = _weights(_scores(q, k, mask, is_causal, factor), logsumexp)
+    of_scores = None
+    if grad is not None:
+        of_scores = weights * (grad @ v.swapaxes(-2, -1) - (grad * out).sum(axis=-1, keepdims=True))
+    if of_sums is not None:
+        through_sums = weights * of_sums.unsqueeze(-1)
+        of_scores = through_sums if of_scores is None else of_scores + through_sums
+    of_query = of_key = of_value = None
+    if of_scores is not None:
+        of_query = of_scores @ k * factor if needed[0] else None
+        of_key = of_scores.swapaxes(-2, -1) @ q * factor if needed[1] else None
+    if grad is not None and needed[2]:
+        of_value = weights.swapaxes(-2, -1) @ grad
+    return [of_query, of_key, of_value]
+
+
+@primitive(
+    "ScaledDotProductFlashAttentionForCpuBackward0",
+    joint=_attention_gradients,
+    results=("output", "logsumexp"),
+    differentiable=("query", "key", "value"),
+)
+def _attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Array | None,
+    scale: float | None,
+) -> tuple[Array, Array]:
+    q, k, v = (widened(each) for each in (query, key, value))
+    kernels = generated("attention")
+    mask = None if attn_mask is None else widened(attn_mask)
+    if kernels is not None and kernels.serves(q, k, v) and (mask is None or mask.dtype == q.dtype):
+        output = empty_array(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+        direct = output if output.dtype == q.dtype else np.empty(q.shape, q.dtype)
+        sums = kernels.forward(direct, q, k, v, mask, is_causal, _factor(scale, q.shape[-1]))
+        if direct is not output:
+            output[...] = direct
+        return output, sums
+    weights = np.matmul(q * q.dtype.type(_factor(scale, q.shape[-1])), k.swapaxes(-2, -1))
+    if attn_mask is not None:
+        weights += widened(attn_mask)
+    if is_causal:
+        np.copyto(weights, _LOWEST, where=~_causal(*weights.shape[-2:]))
+    highest = np.maximum.reduce(weights, axis=-1, keepdims=True)
+    highest = np.where(highest == _LOWEST, highest.dtype.type(0), highest)
+    weights -= highest
+    np.exp(weights, weights)
+    sums = np.add.reduce(weights, axis=-1, keepdims=True)
+    # The weights of half-precision inputs are rounded as these, as in PyTorch.
+    result = np.matmul(weights if weights.dtype == value.dtype else widened(weights.astype(value.dtype)), v)
+    result /= np.where(sums == 0, sums.dtype.type(1), sums)
+    output = empty_array(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+    output[...] = result
+    return output, (highest + np.log(sums))[..., 0]
+
+
+def _fits_one_op(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float) -> bool:
+    """Whether PyTorch, too, computes it in one op: four dimensions, equal sizes, no dropout."""
+    shapes = [each._array.shape for each in (query, key, value)]
+    if dropout_p or any(len(each) != 4 or 0 in each for each in shapes):
+        return False
+    if any(each._array.shape[-1] > 1 and each.stride(-1) != 1 for each in (query, key, value)):
+        return False
+    if shapes[1] != shapes[2] or shapes[0][:2] != shapes[1][:2] or shapes[0][3] != shapes[1][3]:
+        return False
+    if query._kind.dtype.category != FLOAT:
+        return False
+    if attn_mask is None:
+        return True
+    wanted = (*shapes[0][:3], shapes[1][2])
+    given = attn_mask._array.shape
+    return (
+        len(given) in (2, 4)
+        and all(size in (1, full) for size, full in zip(given[::-1], wanted[::-1], strict=False))
+        and not (attn_mask.requires_grad and THREAD.modes.grad)
+    )
+
+
+# ----- attention in parts ------------------------------------------------------------------------------------------
+
+
+def _in_parts(
+    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None
+) -> Any:
+    half = query.dtype if query.dtype.itemsize == 2 else None
+    if half is not None:
+        query, key, value, attn_mask = (widened_tensor(each) for each in (query, key, value, attn_mask))
+    factor = _factor(scale, query._array.shape[-1])
+    root = math.sqrt(abs(factor))  # on either side, so that neither overflows
+    scores = (query * math.copysign(root, factor)) @ (key.transpose(-2, -1) * root)
+    if is_causal:
+        scores = scores + _causal_mask(scores)
+    if attn_mask is not None:
+        scores = scores + attn_mask
+    weights: Any = _safe_softmax(scores, -1)
+    if dropout_p:
+        weights = dropout(weights, dropout_p)
+    result = weights @ value
+    return result if half is None else result.to(half)
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:
+    kinds = [each._kind for each in (query, key, value)]
+    if not kinds[0].dtype is kinds[1].dtype is kinds[2].dtype:
+        names = [C_NAMES.get(each.dtype.name, each.dtype.name) for each in kinds]
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: "
+            f"{names[1]} and value.dtype: {names[2]} instead."
+        )
+    dims = [each._array.ndim for each in (query, key, value)]
+    if min(dims) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {dims[0]} key.dim: "
+            f"{dims[1]} and value.dim: {dims[2]} instead."
+        )
+    if attn_mask is not None:
+        kind = attn_mask._kind.dtype
+        if kind is not bool_ and kind is not kinds[0].dtype and kind is not float32:
+            raise RuntimeError(
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                f"{C_NAMES.get(kind.name, kind.name)} and  query.dtype: "
+                f"{C_NAMES.get(kinds[0].dtype.name, kinds[0].dtype.name)} instead."
+            )
+
+
+def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Each head of `key` and `value` repeated for the heads of `query` that share it."""
+    heads, key_heads, value_heads = (each._array.shape[-3] for each in (query, key, value))
+    if heads == key_heads == value_heads:
+        return key, value
+    if heads % key_heads or heads % value_heads:
+        raise RuntimeError(
+            f"Number of heads in key and value must divide the number of heads in query: they are {key_heads}, "
+            f"{value_heads} and {heads}"
+        )
+    return key.repeat_interleave(heads // key_heads, -3), value.repeat_interleave(heads // value_heads, -3)
+
+
+@public("nn.functional.scaled_dot_product_attention", function=False, method=False)
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`softmax(query @ key.mT * scale + attn_mask) @ value`.
+
+    A boolean `attn_mask` says which keys a query sees; `is_causal`: none that come later. `scale` is by default the
+    inverse root of the last dimension. `enable_gqa`: several heads of `query` share one of `key` and `value`.
+    """
+    _check(query, key, value, attn_mask)
+    mask: Any = attn_mask
+    if mask is not None and mask.dtype is bool_:
+        mask = mask.new_zeros(mask._array.shape, dtype=query.dtype).masked_fill(mask.logical_not(), _LOWEST)
+    if enable_gqa:
+        key, value = _shared_heads(query, key, value)
+    if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p):
+        return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]  # type: ignore[no-any-return]
+    if is_causal and mask is not None:
+        raise RuntimeError(
+            "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True, except for inputs "
+            "of four dimensions without dropout"
+        )
+    if "MATH" not in ENABLED:
+        raise RuntimeError(
+            "No available kernel. Aborting execution. FLASH_ATTENTION is for four dimensions without dropout."
+            if "FLASH_ATTENTION" in ENABLED
+            else "No viable backend for scaled_dot_product_attention was found: sdpa_kernel() left neither MATH nor "
+            "FLASH_ATTENTION."
+        )
+    return _in_parts(query, key, value, mask, dropout_p, is_causal, scale)  # type: ignore[no-any-return]

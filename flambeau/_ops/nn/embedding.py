@@ -1,0 +1,467 @@
+"""Rows of a table by number: embedding, bags of embeddings, one_hot."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import LARGE, generated
+from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.inplace import check_writable
+from ..._dispatch.registry import public
+from ..reduce.moments import widened
+from ..reduce.norm import _EPSILON, _norm_of
+
+SUM, MEAN, MAX = range(3)
+_MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
+
+
+def _check_indices(name: str, indices: Tensor, number: int = 1) -> None:
+    if indices._kind.dtype not in (int64, int32):
+        raise RuntimeError(
+            f"Expected tensor for argument #{number} 'indices' to have one of the following scalar types: Long, Int; "
+            f"but got torch.{LEGACY_NAMES[indices.dtype]}Tensor instead (while checking arguments for {name})"
+        )
+
+
+def _sparse_gradient(rows: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    """The gradients of the looked-up rows as a sparse tensor of the shape of the weight, in the order of `indices`."""
+    from ..sparse.tensors import make_coo
+
+    if scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients. Use sparse=False with it"
+        )
+    width = rows.shape[-1]
+    rows, flat = rows.reshape(-1, width), indices.reshape(-1).to(int64)
+    if padding_idx >= 0:
+        kept = (flat != padding_idx).nonzero().squeeze(1)
+        rows, flat = rows.index_select(0, kept), flat.index_select(0, kept)
+    return make_coo(flat.unsqueeze(0), rows.contiguous(), (num_weights, width), False)
+
+
+# ----- rows of a table ---------------------------------------------------------------------------------------------
+
+
+def _frequencies(indices: Array, rows: int) -> Array:
+    """For each index how often it occurs."""
+    return np.bincount(indices.reshape(-1), minlength=rows)[indices]
+
+
+def _row_factors(indices: Array, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Array | None:
+    """What the gradient of each looked-up row is multiplied by; None is 1 for all."""
+    if padding_idx < 0 and not scale_grad_by_freq:
+        return None
+    factors = (indices != padding_idx).astype(np.float64)
+    if scale_grad_by_freq:
+        factors /= _frequencies(indices, rows)
+    return factors[..., None]
+
+
+def _scaled_rows(rows: Array, factors: Array | None) -> Array:
+    return rows if factors is None else rows * factors.astype(rows.dtype)
+
+
+def _gathered_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    return _gather_scaled(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+
+def _scattered_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    return _embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+
+@primitive("EmbeddingDenseBackwardBackward0", grad_output=_gathered_gradient)
+def _embedding_dense_backward(
+    grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    if grad_output.size >= LARGE and not scale_grad_by_freq and (kernels := generated("gather")) is not None:
+        done = kernels.summed_rows(grad_output, indices, num_weights, padding_idx)
+        if done is not None:
+            return done
+    factors = _row_factors(indices, num_weights, padding_idx, scale_grad_by_freq)
+    width = grad_output.shape[-1]
+    added = _scaled_rows(widened(grad_output), factors).reshape(-1, width)
+    flat = indices.reshape(-1)
+    total = np.zeros((num_weights, width), added.dtype)
+    if flat.size:
+        order = np.argsort(flat, kind="stable")
+        ordered = flat[order]
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        total[ordered[starts]] = np.add.reduceat(added[order], starts, axis=0)
+    return total.astype(grad_output.dtype, copy=False)
+
+
+@primitive("EmbeddingBackward0", weight=_scattered_gradient)
+def _gather_scaled(
+    weight: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    """The transpose of `_embedding_dense_backward`."""
+    rows = widened(weight[indices])
+    return _scaled_rows(rows, _row_factors(indices, num_weights, padding_idx, scale_grad_by_freq)).astype(weight.dtype)
+
+
+def _embedding_gradient(
+    grad: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool, weight_sym_argsize_0: int
+) -> Any:
+    if sparse:
+        return _sparse_gradient(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
+    return _embedding_dense_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
+
+
+@primitive("EmbeddingBackward0", weight=_embedding_gradient)
+def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
+    if indices.size * weight.shape[1] >= LARGE and (kernels := generated("gather")) is not None:
+        done = kernels.rows_at(weight, indices)
+        if done is not None:
+            return done
+    return np.take(weight, indices, 0)
+
+
+def _check_range(weight: Tensor, indices: Tensor) -> None:
+    array, rows = indices._array, weight._array.shape[0]
+    if not indices.is_meta and array.size and not (array.min() >= 0 and array.max() < rows):
+        wrong = array[(array < 0) | (array >= rows)].flat[0]
+        raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
+
+
+@public(method=False, name="embedding")
+def torch_embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    """`nn.functional.embedding` with its first two parameters swapped."""
+    if weight._array.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, but it has shape {list(weight._array.shape)}")
+    _check_indices("embedding", indices)
+    _check_range(weight, indices)
+    return _embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scale down, in place, the rows at `indices` whose norm exceeds `max_norm`."""
+    _check_indices("embedding_renorm_", indices, 2)
+    _check_range(input, indices)
+    check_writable(input)
+    if not input.is_meta:
+        rows = np.unique(indices._array)
+        chosen = input._array[rows]
+        size = _norm_of(chosen, float(norm_type), (1,), True).astype(np.float64)
+        factor = np.where(size > max_norm, max_norm / (size + _EPSILON), 1).astype(chosen.dtype)
+        input._array[rows] = (widened(chosen) * widened(factor)).astype(chosen.dtype)
+    input._changed()
+    return input
+
+
+def _renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    from ...autograd.grad_mode import no_grad
+
+    with no_grad():
+        embedding_renorm_(weight, indices, max_norm, norm_type)
+
+
+@public("nn.functional.embedding", function=False, method=False)
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of `weight` whose numbers are in `input`.
+
+    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first shortened, in place.
+
+    >>> flambeau.nn.functional.embedding(flambeau.tensor([1, 0]), flambeau.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    rows = weight._array.shape[0] if weight._array.ndim else 0
+    padding = -1
+    if padding_idx is not None and weight._array.ndim == 2:
+        if not -rows <= padding_idx < rows:
+            raise AssertionError(f"Padding_idx must be within num_embeddings: {padding_idx}, with {rows} rows")
+        padding = padding_idx % rows
+    if max_norm is not None and weight._array.ndim == 2:
+        _renormalise(weight, input, max_norm, norm_type)
+    return torch_embedding(weight, input, padding, scale_grad_by_freq, sparse)
+
+
+# ----- bags of rows ------------------------------------------------------------------------------------------------
+
+
+def _bag_numbers(offsets: Array, count: int, include_last_offset: bool) -> tuple[Array, int]:
+    """For each index the bag that it is in, and how many bags there are."""
+    starts = offsets[:-1] if include_last_offset else offsets
+    return np.searchsorted(starts, np.arange(count), side="right") - 1, len(starts)
+
+
+def _row_gradients(grad: Any, mode: int, bags: Any, sizes: Any, per_sample_weights: Any) -> Any:
+    """The gradient of each row that went into a sum or a mean."""
+    if mode == MEAN:
+        grad = grad / sizes.clamp(min=1).to(grad.dtype).unsqueeze(-1)
+    rows = grad.index_select(0, bags)
+    return rows if per_sample_weights is None else rows * per_sample_weights.unsqueeze(-1)
+
+
+def _bag_gradient(
+    grad: Any,
+    indices: Any,
+    mode: int,
+    padding_idx: int,
+    per_sample_weights: Any,
+    result1: Any,
+    result2: Any,
+    result3: Any,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+    weight_sym_argsize_0: int,
+) -> Any:
+    if sparse:
+        rows = _row_gradients(grad, mode, result1, result2, per_sample_weights)
+        return _sparse_gradient(rows, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
+    if mode == MAX:
+        kept = grad * (result2 > 0).to(grad.dtype).unsqueeze(-1)
+        zeros = grad.new_zeros((weight_sym_argsize_0, grad.shape[1]))
+        return zeros.scatter_add(0, result3.to(int64), kept)
+    rows = _row_gradients(grad, mode, result1, result2, per_sample_weights)
+    return _embedding_dense_backward(rows, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
+
+
+def _sample_weight_gradient(grad: Any, weight: Any, indices: Any, padding_idx: int, result1: Any) -> Any:
+    along = (grad.index_select(0, result1) * torch_embedding(weight, indices)).sum(1)
+    return along if padding_idx < 0 else along * (indices != padding_idx).to(along.dtype)
+
+
+@primitive("EmbeddingBagBackward0", weight=_bag_gradient, per_sample_weights=_sample_weight_gradient)
+def _bags(
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    mode: int,
+    per_sample_weights: Array | None,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> tuple[Array, Array, Array, Array]:
+    """The bags, the bag of each index, the size of each bag, and in mode "max" which row each element came from."""
+    bags, count = _bag_numbers(offsets, indices.size, include_last_offset)
+    kept = indices != padding_idx
+    rows, bag_of_row = indices[kept], bags[kept]
+    sizes = np.bincount(bag_of_row, minlength=count)
+    filled = np.flatnonzero(sizes)
+    starts = (np.cumsum(sizes) - sizes)[filled]
+    values = widened(weight[rows])
+    if per_sample_weights is not None:
+        values = values * widened(per_sample_weights[kept])[:, None]
+    result = np.zeros((count, weight.shape[1]), values.dtype)
+    origins = sizes
+    if mode == MAX:
+        origins = np.zeros(result.shape, indices.dtype)
+    if filled.size:
+        result[filled] = (np.maximum if mode == MAX else np.add).reduceat(values, starts, axis=0)
+        if mode == MAX:
+            origins[filled] = _first_origins(values, result[bag_of_row], rows, starts)
+    if mode == MEAN:
+        result /= np.maximum(sizes, 1)[:, None].astype(result.dtype)
+    bags, sizes, origins = (each.astype(indices.dtype, copy=False) for each in (bags, sizes, origins))
+    return result.astype(weight.dtype, copy=False), bags, sizes, origins
+
+
+def _first_origins(values: Array, highest: Array, rows: Array, starts: Array) -> Array:
+    """For each bag and column the first row that has the maximum."""
+    places = np.arange(len(rows))[:, None]
+    at_maximum = (values == highest) | (np.isnan(values) & np.isnan(highest))
+    first = np.minimum.reduceat(np.where(at_maximum, places, len(rows)), starts, axis=0)
+    return rows[first]
+
+
+def _check_bags(
+    weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_weights: Tensor | None, include_last_offset: bool
+) -> None:
+    _check_indices("embedding_bag", indices)
+    _check_indices("embedding_bag", offsets)
+    if weight._kind.dtype.category != FLOAT:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            f"Float, Double; but got torch.{LEGACY_NAMES[weight.dtype]}Tensor instead (while checking arguments for "
+            "embedding_bag)"
+        )
+    if per_sample_weights is not None and per_sample_weights._kind.dtype is not weight._kind.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {weight.type()} does not equal {per_sample_weights.type()} (while "
+            "checking arguments for embedding_bag)"
+        )
+    if include_last_offset and offsets._array.size < 1:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if indices.is_meta:
+        return
+    array, rows = indices._array, weight._array.shape[0]
+    if offsets._array.size:
+        if offsets._array[0] != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {offsets._array[0]}"
+            )
+        if offsets._array[-1] > array.size:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {array.size} but got offsets[-1] of "
+                f"{offsets._array[-1]}"
+            )
+    wrong = np.flatnonzero((array < 0) | (array >= rows))
+    if wrong.size:
+        raise RuntimeError(
+            f"Index {wrong[0]} of input takes value {array[wrong[0]]} which is not in the valid range [0, {rows})"
+        )
+
+
+@public(method=False, name="embedding_bag")
+def torch_embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Bags of rows, with the bag of each index, the sizes of the bags, and in mode 2 (max) the origin of elements."""
+    _check_bags(weight, indices, offsets, per_sample_weights, include_last_offset)
+    padding = -1
+    if padding_idx is not None:
+        rows = weight._array.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got "
+                f"{padding_idx}"
+            )
+        padding = padding_idx % rows
+    if indices._kind.dtype is not offsets._kind.dtype:
+        indices, offsets = indices.to(int64), offsets.to(int64)
+    return _bags(  # type: ignore[no-any-return]
+        weight, indices, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse, include_last_offset, padding
+    )
+
+
+def _check_bag_arguments(
+    input: Any, weight: Any, offsets: Any, mode: str, scale_grad_by_freq: bool, sparse: bool, per_sample_weights: Any
+) -> None:
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.size()}) is not None, then it must have the "
+            f"same shape as the input ({input.size()})"
+        )
+    if input.dim() == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as each of its rows is a bag. However, found offsets of type "
+            f"{type(offsets)}"
+        )
+    if input.dim() == 1:
+        if not isinstance(offsets, Tensor):
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError(f"offsets has to be a 1D Tensor, not one of {offsets.dim()} dimensions")
+    if input.dim() not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode not in _MODES:
+        raise ValueError(f"mode has to be one of sum, mean or max, not {mode!r}")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}')."
+        )
+
+
+@public("nn.functional.embedding_bag", function=False, method=False)
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums, means or maxima of the rows of `weight` in each bag.
+
+    The bags are the rows of `input`, or the parts of a 1D `input` that begin at `offsets`.
+    """
+    if weight.dtype is int64 and input.dtype.is_floating_point:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            UserWarning,
+            stacklevel=3,
+        )
+        input, weight = weight, input
+    _check_bag_arguments(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights)
+    indices: Any = input
+    if indices.dim() == 2:
+        bags, width = indices.shape
+        if bags and not width:
+            raise RuntimeError(f"step must be nonzero: the bags of an input of shape {list(indices.shape)} are empty")
+        starts = np.arange(0, bags * width, width or 1, dtype=indices._array.dtype)
+        offsets = indices.new_tensor(starts) if not indices.is_meta else indices.new_empty(bags)
+        indices = indices.reshape(-1)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    assert offsets is not None
+    if max_norm is not None:
+        _renormalise(weight, indices, max_norm, norm_type)
+    number = _MODES[mode]
+    return torch_embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset,
+        padding_idx,
+    )[0]  # fmt: skip
+
+
+# ----- one of many -------------------------------------------------------------------------------------------------
+
+
+@primitive(None)
+def _one_hot(self: Array, num_classes: int) -> Array:
+    result = np.zeros((*self.shape, num_classes), np.int64)
+    if self.size:
+        np.put_along_axis(result, self[..., None], 1, -1)
+    return result
+
+
+@public("nn.functional.one_hot", function=False, method=False)
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """Rows with a single 1, at the place that the class index says."""
+    if input.dtype is not int64:
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {input.dtype}.")
+    array = input._array
+    if input.is_meta:
+        if num_classes == -1:
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors: one_hot needs num_classes there")
+    elif not array.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    elif array.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    elif num_classes == -1:
+        num_classes = int(array.max()) + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif array.max() >= num_classes:
+        raise RuntimeError(f"Class values must be smaller than num_classes: {array.max()} is not below {num_classes}.")
+    return _one_hot(input, num_classes)  # type: ignore[no-any-return]

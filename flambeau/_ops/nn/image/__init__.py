@@ -1,0 +1,1 @@
+"""Images and signals padded, folded, resized and sampled."""

@@ -1,0 +1,380 @@
+"""Sampling an image at the points of a grid."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...._core.dtype import FLOAT, LEGACY_NAMES
+from ...._core.modes import THREAD
+from ...._core.tensor import Tensor
+from ...._dispatch.dispatch import Array, Primitive, primitive
+from ...._dispatch.precision import in_single
+from ...._dispatch.registry import public
+from ...reduce.reductions import no_kernel
+from ..pool.pool_window import Sizes, row_major
+from .resample import cubic_weights
+
+BILINEAR, NEAREST, BICUBIC = range(3)
+ZEROS, BORDER, REFLECTION = range(3)
+_MODES = {"bilinear": BILINEAR, "nearest": NEAREST, "bicubic": BICUBIC}
+_PADDINGS = {"zeros": ZEROS, "border": BORDER, "reflection": REFLECTION}
+
+# ----- where the samples lie ---------------------------------------------------------------------------------------
+
+
+def _inside(places: Any, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
+    """Places moved into the image as the padding says, and by what factor a move of the place moves the result."""
+    slope = np.ones_like(places)
+    if padding == ZEROS:
+        return places, slope
+    if padding == REFLECTION:
+        low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+        if span == 0:
+            places, slope = np.zeros_like(places), np.zeros_like(places)
+        else:
+            away = places - places.dtype.type(low)
+            slope = np.where(away < 0, -slope, slope)
+            away = np.abs(away)
+            rest = np.fmod(away, places.dtype.type(span))
+            odd = np.floor(away / places.dtype.type(span)) % 2 == 1
+            places = np.where(odd, span - rest + low, rest + low).astype(slope.dtype)
+            slope = np.where(odd, -slope, slope)
+    slope = np.where((places > 0) & (places < size - 1), slope, places.dtype.type(0))
+    return np.minimum(np.fmax(places, places.dtype.type(0)), places.dtype.type(size - 1)), slope
+
+
+def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: bool) -> tuple[Any, Any, Any, Any]:
+    """For each dimension of the image: how far each point is past the pixel before it, how a move of the grid moves
+    the point, and the index of each pixel that the point takes, and whether that pixel exists.
+    """
+    rank = len(spatial)
+    real = grid.dtype.type
+    points = grid.reshape(grid.shape[0], math.prod(grid.shape[1:-1]), rank)
+    parts, slopes, indices, masks = [], [], [], []
+    for dim, size in enumerate(spatial):
+        normalised = points[..., rank - 1 - dim]
+        if align_corners:
+            places, slope = (normalised + 1) / real(2) * real(size - 1), real((size - 1) / 2)
+        else:
+            places, slope = ((normalised + 1) * real(size) - 1) / real(2), real(size / 2)
+        moved: Any = real(1)
+        if mode != BICUBIC:
+            places, moved = _inside(places, size, padding, align_corners)
+        with np.errstate(invalid="ignore"):
+            before = np.rint(places) if mode == NEAREST else np.floor(places)
+            taps = [before + real(offset) for offset in _OFFSETS[mode]]
+            if mode == BICUBIC:
+                taps = [_inside(each, size, padding, align_corners)[0] for each in taps]
+            exists = [(each >= 0) & (each < size) for each in taps]
+            indices.append([np.where(here, each, 0).astype(np.int64) for here, each in zip(exists, taps, strict=True)])
+        parts.append(places - before)
+        slopes.append(np.broadcast_to(slope * moved, places.shape))
+        masks.append(exists)
+    return np.array(parts), np.array(slopes), np.array(indices), np.array(masks)
+
+
+_OFFSETS = {BILINEAR: (0, 1), NEAREST: (0,), BICUBIC: (-1, 0, 1, 2)}
+
+
+def _weights(part: Any, mode: int) -> list[Any]:
+    """The weight of each tap; of arrays and of tensors."""
+    if mode == NEAREST:
+        return [part * 0 + 1]
+    return [1 - part, part] if mode == BILINEAR else cubic_weights(part)
+
+
+def _slopes(part: Any, mode: int) -> list[Any]:
+    """The derivative of each weight by `part`."""
+    if mode == NEAREST:
+        return [np.zeros_like(part)]
+    if mode == BILINEAR:
+        return [-np.ones_like(part), np.ones_like(part)]
+    a = -0.75
+    rest = 1 - part
+
+    def near(x: Any) -> Any:
+        return (3 * (a + 2) * x - 2 * (a + 3)) * x
+
+    def far(x: Any) -> Any:
+        return (3 * a * x - 10 * a) * x + 8 * a
+
+    return [far(part + 1), near(part), -near(rest), -far(rest + 1)]
+
+
+def _pixels(indices: Any, masks: Any, steps: Sizes) -> Any:
+    """For each combination of taps: its numbers, the index in the flattened image, and whether it exists."""
+    for taps in itertools.product(*map(range, map(len, indices))):
+        index = sum(indices[dim][tap] * steps[dim] for dim, tap in enumerate(taps))
+        exists = masks[0][taps[0]]
+        for dim, tap in enumerate(taps[1:], 1):
+            exists = exists & masks[dim][tap]
+        yield taps, index, exists
+
+
+def _product(factors: list[Any]) -> Any:
+    """Their product, the last dimension's factor first."""
+    total = factors[-1]
+    for each in factors[-2::-1]:
+        total = total * each
+    return total
+
+
+def _shape(input: Any, grid: Any) -> Sizes:
+    return (*input.shape[:2], *grid.shape[1:-1])
+
+
+def _sampled(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    spatial = input.shape[2:]
+    parts, _, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
+    weights = [_weights(part, mode) for part in parts]
+    flat = input.reshape(*input.shape[:2], math.prod(spatial))
+    result = np.zeros((*input.shape[:2], parts.shape[-1]), input.dtype)
+    for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
+        values = np.take_along_axis(flat, index[:, np.newaxis], 2)
+        weight = _product([weights[dim][tap] for dim, tap in enumerate(taps)])
+        result += np.where(exists[:, np.newaxis], values * weight[:, np.newaxis], input.dtype.type(0))
+    return result.reshape(_shape(input, grid))
+
+
+def _sampled_backward(
+    grad: Any, input: Any, grid: Any, mode: int, padding: int, align_corners: bool, output_mask: tuple[bool, bool]
+) -> tuple[Any, Any]:
+    spatial = input.shape[2:]
+    area = math.prod(spatial)
+    planes = math.prod(input.shape[:2])
+    parts, moves, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
+    weights, slopes = [_weights(part, mode) for part in parts], [_slopes(part, mode) for part in parts]
+    flat = input.reshape(*input.shape[:2], area)
+    wanted = grad.reshape(*input.shape[:2], parts.shape[-1])
+    of_input = np.zeros(planes * area if output_mask[0] else 0, grad.dtype)
+    of_places = np.zeros(parts.shape, grad.dtype)
+    offsets = (np.arange(planes) * area).reshape(*input.shape[:2], 1)
+    for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
+        index, there = index[:, np.newaxis], np.where(exists[:, np.newaxis], wanted, grad.dtype.type(0))
+        chosen = [weights[dim][tap] for dim, tap in enumerate(taps)]
+        if output_mask[0]:
+            shares = there * _product(chosen)[:, np.newaxis]
+            np.add.at(of_input, (index + offsets).reshape(-1), shares.reshape(-1))
+        if output_mask[1] and mode != NEAREST:
+            values = (np.take_along_axis(flat, index, 2) * there).sum(1)
+            for dim, tap in enumerate(taps):
+                of_places[dim] += values * _product([*chosen[:dim], slopes[dim][tap], *chosen[dim + 1 :]])
+    of_grid = np.moveaxis((of_places * moves)[::-1], 0, -1).reshape(grid.shape)
+    nothing = np.zeros((), grad.dtype)
+    return (
+        of_input.reshape(input.shape) if output_mask[0] else np.broadcast_to(nothing, input.shape),
+        np.ascontiguousarray(of_grid) if output_mask[1] else np.broadcast_to(nothing, grid.shape),
+    )
+
+
+# ----- derivatives -------------------------------------------------------------------------------------------------
+
+
+@primitive(None)
+def _grid_plan(self: Array, spatial: Sizes, mode: int, padding: int, align_corners: bool) -> Any:
+    return _plan(self, spatial, mode, padding, align_corners)
+
+
+def _composed(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    """The samples, written in ops that have derivatives of every order."""
+    spatial = tuple(input.shape[2:])
+    rank = len(spatial)
+    parts, moves, indices, masks = _grid_plan(grid.detach(), spatial, mode, padding, align_corners)
+    points = grid.reshape(grid.shape[0], math.prod(grid.shape[1:-1]), rank)
+    change = points - points.detach()  # zero, and the way to the grid
+    weights = [_weights(parts[dim] + change[..., rank - 1 - dim] * moves[dim], mode) for dim in range(rank)]
+    flat = input.reshape(*input.shape[:2], math.prod(spatial))
+    result: Any = None
+    for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
+        values = flat.gather(2, index.unsqueeze(1).expand(-1, input.shape[1], -1))
+        weight = _product([weights[dim][tap] for dim, tap in enumerate(taps)]) * exists
+        part = values * weight.unsqueeze(1)
+        result = part if result is None else result + part
+    return result.reshape(_shape(input, grid))
+
+
+def _second_gradients(
+    grads: Any, needs: Any, grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int,
+    align_corners: bool,
+) -> list[Any]:  # fmt: skip
+    from ....autograd import grad as gradients
+    from ....autograd.grad_mode import enable_grad
+
+    keep = THREAD.modes.grad
+    with enable_grad():
+        sources = [
+            each.view_as(each) if each.requires_grad else each.detach().requires_grad_()
+            for each in (grad_output, input, grid)
+        ]
+        samples = _composed(sources[1], sources[2], interpolation_mode, padding_mode, align_corners)
+        first = gradients(samples, sources[1:], sources[0], create_graph=True, allow_unused=True)
+        pairs = [
+            (each, wanted)
+            for each, wanted in zip(first, grads, strict=True)
+            if each is not None and wanted is not None and each.requires_grad
+        ]
+        if not pairs:
+            return [None, None, None]
+        found = gradients(
+            [each for each, _ in pairs], sources, [wanted for _, wanted in pairs], create_graph=keep, allow_unused=True
+        )
+    return [
+        source.new_zeros(source.shape) if each is None else each for source, each in zip(sources, found, strict=True)
+    ]
+
+
+def _gradients(backward: Primitive, grads: Any, needs: tuple[bool, ...], *saved: Any) -> list[Any]:
+    if grads[0] is None:
+        return [None, None]
+    found = backward(grads[0], *saved, needs)
+    return [each if need else None for each, need in zip(found, needs, strict=True)]
+
+
+def _gradients2d(
+    grads: Any, needs: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> list[Any]:
+    return _gradients(
+        _grid_sampler_2d_backward, grads, needs, input, grid, interpolation_mode, padding_mode, align_corners
+    )
+
+
+def _gradients3d(
+    grads: Any, needs: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> list[Any]:
+    return _gradients(
+        _grid_sampler_3d_backward, grads, needs, input, grid, interpolation_mode, padding_mode, align_corners
+    )
+
+
+@primitive("GridSampler2DBackwardBackward0", joint=_second_gradients)
+@in_single
+def _grid_sampler_2d_backward(
+    grad_output: Array, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool,
+    output_mask: tuple[bool, bool],
+) -> Any:  # fmt: skip
+    return _sampled_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+
+
+@primitive("GridSampler2DBackward0", joint=_gradients2d)
+@in_single
+def _grid_sampler_2d(
+    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Array:
+    return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@primitive("GridSampler3DBackwardBackward0", joint=_second_gradients)
+@in_single
+def _grid_sampler_3d_backward(
+    grad_output: Array, input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool,
+    output_mask: tuple[bool, bool],
+) -> Any:  # fmt: skip
+    return _sampled_backward(grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask)
+
+
+@primitive("GridSampler3DBackward0", joint=_gradients3d)
+@in_single
+def _grid_sampler_3d(
+    input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Array:
+    return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+# ----- public ------------------------------------------------------------------------------------------------------
+
+
+def _sample(
+    rank: int, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    shape, points = input._array.shape, grid._array.shape
+    both = f"but got input with sizes {list(shape)} and grid with sizes {list(points)}"
+    if not shape or not points or shape[0] != points[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {both}")
+    if points[-1] != len(shape) - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {len(shape) - 2} in last dimension, but got grid with sizes "
+            f"{list(points)}"
+        )
+    for dim in range(2, len(shape)):
+        if shape[dim] == 0:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(shape)} with dimension {dim} being empty"
+            )
+    if len(shape) != rank + 2 or len(points) != len(shape):
+        raise RuntimeError(
+            f"grid_sampler(): expected {rank + 2}D input and grid with same number of dimensions, {both}"
+        )
+    if rank == 3 and interpolation_mode == BICUBIC:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input._kind.dtype.category != FLOAT:
+        raise no_kernel(f"grid_sampler_{rank}d_cpu", input)
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(
+            f"grid_sampler(): expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[grid.dtype]}: "
+            "input and grid have the same dtype"
+        )
+    op = _grid_sampler_2d if rank == 2 else _grid_sampler_3d
+    return op(input, grid, int(interpolation_mode), int(padding_mode), bool(align_corners))
+
+
+@public(method=False)
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`grid_sampler` for images."""
+    return _sample(2, input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`grid_sampler` for volumes."""
+    return _sample(3, input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for the modes, in the order in which that lists them."""
+    rank = 3 if input._array.ndim == 5 else 2
+    return _sample(rank, input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]
+
+
+def default_corners(align_corners: bool | None) -> bool:
+    """What None means, with a warning: the default was another one in old releases."""
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Say "
+            "align_corners=True for the old behavior, align_corners=False to be without this warning.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return bool(align_corners)
+
+
+@public("nn.functional.grid_sample", function=False, method=False)
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """The image at the points of `grid`, whose last dimension holds x, y (and z) from -1 to 1.
+
+    `mode` is "bilinear", "nearest" or "bicubic"; outside the image are "zeros", its "border" or its "reflection".
+    """
+    if mode not in _MODES:
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in _PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    return grid_sampler(input, grid, _MODES[mode], _PADDINGS[padding_mode], default_corners(align_corners))

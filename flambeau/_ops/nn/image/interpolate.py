@@ -1,0 +1,282 @@
+"""Resizing images and signals: nearest, linear, cubic, filtered."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...._core.dtype import FLOAT, float32, float64, uint8
+from ...._core.tensor import Tensor
+from ...._dispatch.dispatch import Array, Primitive, primitive
+from ...._dispatch.registry import public
+from ...reduce.reductions import no_kernel
+from ..pool.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from ..pool.pool_window import Sizes, channel_last, empty, laid_out
+from . import resample
+from .linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
+
+Rule = Callable[[int, int, bool, float | None, Any], Taps]
+Factors = tuple[float, ...] | None
+
+
+def _lines(rule: Rule, spatial: Sizes, counts: Sizes, align_corners: bool, factors: Factors, real: Any) -> list[Taps]:
+    """The taps of each dimension."""
+    return [
+        rule(size, count, align_corners, None if factors is None else factors[dim], real)
+        for dim, (size, count) in enumerate(zip(spatial, counts, strict=True))
+    ]
+
+
+def _widened(array: Any) -> Any:
+    """Half precision as single precision; the weights know what they are for."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 else array
+
+
+def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors: Factors, last: bool) -> Any:
+    rank = len(counts)
+    spatial = array.shape[-rank:]
+    integers = array.dtype.kind == "u"
+    real = (np.float32 if rule in resample.NEAREST else np.float64) if integers else array.dtype.type
+    lines = _lines(rule, spatial, counts, align_corners, factors, real)
+    # Filters, and all that is done to bytes, leave a dimension of unchanged size alone.
+    skipping = lines[0].weights is not None and (integers or lines[0].counts is not None)
+    if skipping and spatial == counts:
+        result = empty(array.shape, array.dtype, last)
+        result[...] = array
+        return result
+    result, moved = channels_to_end(_widened(array), rank)
+    for axis in range(-1, -rank - 1, -1):
+        taps = lines[axis]
+        if skipping and spatial[axis] == counts[axis]:
+            continue
+        if taps.weights is not None and integers:
+            taps, bits = resample.fixed_point(taps)
+            total = apply_taps(result.astype(np.int32), axis - moved, taps)
+            result = np.clip((total + (1 << (bits - 1))) >> bits, 0, 255).astype(np.uint8)
+        else:
+            result = apply_taps(result, axis - moved, taps)
+    return laid_out(np.moveaxis(result, -1, 1) if moved else result, last).astype(array.dtype, copy=False)
+
+
+def _pulled_back(grad: Any, rule: Rule, input_size: Sizes, align_corners: bool, factors: Factors, rank: int) -> Any:
+    spatial = input_size[-rank:]
+    lines = _lines(rule, spatial, grad.shape[-rank:], align_corners, factors, grad.dtype.type)
+    result, moved = channels_to_end(_widened(grad), rank)
+    for axis in range(-rank, 0):
+        result = transpose_taps(result, axis - moved, lines[axis], spatial[axis])
+    return laid_out(np.moveaxis(result, -1, 1) if moved else result, moved).astype(grad.dtype, copy=False)
+
+
+def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive:
+    """The op that resizes the last `rank` dimensions by a rule, with its transpose as derivative."""
+
+    def upsample(self: Array, output_size: Sizes, align_corners: bool | None, scales: Factors) -> Array:
+        return _resized(self, rule, output_size, bool(align_corners), scales, channel_last(self, rank))
+
+    def upsample_backward(
+        self: Array, output_size: Sizes, input_size: Sizes, align_corners: bool | None, scales: Factors
+    ) -> Array:
+        return _pulled_back(self, rule, input_size, bool(align_corners), scales, rank)
+
+    def forward_again(grad: Any, output_size: Any, align_corners: Any, scales: Any) -> Any:
+        return forward(grad, output_size, align_corners, scales)
+
+    def gradient(grad: Any, self_sym_sizes: Any, output_size: Any, align_corners: Any, scales: Any) -> Any:
+        return backward(grad, output_size, tuple(self_sym_sizes), align_corners, scales)
+
+    upsample.__name__, upsample_backward.__name__ = kernel_name, f"{kernel_name}_backward"
+    forward = primitive(f"{name}Backward0", self=gradient)(upsample)
+    backward = primitive(f"{name}BackwardBackward0", self=forward_again)(upsample_backward)
+    forward.is_linear = backward.is_linear = True
+    return forward
+
+
+_OPS = {
+    ("nearest", 1): _resampling("UpsampleNearest1D", 1, resample.nearest, "upsample_nearest1d"),
+    ("nearest", 2): _resampling("UpsampleNearest2D", 2, resample.nearest2d, "upsample_nearest2d"),
+    ("nearest", 3): _resampling("UpsampleNearest3D", 3, resample.nearest, "upsample_nearest3d"),
+    ("nearest-exact", 1): _resampling("UpsampleNearestExact1D", 1, resample.nearest_exact, "_upsample_nearest_exact1d"),
+    ("nearest-exact", 2): _resampling(
+        "UpsampleNearestExact2D", 2, resample.nearest_exact2d, "_upsample_nearest_exact2d"
+    ),
+    ("nearest-exact", 3): _resampling("UpsampleNearestExact3D", 3, resample.nearest_exact, "_upsample_nearest_exact3d"),
+    ("linear", 1): _resampling("UpsampleLinear1D", 1, resample.linear, "upsample_linear1d"),
+    ("bilinear", 2): _resampling("UpsampleBilinear2D", 2, resample.linear2d, "upsample_bilinear2d"),
+    ("trilinear", 3): _resampling("UpsampleTrilinear3D", 3, resample.linear, "upsample_trilinear3d"),
+    ("bicubic", 2): _resampling("UpsampleBicubic2D", 2, resample.cubic, "upsample_bicubic2d"),
+}
+_FILTERS = {
+    "bilinear": _resampling("UpsampleBilinear2DAa", 2, resample.linear_filter, "_upsample_bilinear2d_aa"),
+    "bicubic": _resampling("UpsampleBicubic2DAa", 2, resample.cubic_filter, "_upsample_bicubic2d_aa"),
+    "lanczos": _resampling("UpsampleLanczos2DAa", 2, resample.lanczos_filter, "_upsample_lanczos2d_aa"),
+}
+_MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
+_RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3}
+
+
+def _run(op: Primitive, input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors) -> Any:
+    """Check sizes and dtype, then resize."""
+    shape = input._array.shape
+    rank = len(counts)
+    letters = "DHW"[3 - rank :]
+
+    def listed(numbers: Sizes) -> str:
+        return ", ".join(f"{letter}: {number}" for letter, number in zip(letters, numbers, strict=True))
+
+    if min(shape[2:]) <= 0 or min(counts) <= 0:
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({listed(shape[2:])}) output "
+            f"({listed(counts)})"
+        )
+    if shape[1] == 0:
+        raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
+    if not _takes(op, input, rank):
+        raise no_kernel(op.name, input)
+    return op(input, counts, align_corners, factors)
+
+
+def _takes(op: Primitive, input: Tensor, rank: int) -> bool:
+    dtype = input._kind.dtype
+    if dtype is uint8:
+        return "nearest" in op.name or rank == 2
+    if op.name.endswith("_aa"):
+        return dtype in (float32, float64)
+    return dtype.category == FLOAT
+
+
+def _sizes(input: Tensor, size: Any, factors: Any, rank: int) -> Sizes:
+    if size is None:
+        spatial = input._array.shape[2:]
+        return tuple([math.floor(float(each) * factor) for each, factor in zip(spatial, factors, strict=True)])
+    numbers = size if isinstance(size, (tuple, list)) else [size] * rank
+    if not all(hasattr(each, "__index__") for each in numbers):
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+            f"with types {[type(each) for each in numbers]}"
+        )
+    return tuple([int(each) for each in numbers])
+
+
+def _check_count(name: str, word: str, letter: str, given: Any, spatial: Sizes) -> None:
+    if isinstance(given, (tuple, list)) and len(given) != len(spatial):
+        raise ValueError(
+            f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(spatial)} and {word} of {'shape ' if letter == 's' else ''}{given}. Please provide input tensor "
+            f"in (N, C, d1, d2, ...,dK) format and {word} in ({letter}1, {letter}2, ...,{letter}K) format."
+        )
+
+
+def _check_mode(mode: str, align_corners: bool | None, antialias: bool, dims: int) -> None:
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+            f"trilinear (got {mode})"
+        )
+    if mode == "lanczos":
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+    if antialias and not (mode in _FILTERS and dims == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as "
+            f"input (got mode {mode} and {dims}-D input)"
+        )
+
+
+@public("nn.functional.interpolate", function=False, method=False)
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Resize the dimensions after batch and channel, to a `size` or by a `scale_factor`."""
+    spatial = input._array.shape[2:]
+    dims = input._array.ndim
+    _check_mode(mode, align_corners, antialias, dims)
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    rank = len(spatial)
+    factors: Any = None
+    if size is not None:
+        if isinstance(size, (tuple, list)):
+            _check_count("output", "output size", "o", size, spatial)
+    else:
+        _check_count("scale_factor", "scale_factor", "s", scale_factor, spatial)
+        factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * rank
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    counts = _sizes(input, size, factors, rank)
+    if recompute_scale_factor or mode == "area":
+        factors = None
+    else:
+        factors = None if factors is None else tuple([float(each) for each in factors])
+    if mode == "area" and 3 <= dims <= 5:
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[rank - 1](input, counts)
+    if antialias:
+        return _run(_FILTERS[mode], input, counts, bool(align_corners), factors)  # type: ignore[no-any-return]
+    op = _OPS.get((mode, rank))
+    if op is None:
+        if mode in _RANKS and 3 <= dims <= 5:
+            raise NotImplementedError(f"Got {dims}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dims}D) for the modes: {_MODES} (got "
+            f"{mode})"
+        )
+    corners = None if mode.startswith("nearest") else bool(align_corners)
+    return _run(op, input, counts, corners, factors)  # type: ignore[no-any-return]
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=4
+    )
+
+
+@public("nn.functional.upsample", function=False, method=False)
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """The older name of `interpolate`."""
+    _deprecated("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@public("nn.functional.upsample_nearest", function=False, method=False)
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by nearest neighbours, under an older name."""
+    _deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+@public("nn.functional.upsample_bilinear", function=False, method=False)
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` with mode "bilinear" and aligned corners, under an older name."""
+    _deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+@public("ops.aten._upsample_bilinear2d_aa", function=False, method=False)
+def _upsample_bilinear2d_aa(
+    input: Tensor,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: Any = None,
+    scales_w: Any = None,
+    *,
+    scale_factors: Any = None,
+) -> Tensor:
+    """Bilinear resizing with a filter as wide as the reduction."""
+    factors = scale_factors if scales_h is None else (scales_h, scales_w)
+    counts = _sizes(input, output_size, factors, 2)
+    return _run(_FILTERS["bilinear"], input, counts, bool(align_corners), factors and tuple(factors))  # type: ignore[no-any-return]

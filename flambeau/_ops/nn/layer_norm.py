@@ -1,0 +1,419 @@
+"""layer_norm, group_norm and rms_norm: statistics of each sample over its last dimensions or groups of channels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import generated
+from ..._core.device import channels_last, channels_last_3d, contiguous_format
+from ..._core.dtype import FLOAT, LEGACY_NAMES, finfo, float32
+from ..._core.tensor import Tensor
+from ..._dispatch.array_derivatives import with_fused
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.layout import has_format
+from ..._dispatch.registry import public
+from ..reduce.moments import (
+    centred,
+    check_parameters,
+    in_format_of,
+    standardised_gradient,
+    widened,
+    widened_tensor,
+)
+
+
+def _has_standard_format(tensor: Tensor) -> bool:
+    return tensor._array.flags.c_contiguous or any(
+        has_format(tensor._array, each) for each in (contiguous_format, channels_last, channels_last_3d)
+    )
+
+
+# ----- the last dimensions -----------------------------------------------------------------------------------------
+
+
+def _fused_layer_norm_gradients(
+    grad: Any, needed: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, result1: Any, result2: Any
+) -> Any:
+    norms = generated("norms")
+    if norms is None:
+        return None
+    return norms.layer_norm_backward(grad, needed, input, normalized_shape, weight, result1, result2)
+
+
+@with_fused(_fused_layer_norm_gradients)
+def _layer_norm_gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    input: Any,
+    normalized_shape: tuple[int, ...],
+    weight: Any,
+    bias: Any,
+    result1: Any,
+    result2: Any,
+) -> list[Any]:
+    grad, of_mean, of_rstd = (widened_tensor(each) for each in grads)
+    x, scale, mean, rstd = (widened_tensor(each) for each in (input, weight, result1, result2))
+    inner = len(normalized_shape)
+    outer = tuple(range(x.ndim - inner))
+    of_input = of_weight = of_bias = None
+    if needed[0]:
+        scaled = grad if grad is None or scale is None else grad * scale
+        dims = tuple(range(x.ndim - inner, x.ndim))
+        of_input = standardised_gradient(scaled, of_mean, of_rstd, x, mean, rstd, dims)
+    if needed[1] and grad is not None:
+        of_weight = grad * ((x - mean) * rstd)
+        of_weight = of_weight.sum(outer) if outer else of_weight
+    if needed[2] and grad is not None:
+        of_bias = grad.sum(outer) if outer else grad
+    return [of_input, of_weight, of_bias]
+
+
+@primitive("NativeLayerNormBackward0", joint=_layer_norm_gradients)
+def _layer_norm(
+    input: Array,
+    normalized_shape: tuple[int, ...],
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+    kept: Any,
+) -> tuple[Array, Array, Array]:
+    norms = generated("norms")
+    if norms is not None:
+        done = norms.layer_norm(input, len(normalized_shape), weight, bias, eps, kept)
+        if done is not None:
+            return done  # type: ignore[no-any-return]
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    wide = widened(np.ascontiguousarray(input))
+    rest, mean, variance = centred(wide, dims)
+    rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))
+    rest *= rstd
+    if weight is not None:
+        rest *= widened(weight)
+    if bias is not None:
+        rest += widened(bias)
+    return rest.astype(input.dtype, copy=False), mean.astype(kept, copy=False), rstd.astype(kept, copy=False)
+
+
+def _checked_shape(name: str, input: Tensor, normalized_shape: Any, **parameters: Tensor | None) -> tuple[int, ...]:
+    if not isinstance(normalized_shape, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
+            f"{type(normalized_shape).__name__}"
+        )
+    shape = tuple([int(each) for each in normalized_shape])
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for argument, each in parameters.items():
+        if each is not None and each._array.shape != shape:
+            raise RuntimeError(
+                f"Expected {argument} to be of same shape as normalized_shape, but got {argument} of shape "
+                f"{list(each._array.shape)} and normalized_shape = {list(shape)}"
+            )
+    if input._array.shape[-len(shape) :] != shape:
+        wanted = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {wanted}], but got input of "
+            f"size{list(input._array.shape)}"
+        )
+    return shape
+
+
+@public(method=False)
+def native_layer_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, with the means and 1 / deviations."""
+    result, mean, rstd = _normalised(input, normalized_shape, weight, bias, eps)
+    return result, mean.detach(), rstd.detach()
+
+
+def _normalised(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Any, Any, Any]:
+    shape = normalized_shape
+    if not (
+        type(shape) is tuple
+        and shape
+        and input._array.shape[-len(shape) :] == shape
+        and (weight is None or weight._array.shape == shape)
+        and (bias is None or bias._array.shape == shape)
+    ):
+        shape = _checked_shape("layer_norm", input, shape, weight=weight, bias=bias)
+    kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
+    return _layer_norm(input, shape, weight, bias, eps, kept)  # type: ignore[no-any-return]
+
+
+@public(method=False, name="layer_norm")
+def torch_layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`."""
+    return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
+
+
+@public("nn.functional.layer_norm", function=False, method=False)
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`.
+
+    >>> flambeau.nn.functional.layer_norm(flambeau.tensor([[1.0, 3.0]]), (2,), eps=0.0)
+    tensor([[-1.,  1.]])
+    """
+    return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
+
+
+def _fused_rms_norm_gradients(
+    grad: Any, needed: Any, input: Any, normalized_shape: Any, weight: Any, result1: Any
+) -> Any:
+    norms = generated("norms")
+    if norms is None:
+        return None
+    found = norms.layer_norm_backward(grad, (*needed, False), input, normalized_shape, weight, None, result1)
+    return None if found is None else found[:2]
+
+
+@with_fused(_fused_rms_norm_gradients)
+def _rms_norm_gradients(
+    grads: list[Any], needed: tuple[bool, ...], input: Any, normalized_shape: tuple[int, ...], weight: Any, result1: Any
+) -> list[Any]:
+    grad, of_rstd = (widened_tensor(each) for each in grads)
+    x, scale, rstd = (widened_tensor(each) for each in (input, weight, result1))
+    inner = len(normalized_shape)
+    dims, outer = tuple(range(x.ndim - inner, x.ndim)), tuple(range(x.ndim - inner))
+    count = math.prod(normalized_shape)
+    standard = x * rstd
+    of_input = of_weight = None
+    if needed[0]:
+        if grad is not None:
+            scaled = grad if scale is None else grad * scale
+            along = (scaled * standard).sum(axis=dims, keepdims=True) / count
+            of_input = (scaled - standard * along) * rstd
+        if of_rstd is not None:
+            stretched = standard * (of_rstd * rstd * rstd / -count)
+            of_input = stretched if of_input is None else of_input + stretched
+    if needed[1] and grad is not None:
+        of_weight = grad * standard
+        of_weight = of_weight.sum(outer) if outer else of_weight
+    return [of_input, of_weight]
+
+
+@primitive("MulBackward0", joint=_rms_norm_gradients)
+def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float) -> tuple[Array, Array]:
+    """`rms_norm` in one step, and 1 / the roots of the mean squares."""
+    inner = len(normalized_shape)
+    norms = generated("norms")
+    if norms is not None:
+        done = norms.rms_norm(input, inner, weight, eps)
+        if done is not None:
+            return done  # type: ignore[no-any-return]
+    wide = widened(np.ascontiguousarray(input))
+    squares = np.mean(wide * wide, tuple(range(input.ndim - inner, input.ndim)), keepdims=True)
+    rstd = 1 / np.sqrt(squares + squares.dtype.type(eps))
+    result = wide * rstd
+    if weight is not None:
+        result *= widened(weight)
+    return result.astype(input.dtype, copy=False), rstd
+
+
+@public("nn.functional.rms_norm", method=False)
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
+
+    `eps`, added to the mean square, is by default the precision of the dtype in which it is computed.
+    """
+    shape = _checked_shape("rms_norm", input, normalized_shape, weight=weight)
+    kind = input._kind
+    if kind.dtype.category < FLOAT:
+        raise NotImplementedError(f'"rms_norm" not implemented for {LEGACY_NAMES[input.dtype]!r}')
+    floor = finfo(float32 if kind.dtype.itemsize == 2 else kind.dtype).eps if eps is None else eps
+    if (
+        kind.is_cpu
+        and kind.dtype.category == FLOAT
+        and not kind.indirect
+        and (weight is None or weight._kind is kind)
+        and input._array.flags.c_contiguous
+        and generated("norms") is not None
+    ):
+        return _rms_norm(input, shape, weight, floor)[0]  # type: ignore[no-any-return]
+    wide: Any = widened_tensor(input)
+    dims = tuple(range(-len(shape), 0))
+    result = wide * (wide.pow(2).mean(dims, keepdim=True) + floor).rsqrt()
+    if weight is not None:
+        result = result * weight
+    result = result if result.dtype is input.dtype else result.to(input.dtype)
+    return result if _has_standard_format(result) else result.contiguous()  # type: ignore[no-any-return]
+
+
+# ----- groups of channels ------------------------------------------------------------------------------------------
+
+
+def _fused_group_norm_gradients(
+    grad: Any,
+    needed: Any,
+    input: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    result1: Any,
+    result2: Any,
+) -> Any:
+    norms = generated("norms")
+    if norms is None:
+        return None
+    return norms.group_norm_backward(grad, needed, input, weight, (N, C, HxW, group), result1, result2)
+
+
+@with_fused(_fused_group_norm_gradients)
+def _group_norm_gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    input: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    result1: Any,
+    result2: Any,
+) -> list[Any]:
+    grad, of_mean, of_rstd = (widened_tensor(each) for each in grads)
+    x, scale, mean, rstd = (widened_tensor(each) for each in (input, weight, result1, result2))
+    by_group, by_channel = (N, group, C // group * HxW), (N, C, HxW)
+    by_mean = (N, group, 1)
+    x, mean, rstd = x.reshape(by_group), mean.reshape(by_mean), rstd.reshape(by_mean)
+    grad = None if grad is None else grad.reshape(by_channel)
+    of_input = of_weight = of_bias = None
+    if needed[0]:
+        scaled = grad if grad is None or scale is None else grad * scale.reshape(1, C, 1)
+        scaled = None if scaled is None else scaled.reshape(by_group)
+        of_mean, of_rstd = (None if each is None else each.reshape(by_mean) for each in (of_mean, of_rstd))
+        of_input = standardised_gradient(scaled, of_mean, of_rstd, x, mean, rstd, (2,))
+        of_input = None if of_input is None else of_input.reshape(input.shape)
+    if needed[1] and grad is not None:
+        of_weight = (grad * ((x - mean) * rstd).reshape(by_channel)).sum((0, 2))
+    if needed[2] and grad is not None:
+        of_bias = grad.sum((0, 2))
+    return [of_input, of_weight, of_bias]
+
+
+@primitive("NativeGroupNormBackward0", joint=_group_norm_gradients)
+def _group_norm(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+    kept: Any,
+) -> tuple[Array, Array, Array]:
+    norms = generated("norms")
+    if norms is not None:
+        done = norms.group_norm(input, weight, bias, (N, C, HxW, group), eps, kept)
+        if done is not None:
+            return in_format_of(done[0], input), done[1], done[2]
+    wide = widened(np.ascontiguousarray(input)).reshape(N, group, C // group * HxW)
+    rest, mean, variance = centred(wide, (2,))
+    rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))
+    rest *= rstd
+    rest = rest.reshape(N, C, HxW)
+    if weight is not None:
+        rest *= widened(weight).reshape(1, C, 1)
+    if bias is not None:
+        rest += widened(bias).reshape(1, C, 1)
+    result = rest.reshape(input.shape).astype(input.dtype, copy=False)
+    statistics = [each.reshape(N, group).astype(kept, copy=False) for each in (mean, rstd)]
+    return in_format_of(result, input), *statistics
+
+
+@public(method=False)
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`group_norm`, with the means and 1 / deviations; the sizes of batch, channels and the rest are given."""
+    kept = check_parameters("GroupNormKernelImpl", input, weight, bias)
+    if input._array.size != N * C * HxW:
+        raise RuntimeError(
+            f"Expected X.numel() == N * C * HxW to be true, but got false: {input._array.size} elements, "
+            f"N={N}, C={C}, HxW={HxW}"
+        )
+    if not _has_standard_format(input):
+        raise RuntimeError(
+            "Expected X.is_contiguous(memory_format) to be true, but got false: native_group_norm needs a contiguous "
+            f"input, not one of shape {list(input._array.shape)} with strides {list(input.stride())}"
+        )
+    return _group_norm(input, weight, bias, N, C, HxW, group, eps, kept)  # type: ignore[no-any-return]
+
+
+@public(method=False, name="group_norm")
+def torch_group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel."""
+    shape = list(input._array.shape)
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}: shape {shape}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{shape} and num_groups={num_groups}"
+        )
+    for name, each in (("weight", weight), ("bias", bias)):
+        if each is not None and list(each._array.shape) != [shape[1]]:
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(each._array.shape)} and input of shape {shape}"
+            )
+    sizes = shape[0], shape[1], math.prod(shape[2:])
+    dense = input if _has_standard_format(input) else input.contiguous()
+    return native_group_norm(dense, weight, bias, *sizes, num_groups, eps)[0]
+
+
+@public("nn.functional.group_norm", function=False, method=False)
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and deviation 1 over each of `num_groups` groups of channels; then `* weight + bias` by channel."""
+    shape = input._array.shape
+    if len(shape) >= 2 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+    return torch_group_norm(input, num_groups, weight, bias, eps)

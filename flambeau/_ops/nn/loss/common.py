@@ -1,0 +1,575 @@
+"""Loss functions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...._backends.tiers import first_by, generated
+from ...._core.dtype import COMPLEX, LEGACY_NAMES, int64, uint8
+from ...._core.tensor import Tensor
+from ...._dispatch.array_derivatives import unseen
+from ...._dispatch.dispatch import Array, fresh, primitive
+from ...._dispatch.precision import in_single
+from ...._dispatch.registry import public
+from ...pointwise.binary import div_number, mul_number
+from ...reduce.softmax import log_softmax
+from ...shape.named_shapes import common_shape
+
+NONE, MEAN, SUM = range(3)
+_REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
+
+
+def reduction_number(reduction: str, size_average: bool | None, reduce: bool | None) -> int:
+    """`reduction` as PyTorch's nodes store it; the old flags override it, with a warning."""
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction: it is one of 'none', 'mean', 'sum'")
+    return _REDUCTIONS[reduction]
+
+
+def reduced_array(losses: Array, reduction: int) -> Array:
+    if reduction == NONE:
+        return losses
+    total = np.add.reduce(losses, axis=None)
+    return total / losses.dtype.type(losses.size) if reduction == MEAN else total
+
+
+def mean_per_element(grad: Any, reduction: int, count: int) -> Any:
+    """The gradient of one element's loss."""
+    return grad / count if reduction == MEAN else grad
+
+
+def reduce_losses(losses: Any, reduction: int) -> Tensor:
+    if reduction == NONE:
+        return losses  # type: ignore[no-any-return]
+    return losses.mean() if reduction == MEAN else losses.sum()  # type: ignore[no-any-return]
+
+
+def _reduce_weighted(losses: Any, weight: Tensor, number: int) -> Tensor:
+    """Losses times their weights, reduced; a mean is one by weight."""
+    weighted: Tensor = losses * weight
+    return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else reduce_losses(weighted, number)
+
+
+def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
+    """Both sides in a common dtype and shape; a warning where they broadcast."""
+    if input._array.shape != target._array.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=5,
+        )
+        common_shape((input, target))  # or an error that says where they differ
+    if input.dtype is not target.dtype:
+        from ...._dispatch.promotion import result_type_of
+
+        common = result_type_of(input, target)
+        return input.to(common), target.to(common)
+    return input, target
+
+
+# ----- distances ---------------------------------------------------------------------------------------------------
+
+
+def _count(self: Any, target: Any) -> int:
+    return int(np.prod(common_shape((self, target)), dtype=np.int64))
+
+
+def _mse_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+    return mean_per_element(grad, reduction, _count(self, target)) * 2 * (self - target)
+
+
+@primitive(
+    "MseLossBackward0",
+    self=_mse_gradient,
+    target=lambda grad, self, target, reduction: -_mse_gradient(grad, self, target, reduction),
+)
+@in_single
+def _mse_loss(self: Array, target: Array, reduction: int) -> Array:
+    return reduced_array(np.asarray(np.square(self - target)), reduction)
+
+
+@public("nn.functional.mse_loss", function=False, method=False)
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Squared differences."""
+    number = reduction_number(reduction, size_average, reduce)
+    input, target = _matched("mse_loss", input, target)
+    if weight is not None:
+        return _reduce_weighted(_mse_loss(input, target, NONE), weight, number)
+    return _mse_loss(input, target, number)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.l1_loss", function=False, method=False)
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Absolute differences."""
+    number = reduction_number(reduction, size_average, reduce)
+    input, target = _matched("l1_loss", input, target)
+    losses: Any = (input - target).abs()
+    return reduce_losses(losses, number) if weight is None else _reduce_weighted(losses, weight, number)
+
+
+def _smooth_l1_gradient(grad: Any, self: Any, target: Any, beta: float, reduction: int) -> Any:
+    slope = ((self - target) / beta).clamp(-1, 1)
+    return mean_per_element(grad, reduction, _count(self, target)) * slope
+
+
+@primitive(
+    "SmoothL1LossBackward0",
+    self=_smooth_l1_gradient,
+    target=lambda grad, self, target, beta, reduction: -_smooth_l1_gradient(grad, self, target, beta, reduction),
+)
+@in_single
+def _smooth_l1_loss(self: Array, target: Array, reduction: int, beta: float) -> Array:
+    size = np.asarray(np.abs(self - target))
+    return reduced_array(np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+
+
+@public("nn.functional.smooth_l1_loss", function=False, method=False)
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Absolute differences with a parabola of half-width `beta` at zero, of slope 1 outside."""
+    number = reduction_number(reduction, size_average, reduce)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    input, target = _matched("smooth_l1_loss", input, target)
+    if beta == 0:
+        return reduce_losses((input - target).abs(), number)
+    return _smooth_l1_loss(input, target, number, beta)  # type: ignore[no-any-return]
+
+
+def _huber_gradient(grad: Any, self: Any, target: Any, delta: float, reduction: int) -> Any:
+    return mean_per_element(grad, reduction, _count(self, target)) * (self - target).clamp(-delta, delta)
+
+
+@primitive(
+    "HuberLossBackward0",
+    self=_huber_gradient,
+    target=lambda grad, self, target, delta, reduction: -_huber_gradient(grad, self, target, delta, reduction),
+)
+@in_single
+def _huber_loss(self: Array, target: Array, reduction: int, delta: float) -> Array:
+    size = np.asarray(np.abs(self - target))
+    return reduced_array(np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+
+
+@public("nn.functional.huber_loss", function=False, method=False)
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """A parabola of half-width `delta` at zero, continued by straight lines."""
+    number = reduction_number(reduction, None, None)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    input, target = _matched("huber_loss", input, target)
+    if weight is None:
+        return _huber_loss(input, target, number, delta)  # type: ignore[no-any-return]
+    return _reduce_weighted(_huber_loss(input, target, NONE, delta), weight, number)
+
+
+# ----- yes or no ---------------------------------------------------------------------------------------------------
+
+_LOWEST_LOG = -100.0
+_EPSILON = 1e-12
+
+
+def _bce_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    slope = (self - target) / ((1 - self) * self).clamp(min=_EPSILON)
+    gradient = mean_per_element(grad, reduction, self.numel()) * slope
+    return gradient if weight is None else gradient * weight
+
+
+def _bce_target_gradient(grad: Any, self: Any, weight: Any, reduction: int) -> Any:
+    gradient = mean_per_element(grad, reduction, self.numel()) * ((1 - self).log() - self.log())
+    return gradient if weight is None else gradient * weight
+
+
+@primitive("BinaryCrossEntropyBackward0", self=_bce_gradient, target=_bce_target_gradient)
+@in_single
+def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
+    yes, no = np.maximum(np.log(self), _LOWEST_LOG), np.maximum(np.log1p(-self), _LOWEST_LOG)
+    losses = np.asarray((target - 1) * no - target * yes)
+    return reduced_array(losses if weight is None else losses * weight, reduction)
+
+
+@public("nn.functional.binary_cross_entropy", function=False, method=False)
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-(target log(input) + (1 - target) log(1 - input))."""
+    number = reduction_number(reduction, size_average, reduce)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+            "deprecated. Please ensure they have the same size."
+        )
+    if input.dtype is not target.dtype:
+        raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
+    if not input.is_meta and input._array.size and not np.all((input._array >= 0) & (input._array <= 1)):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    if weight is not None:
+        weight = weight.expand(input._array.shape)
+    return _binary_cross_entropy(input, target, weight, number)  # type: ignore[no-any-return]
+
+
+def _logits_gradient(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    if pos_weight is None:
+        slope = self.sigmoid() - target
+    else:
+        positive = pos_weight * target
+        slope = (positive + 1 - target) * self.sigmoid() - positive
+    gradient = mean_per_element(grad, reduction, self.numel()) * slope
+    return gradient if weight is None else gradient * weight
+
+
+def _logits_target_gradient(grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    from ...pointwise.activation import logsigmoid
+
+    slope = -self if pos_weight is None else logsigmoid(-self) - pos_weight * logsigmoid(self)
+    gradient = mean_per_element(grad, reduction, self.numel()) * slope
+    return gradient if weight is None else gradient * weight
+
+
+@primitive("BinaryCrossEntropyWithLogitsBackward0", self=_logits_gradient, target=_logits_target_gradient)
+@in_single
+def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Array:
+    softplus_of_negative = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0)
+    if pos_weight is not None:
+        softplus_of_negative = softplus_of_negative * ((pos_weight - 1) * target + 1)
+    losses = np.asarray((1 - target) * self + softplus_of_negative)
+    return reduced_array(losses if weight is None else losses * weight, reduction)
+
+
+@public(method=False, name="binary_cross_entropy_with_logits")
+def _bce_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = NONE,
+) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go."""
+    return _with_logits(input, target.to(input.dtype), weight, pos_weight, reduction)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go."""
+    number = reduction_number(reduction, size_average, reduce)
+    if input._array.shape != target._array.shape:
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return _bce_with_logits(input, target, weight, pos_weight, number)
+
+
+# ----- one of many -------------------------------------------------------------------------------------------------
+
+
+def _class_weights(target: Array, weight: Array | None, ignore_index: int, dtype: Any) -> tuple[Array, Array]:
+    """Targets with ignored ones replaced by 0, and the weight of each."""
+    kept = target != ignore_index
+    safe = np.where(kept, target, 0)
+    if weight is None:
+        return safe, kept.astype(dtype)
+    return safe, np.where(kept, weight[safe], dtype.type(0)) if weight.size else kept.astype(dtype)
+
+
+def _picked(array: Array, target: Array) -> Array:
+    if array.ndim == 1:
+        return array[target]
+    if array.ndim == 2:
+        return array[np.arange(len(array)), target]
+    return np.take_along_axis(array, np.expand_dims(target, 1), 1).squeeze(1)
+
+
+def _check_targets(target: Array, classes: int, ignore_index: int) -> None:
+    # Negative numbers are large ones if they are read without a sign: one comparison finds all that may be wrong.
+    if (target.view(f"u{target.itemsize}") >= classes).any():
+        wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
+        if wrong.any():
+            raise IndexError(f"Target {target[wrong].flat[0]} is out of bounds: there are {classes} classes.")
+
+
+def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    _check_targets(target, self.shape[min(self.ndim - 1, 1)], ignore_index)
+    if weight is None and target.size and not (target == ignore_index).any():
+        losses = np.asarray(-_picked(self, target))
+        if reduction == NONE:
+            return losses
+        total = np.add.reduce(losses, axis=None)
+        return total / self.dtype.type(target.size) if reduction == MEAN else total
+    safe, weights = _class_weights(target, weight, ignore_index, self.dtype)
+    losses = np.asarray(-_picked(self, safe) * weights) if target.size else np.empty(target.shape, self.dtype)
+    if reduction == NONE:
+        return np.where(weights == 0, self.dtype.type(0), losses) if weight is None else losses
+    total = np.add.reduce(losses, axis=None)
+    return total / np.add.reduce(weights, axis=None) if reduction == MEAN else total
+
+
+@primitive(
+    "NllLossBackwardBackward0",
+    self=lambda grad, target, weight, reduction, ignore_index: _nll_any(grad, target, weight, reduction, ignore_index),
+)
+@first_by("losses", "nll_loss_gradient")
+@in_single
+def _nll_backward(
+    self: Array, input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
+) -> Array:
+    safe, weights = _class_weights(target, weight, ignore_index, input.dtype)
+    if reduction == MEAN:
+        weights = weights / np.add.reduce(weights, axis=None)
+    result = np.zeros(input.shape, input.dtype)
+    if target.size:
+        values = np.where(target != ignore_index, -self * weights, self.dtype.type(0))
+        if input.ndim == 1:
+            result[safe] = values
+        elif input.ndim == 2:
+            result[np.arange(len(result)), safe] = values
+        else:
+            np.put_along_axis(result, np.expand_dims(safe, 1), np.expand_dims(values, 1), 1)
+    return result
+
+
+def _nll_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    return _nll_backward(grad, self, target, weight, reduction, ignore_index)
+
+
+@primitive("NllLossBackward0", self=_nll_gradient)
+@first_by("losses", "nll_loss")
+@in_single
+def _nll_loss(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    return _nll_kernel(self, target, weight, reduction, ignore_index)
+
+
+@primitive("NllLoss2DBackward0", self=_nll_gradient)
+@first_by("losses", "nll_loss")
+@in_single
+def _nll_loss2d(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
+    return _nll_kernel(self, target, weight, reduction, ignore_index)
+
+
+def _nll_any(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    dims = input._array.ndim
+    if dims <= 2:
+        return _nll_loss(input, target, weight, reduction, ignore_index)
+    if dims == 4:
+        return _nll_loss2d(input, target, weight, reduction, ignore_index)
+    batch, classes = input.shape[:2]
+    rest = input.numel() // max(batch * classes, 1)
+    flat = input.reshape(batch, classes, 1, rest), target.reshape(batch, 1, rest)
+    losses = _nll_loss2d(*flat, weight, reduction, ignore_index)
+    return losses.view(target.shape) if reduction == NONE else losses
+
+
+def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
+    shape, given = input._array.shape, target._array.shape
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    classes = shape[0] if len(shape) == 1 else shape[1]
+    if len(shape) == 1:
+        if len(given) > 1:
+            raise RuntimeError(
+                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(given)}"
+            )
+    elif not given or shape[0] != given[0]:
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({given[0] if given else 'none'})."
+        )
+    elif given != (shape[0], *shape[2:]):
+        if len(shape) == 2:
+            raise RuntimeError(
+                f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(given)}"
+            )
+        raise RuntimeError(
+            f"Expected target size {[shape[0], *shape[2:]]}, got {list(given)}: it is the shape "
+            f"of input {list(shape)} without its class dimension"
+        )
+    if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+    if target.dtype not in (int64, uint8):
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {LEGACY_NAMES[target.dtype]}: expected scalar type "
+            "Long. Class indices are int64; convert them with .long()"
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[weight.dtype]}: weight has the "
+            "dtype of input"
+        )
+
+
+@public("nn.functional.nll_loss", function=False, method=False)
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative of the log-probabilities that `input` gives to the target classes."""
+    number = reduction_number(reduction, size_average, reduce)
+    _check_classes(input, target, weight, ignore_index)
+    return _nll_any(input, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.cross_entropy", function=False, method=False)
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """`nll_loss` of `log_softmax(input)`; targets may also be probabilities of all classes."""
+    number = reduction_number(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    class_dim = 0 if input._array.ndim == 1 else 1
+    if input._array.shape == target._array.shape:
+        if not target.dtype.is_floating_point:
+            raise RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {LEGACY_NAMES[target.dtype]}: "
+                "a target of input's shape holds probabilities, one of class indices has no class dimension"
+            )
+        if ignore_index >= 0:
+            raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
+        return _soft_cross_entropy(input, target, weight, number, label_smoothing, class_dim)
+    if not label_smoothing and unseen(input, target, weight):
+        _check_classes(input, target, weight, ignore_index)
+        losses = generated("losses")
+        done = (
+            None
+            if losses is None
+            else losses.cross_entropy(
+                input._array, target._array, None if weight is None else weight._array, number, ignore_index
+            )
+        )
+        if done is not None:
+            return fresh(done, input)
+    logs = log_softmax(input, class_dim)
+    _check_classes(logs, target, weight, ignore_index)
+    if label_smoothing:
+        return _smoothed(logs, target, weight, number, ignore_index, label_smoothing, class_dim)
+    return _nll_any(logs, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+
+
+def _spread(weight: Any, input: Any, class_dim: int) -> Any:
+    return weight.reshape([-1 if position == class_dim else 1 for position in range(input.dim())])
+
+
+def _soft_cross_entropy(
+    input: Any, target: Any, weight: Any, reduction: int, label_smoothing: float, class_dim: int
+) -> Tensor:
+    classes = input.shape[class_dim]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    losses = log_softmax(input, class_dim) * target
+    if weight is not None:
+        losses = losses * _spread(weight, input, class_dim)
+    if reduction == NONE:
+        return -losses.sum(class_dim)  # type: ignore[no-any-return]
+    total = -losses.sum()
+    return div_number(total, input.numel() // classes) if reduction == MEAN else total
+
+
+def _smoothed(
+    logs: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float, class_dim: int
+) -> Tensor:
+    exact = _nll_any(logs, target, weight, reduction, ignore_index)
+    even = -(logs if weight is None else logs * _spread(weight, logs, class_dim)).sum(class_dim)
+    ignored = target == ignore_index
+    even = even.masked_fill(ignored, 0.0)
+    if reduction == MEAN:
+        if weight is None:
+            even = even.sum() / (~ignored).sum()
+        else:
+            even = even.sum() / weight[target.masked_fill(ignored, 0).flatten()].masked_fill(ignored.flatten(), 0).sum()
+    elif reduction == SUM:
+        even = even.sum()
+    classes = logs.shape[class_dim]
+    return mul_number(exact, 1 - label_smoothing) + mul_number(even, label_smoothing / classes)
+
+
+@public(method=False, name="kl_div")
+def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
+    """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
+    if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    goal: Any = target
+    losses = goal.exp() * (goal - input) if log_target else goal.xlogy(goal) - goal * input
+    return reduce_losses(losses, reduction)
+
+
+@public("nn.functional.kl_div", function=False, method=False)
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
+    if size_average is not None or reduce is not None:
+        number, batch_mean = reduction_number(reduction, size_average, reduce), False
+    else:
+        if reduction == "mean":
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' "
+                "divides only by the batch size, and aligns with the KL div math definition.",
+                UserWarning,
+                stacklevel=3,
+            )
+        batch_mean = reduction == "batchmean"
+        number = SUM if batch_mean else reduction_number(reduction, None, None)
+    result = _kl_div(input, target, number, log_target=log_target)
+    return result / input.size()[0] if batch_mean and input.dim() else result

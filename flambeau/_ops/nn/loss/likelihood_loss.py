@@ -1,0 +1,87 @@
+"""Negative log-likelihoods of numbers: normal and Poisson distributions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...._core.tensor import Tensor
+from ...._dispatch.registry import public
+from ...create.like import full_like
+from .common import reduce_losses, reduction_number
+
+
+def _variance(input: Tensor, var: Tensor | float) -> Any:
+    """`var` in a shape that fits `input`."""
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError(f"var has negative entry/entries: {var}")
+        return full_like(input, var)
+    if not var.is_meta and np.any(var._array < 0):
+        raise ValueError("var has negative entry/entries")
+    shape, given = input.shape, var.shape
+    if given != shape:
+        if given == shape[:-1]:
+            var = var.unsqueeze(-1)
+        else:
+            differing = [size for size, wanted in zip(given, shape, strict=False) if size != wanted]
+            if len(given) != len(shape) or differing != [1]:
+                raise ValueError(
+                    f"var is of incorrect size: {list(given)} for an input of shape {list(shape)}; it has that shape, "
+                    "that shape with one dimension of 1, or that shape without the last dimension"
+                )
+    return var
+
+
+@public("nn.functional.gaussian_nll_loss", function=False, method=False)
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Of normal distributions around `input` with the variances `var`, of which none counts as less than `eps`."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid: reduction is one of 'none', 'mean', 'sum'")
+    variance = _variance(input, var).clone()
+    variance.detach().clamp_(min=eps)  # outside the graph: a variance below `eps` has the gradient of one at `eps`
+    mean: Any = input
+    losses = 0.5 * (variance.log() + (mean - target) ** 2 / variance)
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return reduce_losses(losses, reduction_number(reduction, None, None))
+
+
+@public(method=False)
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+    """Of Poisson distributions whose rates, or their logarithms, are `input`."""
+    rate: Any = input
+    count: Any = target
+    losses = rate.exp() - count * rate if log_input else rate - count * (rate + eps).log()
+    if full:
+        stirling = count * count.log() - count + 0.5 * (2 * math.pi * count).log()
+        losses = losses + stirling.masked_fill(count <= 1, 0)
+    return reduce_losses(losses, reduction)
+
+
+@public("nn.functional.poisson_nll_loss", function=False, method=False, name="poisson_nll_loss")
+def _functional_poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Of Poisson distributions whose rates, or their logarithms, are `input`.
+
+    `full` adds Stirling's approximation of log(target!) where the target is above 1.
+    """
+    number = reduction_number(reduction, size_average, reduce)
+    return poisson_nll_loss(input, target, log_input, full, eps, number)

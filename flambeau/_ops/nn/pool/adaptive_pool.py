@@ -1,0 +1,343 @@
+"""Pooling to a given output size: means and maxima."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...._backends.tiers import generated
+from ...._core.dtype import FLOAT
+from ...._core.tensor import Tensor
+from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.precision import in_single
+from ...._dispatch.registry import public
+from ...create.like import zeros_like
+from ...reduce.reductions import no_kernel
+from ..image.linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
+from .max_pool import has_nan, lowest, maxima, picked, scattered
+from .mean_pool import averaged, spread
+from .pool_window import FEW, Sizes, along, channel_last, check_line, empty, laid_out, row_major, sizes
+
+
+def _bounds(size: int, count: int) -> tuple[Any, Any]:
+    """Where each of `count` windows begins and ends; neighbours overlap where `size` is no multiple."""
+    numbers = np.arange(count)
+    return numbers * size // max(count, 1), -(-(numbers + 1) * size // max(count, 1))
+
+
+def _uniform(spatial: Sizes, counts: Sizes) -> Sizes | None:
+    """The common size of all windows, if they have one."""
+    if 0 in counts or any(size % count for size, count in zip(spatial, counts, strict=True)):
+        return None
+    return tuple([size // count for size, count in zip(spatial, counts, strict=True)])
+
+
+def _taps(size: int, count: int) -> tuple[Taps, Any]:
+    start, end = _bounds(size, count)
+    lengths = end - start
+    offsets = np.arange(lengths.max(initial=1)).reshape(-1, 1)
+    return Taps(np.minimum(start + offsets, size - 1), None, lengths), lengths
+
+
+def _average(array: Any, counts: Sizes, last: bool = False) -> Any:
+    if array.size >= FEW and len(counts) == 2 and 0 not in counts and (kernels := generated("pool")) is not None:
+        windows = map(kernels.adaptive_windows, array.shape[-2:], counts)
+        done = kernels.means(array, *windows, last)
+        if done is not None:
+            return done
+    return _average_by_dimensions(array, counts, last)
+
+
+@in_single
+def _average_by_dimensions(array: Any, counts: Sizes, last: bool) -> Any:
+    rank = len(counts)
+    spatial = array.shape[-rank:]
+    uniform = _uniform(spatial, counts)
+    if uniform is not None:
+        return averaged(array, uniform, uniform, (0,) * rank, False, True, None, last)
+    result, moved = channels_to_end(array, rank)
+    for axis in range(-1, -rank - 1, -1):
+        taps, lengths = _taps(spatial[axis], counts[axis])
+        place = axis - moved
+        result = apply_taps(result, place, taps) / lengths.astype(array.dtype).reshape(-1, *[1] * (-1 - place))
+    return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
+
+
+def _average_in_halves(array: Any, counts: Sizes) -> Any:
+    """The means over volumes in half precision: PyTorch rounds after every addition, so the order matters."""
+    rank = len(counts)
+    bounds = [_bounds(size, count) for size, count in zip(array.shape[-rank:], counts, strict=True)]
+    total = np.zeros((*array.shape[:-rank], *counts), array.dtype)
+    for offsets in itertools.product(*[range((end - start).max(initial=0)) for start, end in bounds]):
+        places = [np.minimum(start + at, end - 1) for at, (start, end) in zip(offsets, bounds, strict=True)]
+        inside = [along(start + offsets[dim] < end, dim, rank) for dim, (start, end) in enumerate(bounds)]
+        values = array[(..., *np.ix_(*places))]
+        total = np.where(functools.reduce(np.logical_and, inside), total + values, total)
+    for dim, (start, end) in enumerate(bounds):
+        total = total / along((end - start).astype(array.dtype), dim, rank)
+    return total
+
+
+def _average_backward(grad: Any, source: Any, rank: int, last: bool) -> Any:
+    if source.size >= FEW and rank == 2 and grad.size and (kernels := generated("pool")) is not None:
+        windows = map(kernels.adaptive_windows, source.shape[-2:], grad.shape[-2:])
+        done = kernels.means_backward(grad, source, *windows, last)
+        if done is not None:
+            return done
+    return _average_backward_by_dimensions(grad, source, rank, last)
+
+
+@in_single
+def _average_backward_by_dimensions(grad: Any, source: Any, rank: int, last: bool) -> Any:
+    spatial, counts = source.shape[-rank:], grad.shape[-rank:]
+    uniform = _uniform(spatial, counts)
+    if uniform is not None:
+        return spread(grad, source, uniform, uniform, (0,) * rank, False, True, None, last)
+    result, moved = channels_to_end(grad, rank)
+    for axis in range(-rank, 0):
+        taps, lengths = _taps(spatial[axis], counts[axis])
+        place = axis - moved
+        share = result / lengths.astype(grad.dtype).reshape(-1, *[1] * (-1 - place))
+        result = transpose_taps(share, place, taps, spatial[axis])
+    return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
+
+
+def _again2d(grad: Any, self_sym_sizes: Sizes) -> Any:
+    return _adaptive_avg_pool2d(grad, self_sym_sizes[-2:])
+
+
+def _again3d(grad: Any, self_sym_sizes: Sizes) -> Any:
+    return _adaptive_avg_pool3d(grad, self_sym_sizes[-3:])
+
+
+@primitive(
+    "AdaptiveAvgPool2DBackwardBackward0",
+    self=_again2d,
+    input=lambda grad: zeros_like(grad),
+)
+def _adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array:
+    return _average_backward(self, input, 2, channel_last(input, 2))
+
+
+@primitive("AdaptiveAvgPool2DBackward0", self=lambda grad, self: _adaptive_avg_pool2d_backward(grad, self))
+def _adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array:
+    return _average(self, output_size, channel_last(self, 2))
+
+
+@primitive(
+    "AdaptiveAvgPool3DBackwardBackward0",
+    self=_again3d,
+    input=lambda grad: zeros_like(grad),
+)
+def _adaptive_avg_pool3d_backward(self: Array, input: Array) -> Array:
+    return _average_backward(self, input, 3, False)
+
+
+@primitive("AdaptiveAvgPool3DBackward0", self=lambda grad, self: _adaptive_avg_pool3d_backward(grad, self))
+def _adaptive_avg_pool3d(self: Array, output_size: Sizes) -> Array:
+    return (_average_in_halves if self.dtype.itemsize == 2 else _average)(self, output_size)
+
+
+def _flat(places: Sequence[Any], steps: Sizes) -> Any:
+    """The place in a flattened plane of every combination of places along its dimensions."""
+    rank = len(steps)
+    return sum(along(place * step, dim, rank) for dim, (place, step) in enumerate(zip(places, steps, strict=True)))
+
+
+def _maxima(array: Any, counts: Sizes, last: bool) -> tuple[Any, Any]:
+    rank = len(counts)
+    spatial = array.shape[-rank:]
+    uniform = _uniform(spatial, counts)
+    if uniform is not None:
+        return maxima(array, uniform, uniform, (0,) * rank, (1,) * rank, False, last)
+    steps = row_major(spatial)
+    bounds = [_bounds(size, count) for size, count in zip(spatial, counts, strict=True)]
+    best = empty((*array.shape[:-rank], *counts), array.dtype, last)
+    best.fill(lowest(array.dtype))
+    indices = empty(best.shape, np.int64, last)
+    indices[...] = _flat([start for start, _ in bounds], steps)
+    nan = has_nan(array)
+    reach = [int((end - start).max(initial=0)) for start, end in bounds]
+    for offsets in itertools.product(*map(range, reach)):
+        # Windows that are shorter see their last element again, which changes nothing.
+        places = [np.minimum(start + at, end - 1) for at, (start, end) in zip(offsets, bounds, strict=True)]
+        values = array[(..., *np.ix_(*places))]
+        better = values > best
+        if nan:
+            better |= np.isnan(values)
+        np.copyto(best, values, where=better)
+        np.copyto(indices, _flat(places, steps), where=better)
+    return best, indices
+
+
+@primitive(
+    "AdaptiveMaxPool2DBackwardBackward0",
+    self=lambda grad, indices: picked(grad, indices, 2),
+    input=lambda grad: zeros_like(grad),
+)
+@in_single
+def _adaptive_max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array:
+    return scattered(self, indices, input, 2, channel_last(input, 2))
+
+
+@primitive(
+    "AdaptiveMaxPool2DBackward0",
+    self=lambda grad, self, result1: _adaptive_max_pool2d_backward(grad, self, result1),
+)
+@in_single
+def _adaptive_max_pool2d(self: Array, output_size: Sizes) -> Any:
+    return _maxima(self, output_size, channel_last(self, 2))
+
+
+@primitive(
+    "AdaptiveMaxPool3DBackwardBackward0",
+    self=lambda grad, indices: picked(grad, indices, 3),
+    input=lambda grad: zeros_like(grad),
+)
+@in_single
+def _adaptive_max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
+    return scattered(self, indices, input, 3, False)
+
+
+@primitive(
+    "AdaptiveMaxPool3DBackward0",
+    self=lambda grad, self, result1: _adaptive_max_pool3d_backward(grad, self, result1),
+)
+@in_single
+def _adaptive_max_pool3d(self: Array, output_size: Sizes) -> Any:
+    return _maxima(self, output_size, False)
+
+
+# ----- arguments ---------------------------------------------------------------------------------------------------
+
+
+def _completed(name: str, input: Tensor, output_size: Any, rank: int) -> Sizes:
+    """The output size with the input's own in place of None."""
+    if not isinstance(output_size, (tuple, list)):
+        return (output_size,) * rank
+    shape = input._array.shape
+    if len(shape) <= len(output_size):
+        raise ValueError(
+            f"{name}: Input dimension should be at least {len(output_size) + 1}, but the input has shape {list(shape)}"
+        )
+    own = shape[len(shape) - len(output_size) :]
+    return tuple([mine if given is None else given for given, mine in zip(output_size, own, strict=True)])
+
+
+def _check(name: str, input: Tensor, rank: int, empty_dims: range) -> None:
+    shape = input._array.shape
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}")
+    for dim in empty_dims:
+        if shape[dim] == 0:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(shape)} with dimension {dim + len(shape)} being empty"
+            )
+    if input._kind.dtype.category != FLOAT:
+        raise no_kernel(name if rank == 2 else f"{name}_cpu", input)
+
+
+def _means(rank: int, input: Any, counts: Sizes) -> Any:
+    name = f"adaptive_avg_pool{rank}d"
+    if len(counts) != rank:
+        raise RuntimeError(f"{name}: output_size must be {rank}: it has {len(counts)} elements")
+    if min(counts) < 0:
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received {list(counts)}"
+        )
+    if counts == (1,) * rank and input.dim() in (rank + 1, rank + 2):
+        return input.mean(tuple(range(-1, -rank - 1, -1)), keepdim=True)
+    _check(name, input, rank, range(-rank, 0))
+    return (_adaptive_avg_pool2d if rank == 2 else _adaptive_avg_pool3d)(input, counts)
+
+
+def _largest(rank: int, input: Any, counts: Sizes) -> Any:
+    name = f"adaptive_max_pool{rank}d"
+    if len(counts) != rank:
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {rank}, but it is {len(counts)}")
+    _check(name, input, rank, range(-rank - 1, 0))
+    if min(counts) < 0:
+        raise RuntimeError(f"{name}: Trying to create tensor with negative dimension: output_size is {list(counts)}")
+    return (_adaptive_max_pool2d if rank == 2 else _adaptive_max_pool3d)(input, counts)
+
+
+@public("nn.functional.adaptive_avg_pool1d", method=False)
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows along the last dimension as are asked for.
+
+    >>> flambeau.adaptive_avg_pool1d(flambeau.tensor([[1.0, 2.0, 6.0]]), 2)
+    tensor([[1.5000, 4.0000]])
+    """
+    check_line("adaptive_avg_pool1d", input)
+    counts = sizes("adaptive_avg_pool1d", "output_size", output_size, 1, 2)
+    return _means(2, input.unsqueeze(-2), (1, *counts)).squeeze(-2)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.adaptive_avg_pool2d", function=False, method=False)
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows in each of the last two dimensions as are asked for; None keeps a size."""
+    return _means(2, input, _completed("adaptive_avg_pool2d", input, output_size, 2))  # type: ignore[no-any-return]
+
+
+@public("nn.functional.adaptive_avg_pool3d", function=False, method=False)
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows in each of the last three dimensions as are asked for; None keeps a size."""
+    return _means(3, input, _completed("adaptive_avg_pool3d", input, output_size, 3))  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The largest elements of as many windows along the last dimension as are asked for, and their places."""
+    check_line("adaptive_max_pool1d", input)
+    counts = sizes("adaptive_max_pool1d", "output_size", output_size, 1, 2)
+    values, indices = _largest(2, input.unsqueeze(-2), (1, *counts))
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+@public(
+    "nn.functional.adaptive_max_pool1d_with_indices",
+    name="adaptive_max_pool1d_with_indices",
+    function=False,
+    method=False,
+)
+def _adaptive_max_pool1d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of as many windows along the last dimension as are asked for, and their places."""
+    return adaptive_max_pool1d(input, output_size)
+
+
+@public("nn.functional.adaptive_max_pool1d", name="adaptive_max_pool1d", function=False, method=False)
+def _adaptive_max_pool1d_functional(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of windows along the last dimension; with `return_indices`, their places too."""
+    found = adaptive_max_pool1d(input, output_size)
+    return found if return_indices else found[0]
+
+
+@public("nn.functional.adaptive_max_pool2d_with_indices", function=False, method=False)
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of windows in the last two dimensions, and their places; None keeps a size."""
+    return _largest(2, input, _completed("adaptive_max_pool2d", input, output_size, 2))
+
+
+@public("nn.functional.adaptive_max_pool2d", function=False, method=False)
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of windows in the last two dimensions; with `return_indices`, their places too."""
+    found = adaptive_max_pool2d_with_indices(input, output_size)
+    return found if return_indices else found[0]
+
+
+@public("nn.functional.adaptive_max_pool3d_with_indices", function=False, method=False)
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of windows in the last three dimensions, and their places; None keeps a size."""
+    return _largest(3, input, _completed("adaptive_max_pool3d", input, output_size, 3))
+
+
+@public("nn.functional.adaptive_max_pool3d", function=False, method=False)
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of windows in the last three dimensions; with `return_indices`, their places too."""
+    found = adaptive_max_pool3d_with_indices(input, output_size)
+    return found if return_indices else found[0]

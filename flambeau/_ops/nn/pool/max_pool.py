@@ -1,0 +1,391 @@
+"""Maximum pooling, with where each maximum was found."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...._backends.tiers import generated
+from ...._core.dtype import FLOAT, INTEGER
+from ...._core.modes import THREAD
+from ...._core.tensor import Tensor
+from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.precision import in_single
+from ...._dispatch.registry import public
+from ...create.like import zeros_like
+from ...reduce.reductions import no_kernel
+from .pool_window import (
+    FEW,
+    Sizes,
+    along,
+    borders,
+    channel_last,
+    check_input,
+    check_line,
+    check_window,
+    empty,
+    laid_out,
+    output_sizes,
+    padded,
+    row_major,
+    sizes,
+    window_slices,
+)
+
+
+def lowest(array_type: Any) -> Any:
+    """What no element is below."""
+    return -np.inf if array_type.kind == "f" else np.iinfo(array_type).min
+
+
+def has_nan(array: Any) -> bool:
+    """Whether comparisons need to think of NaN."""
+    return array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
+@functools.lru_cache(maxsize=32)
+def _first_places(steps: Sizes, counts: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[Any, Any]:
+    """The place of each window's first element, which may be outside, and of its first element inside."""
+    rank = len(counts)
+    corner, first = np.zeros(counts, np.int64), np.zeros(counts, np.int64)
+    for dim in range(rank):
+        start = np.arange(counts[dim]) * stride[dim] - padding[dim]
+        corner += along(start, dim, rank) * steps[dim]
+        inside = start + -(np.minimum(start, 0) // dilation[dim]) * dilation[dim]
+        first += along(inside, dim, rank) * steps[dim]
+    return corner, first
+
+
+def maxima(
+    array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool, last: bool
+) -> tuple[Any, Any]:
+    """The largest element of each window and its place in the flattened plane; the first of equals, the last NaN."""
+    counts = output_sizes(array.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
+    if array.size >= FEW and (kernels := generated("pool")) is not None:
+        done = kernels.maxima(array, counts, kernel, stride, padding, dilation, last)
+        if done is not None:
+            return done  # type: ignore[no-any-return]
+    return _maxima(array, counts, kernel, stride, padding, dilation, last)  # type: ignore[no-any-return]
+
+
+@in_single
+def _maxima(
+    array: Any, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, last: bool
+) -> tuple[Any, Any]:
+    rank = len(kernel)
+    spatial = array.shape[-rank:]
+    best = empty((*array.shape[:-rank], *counts), array.dtype, last)
+    best.fill(lowest(array.dtype))
+    indices = empty(best.shape, np.int64, last)
+    steps = row_major(spatial)
+    corner, first = _first_places(steps, counts, stride, padding, dilation)
+    indices[...] = first
+    nan = has_nan(array)
+    before, after = borders(spatial, counts, kernel, stride, padding, dilation)
+    wide = padded(array, before, after, lowest(array.dtype))
+    for position, key in window_slices(counts, kernel, stride, dilation):
+        values = wide[key]
+        better = values > best
+        if nan:
+            better |= np.isnan(values)
+        np.copyto(best, values, where=better)
+        shift = sum(at * spread * step for at, spread, step in zip(position, dilation, steps, strict=True))
+        np.copyto(indices, corner + shift, where=better)
+    return best, indices
+
+
+def picked(grad: Any, indices: Any, rank: int) -> Any:
+    """The elements of `grad` at `indices` of its planes, which have `rank` dimensions."""
+    lead = tuple(indices.shape[:-rank])
+    flat = indices.reshape(*lead, math.prod(indices.shape[-rank:]))
+    return grad.reshape(*lead, math.prod(grad.shape[-rank:])).gather(-1, flat).view(indices.shape)
+
+
+def scattered(values: Array, indices: Array, source: Array, rank: int, last: bool) -> Array:
+    """For each element of `source` the sum of the values whose index it is."""
+    if source.size >= FEW and rank == 2 and (kernels := generated("pool")) is not None:
+        done = kernels.maxima_backward(values, indices, source, last)
+        if done is not None:
+            return done
+    return _scattered(values, indices, source, rank, last)
+
+
+@in_single
+def _scattered(values: Array, indices: Array, source: Array, rank: int, last: bool) -> Array:
+    area = math.prod(source.shape[-rank:])
+    planes = math.prod(source.shape[:-rank])
+    result = np.zeros(planes * area, values.dtype)
+    if values.size:
+        places = indices.reshape(planes, -1) + np.arange(planes).reshape(-1, 1) * area
+        np.add.at(result, places.reshape(-1), values.reshape(-1))
+    return laid_out(result.reshape(source.shape), last)
+
+
+@primitive(
+    "MaxPool2DWithIndicesBackwardBackward0",
+    self=lambda grad, indices: picked(grad, indices, 2),
+    input=lambda grad: zeros_like(grad),
+)
+def _max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array:
+    return scattered(self, indices, input, 2, channel_last(input, 2))
+
+
+@primitive(
+    "MaxPool3DWithIndicesBackwardBackward0",
+    self=lambda grad, indices: picked(grad, indices, 3),
+    input=lambda grad: zeros_like(grad),
+)
+def _max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
+    return scattered(self, indices, input, 3, channel_last(input, 3))
+
+
+# These formulas name the window, which they do not need, because PyTorch's nodes show it.
+
+
+def _gradient2d(
+    grad: Any, self: Any, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+    ceil_mode: bool,
+) -> Any:  # fmt: skip
+    return _max_pool2d_backward(grad, self, result1)
+
+
+def _gradient3d(
+    grad: Any, self: Any, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+    ceil_mode: bool,
+) -> Any:  # fmt: skip
+    return _max_pool3d_backward(grad, self, result1)
+
+
+@primitive("MaxPool2DWithIndicesBackward0", self=_gradient2d)
+def _max_pool2d_with_indices(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Any:
+    return maxima(self, kernel_size, stride or kernel_size, padding, dilation, ceil_mode, channel_last(self, 2))
+
+
+@primitive("MaxPool3DWithIndicesBackward0", self=_gradient3d)
+def _max_pool3d_with_indices(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Any:
+    return maxima(self, kernel_size, stride or kernel_size, padding, dilation, ceil_mode, channel_last(self, 3))
+
+
+_WITH_INDICES = {2: _max_pool2d_with_indices, 3: _max_pool3d_with_indices}
+
+
+@primitive(None)
+def _max_pool(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Array:
+    """The maxima alone."""
+    counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
+    if self.size >= FEW and (kernels := generated("pool")) is not None:
+        last = channel_last(self, len(kernel_size))
+        done = kernels.maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False)
+        if done is not None:
+            return done[0]
+    return _maxima_by_dimensions(self, counts, kernel_size, stride, padding, dilation)
+
+
+@in_single
+def _maxima_by_dimensions(
+    self: Array, counts: Sizes, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> Array:
+    """The maxima alone, one dimension after the other."""
+    rank = len(kernel_size)
+    spatial = self.shape[-rank:]
+    before, after = borders(spatial, counts, kernel_size, stride, padding, dilation)
+    found = padded(self, before, after, lowest(self.dtype))
+    for axis in range(-rank, 0):
+        trail = (slice(None),) * (-1 - axis)
+        extent = (counts[axis] - 1) * stride[axis] + 1
+        starts = range(0, kernel_size[axis] * dilation[axis], dilation[axis])
+        found = functools.reduce(
+            np.maximum, [found[(..., slice(at, at + extent, stride[axis]), *trail)] for at in starts]
+        )
+    last = channel_last(self, rank)
+    if found.base is None and found.flags.c_contiguous is not last:
+        return found
+    result = empty(found.shape, found.dtype, last)
+    result[...] = found
+    return result
+
+
+def _wants_indices(input: Tensor) -> bool:
+    """Whether somebody may ask later where the maxima were: a backward pass, forward mode, a listener."""
+    modes = THREAD.modes
+    return not modes.plain or (modes.grad and input.requires_grad)
+
+
+def _window(
+    name: str, rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[Any, ...]:
+    return (
+        sizes(name, "kernel_size", kernel_size, rank, 2),
+        sizes(name, "stride", stride, rank, 3),
+        sizes(name, "padding", padding, rank, 4),
+        sizes(name, "dilation", dilation, rank, 5),
+        bool(ceil_mode),
+    )
+
+
+def _pooled(
+    rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
+) -> Any:
+    name = f"max_pool{rank}d"
+    window = _window(name, rank, kernel_size, stride, padding, dilation, ceil_mode)
+    check_window(name, input, window[0], window[1] or window[0], *window[2:])
+    if input._kind.dtype.category not in (INTEGER, FLOAT):
+        raise no_kernel(name, input)
+    if indices:
+        return _WITH_INDICES[rank](input, *window)
+    if _wants_indices(input):
+        return _WITH_INDICES[rank](input, *window)[0]
+    return _max_pool(input, window[0], window[1] or window[0], *window[2:])
+
+
+@public(method=False)
+def max_pool1d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The largest elements of windows along the last dimension, and their places."""
+    check_line("max_pool1d", input)
+    kernel, steps, pads, spreads, ceil_mode = _window(
+        "max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode
+    )
+    flat: Any = input.unsqueeze(-2)
+    window = (1, *kernel), (1, *(steps or kernel)), (0, *pads), (1, *spreads), ceil_mode
+    values, indices = _pooled(2, flat, *window, True)
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+def _check_line_window(
+    input: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> None:
+    check_input("max_pool1d", input._array.shape, 1)
+    for argument, (number,) in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        if number <= 0:
+            raise RuntimeError(f"max_pool1d() {argument} must be greater than zero, but got {number}")
+    if padding[0] < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding[0]}")
+    if padding[0] > kernel[0] // 2:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and "
+            f"kernel_size={kernel[0]}"
+        )
+    (count,) = output_sizes(input._array.shape[-1:], kernel, stride, padding, dilation, ceil_mode)
+    if count <= 0:
+        raise RuntimeError(
+            f"max_pool1d() Invalid computed output size: {count}: the input has shape {list(input._array.shape)}"
+        )
+
+
+@public(method=False)
+def max_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Tensor:
+    """The largest elements of windows along the last dimension.
+
+    >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[3., 2.]])
+    """
+    window = _window("max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
+    window = window[0], window[1] or window[0], *window[2:]
+    _check_line_window(input, *window)
+    if _wants_indices(input):
+        return max_pool1d_with_indices(input, *window)[0]
+    if input._kind.dtype.category != FLOAT:
+        raise no_kernel("max_pool1d_impl", input)
+    return _max_pool(input, *window)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def max_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Tensor:
+    """The largest elements of windows in the last two dimensions."""
+    return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def max_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Tensor:
+    """The largest elements of windows in the last three dimensions."""
+    return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)  # type: ignore[no-any-return]
+
+
+# ----- nn.functional: the same with `return_indices` ----------------------------------------------------------------
+
+
+@public("nn.functional.max_pool1d", name="max_pool1d", function=False, method=False)
+def _max_pool1d_functional(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements of windows along the last dimension; with `return_indices`, their places too."""
+    op: Any = max_pool1d_with_indices if return_indices else max_pool1d
+    return op(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@public("nn.functional.max_pool2d", name="max_pool2d", function=False, method=False)
+def _max_pool2d_functional(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements of windows in the last two dimensions; with `return_indices`, their places too."""
+    return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@public("nn.functional.max_pool3d", name="max_pool3d", function=False, method=False)
+def _max_pool3d_functional(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements of windows in the last three dimensions; with `return_indices`, their places too."""
+    return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@public("nn.functional.max_pool1d_with_indices", name="max_pool1d_with_indices", function=False, method=False)
+def _max_pool1d_with_indices_functional(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements of windows along the last dimension, and their places."""
+    return max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@public("nn.functional.max_pool2d_with_indices", function=False, method=False)
+def max_pool2d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements of windows in the last two dimensions, and their places."""
+    return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+@public("nn.functional.max_pool3d_with_indices", function=False, method=False)
+def max_pool3d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest elements of windows in the last three dimensions, and their places."""
+    return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+@public("ops.aten.max_pool2d_with_indices_backward", function=False, method=False)
+def max_pool2d_with_indices_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Tensor:
+    """The gradient of `max_pool2d` from that of its result."""
+    return _max_pool2d_backward(grad_output, self, indices)  # type: ignore[no-any-return]

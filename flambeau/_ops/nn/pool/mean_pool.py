@@ -1,0 +1,299 @@
+"""Average pooling, and pooling by power means."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...._backends.tiers import generated
+from ...._core.dtype import bfloat16, float16, float32, float64, int64
+from ...._core.tensor import Tensor
+from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.precision import in_single
+from ...._dispatch.registry import public
+from ...create.like import zeros_like
+from ...pointwise.activation import relu
+from ...reduce.reductions import no_kernel
+from .pool_window import (
+    FEW,
+    Sizes,
+    along,
+    borders,
+    channel_last,
+    check_line,
+    check_window,
+    empty,
+    output_sizes,
+    padded,
+    sizes,
+    window_slices,
+)
+
+
+@functools.lru_cache(maxsize=32)
+def _divisor(
+    spatial: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None, array_type: Any,
+) -> Any:  # fmt: skip
+    """By what the sum over each window is divided: the number of its elements, with those in the padding or without."""
+    if override is not None:
+        return np.asarray(override, array_type)
+    if not (ceil_mode or any(padding)):
+        return np.asarray(math.prod(kernel), array_type)
+    rank = len(kernel)
+    divisor = np.ones(counts, np.int64)
+    for dim in range(rank):
+        start = np.arange(counts[dim]) * stride[dim] - padding[dim]
+        end = np.minimum(start + kernel[dim], spatial[dim] + padding[dim])
+        if not include_pad:
+            start, end = np.maximum(start, 0), np.minimum(end, spatial[dim])
+        divisor *= along(end - start, dim, rank)
+    return divisor.astype(array_type)
+
+
+def _quotient(total: Any, divisor: Any) -> Any:
+    if total.dtype.kind == "f":
+        return np.divide(total, divisor, total)
+    return (np.abs(total) // np.abs(divisor)) * (np.sign(total) * np.sign(divisor))  # integers round towards zero
+
+
+def averaged(
+    array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool, override: int | None,
+    last: bool,
+) -> Any:  # fmt: skip
+    """The mean of each window."""
+    rank = len(kernel)
+    window = kernel, stride, padding, ceil_mode, include_pad, override
+    if array.size >= FEW and rank == 2 and (kernels := generated("pool")) is not None:
+        done = kernels.means(array, *_windows(kernels, array.shape[-rank:], *window), last)
+        if done is not None:
+            return done
+    return _averaged(array, *window, last)
+
+
+def _windows(
+    kernels: Any, spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None,
+) -> Any:  # fmt: skip
+    """The windows along each dimension as generated kernels want them. The first dimension has the divisor."""
+    counts = output_sizes(spatial, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    divisors = (override, None if override is None else 1)
+    given = zip(spatial, counts, kernel, stride, padding, divisors, strict=True)
+    return [kernels.regular_windows(*each, include_pad, divisor) for *each, divisor in given]
+
+
+@in_single
+def _averaged(
+    array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool, override: int | None,
+    last: bool,
+) -> Any:  # fmt: skip
+    rank = len(kernel)
+    spatial = array.shape[-rank:]
+    ones = (1,) * rank
+    counts = output_sizes(spatial, kernel, stride, padding, ones, ceil_mode)
+    wide = padded(array, *borders(spatial, counts, kernel, stride, padding, ones), 0)
+    total = empty((*array.shape[:-rank], *counts), array.dtype, last)
+    total.fill(0)
+    for _, key in window_slices(counts, kernel, stride, ones):
+        total += wide[key]
+    divisor = _divisor(spatial, counts, kernel, stride, padding, ceil_mode, include_pad, override, array.dtype)
+    return _quotient(total, divisor)
+
+
+def spread(
+    grad: Any, source: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None, last: bool,
+) -> Any:  # fmt: skip
+    """The transpose of `averaged`: each value shared among the elements of its window."""
+    window = kernel, stride, padding, ceil_mode, include_pad, override
+    if source.size >= FEW and len(kernel) == 2 and (kernels := generated("pool")) is not None:
+        done = kernels.means_backward(grad, source, *_windows(kernels, source.shape[-2:], *window), last)
+        if done is not None:
+            return done
+    return _spread(grad, source, *window, last)
+
+
+@in_single
+def _spread(
+    grad: Any, source: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None, last: bool,
+) -> Any:  # fmt: skip
+    rank = len(kernel)
+    spatial = source.shape[-rank:]
+    ones = (1,) * rank
+    counts = output_sizes(spatial, kernel, stride, padding, ones, ceil_mode)
+    share = grad / _divisor(spatial, counts, kernel, stride, padding, ceil_mode, include_pad, override, grad.dtype)
+    before, after = borders(spatial, counts, kernel, stride, padding, ones)
+    extent = [size + low + high for size, low, high in zip(spatial, before, after, strict=True)]
+    wide = empty((*source.shape[:-rank], *extent), grad.dtype, last)
+    wide.fill(0)
+    for _, key in reversed(window_slices(counts, kernel, stride, ones)):
+        wide[key] += share
+    if tuple(extent) == spatial:
+        return wide
+    result = empty(source.shape, grad.dtype, last)
+    result[...] = wide[(..., *[slice(low, low + size) for low, size in zip(before, spatial, strict=True)])]
+    return result
+
+
+def _again2d(
+    grad: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:  # fmt: skip
+    return _avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def _again3d(
+    grad: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:  # fmt: skip
+    return _avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@primitive(
+    "AvgPool2DBackwardBackward0",
+    self=_again2d,
+    input=lambda grad: zeros_like(grad),
+)
+def _avg_pool2d_backward(
+    self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Array:  # fmt: skip
+    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+    return spread(self, input, *window, channel_last(input, 2))
+
+
+@primitive(
+    "AvgPool2DBackward0",
+    self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+        _avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    ),
+)
+def _avg_pool2d(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array:  # fmt: skip
+    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+    return averaged(self, *window, channel_last(self, 2))
+
+
+@primitive(
+    "AvgPool3DBackwardBackward0",
+    self=_again3d,
+    input=lambda grad: zeros_like(grad),
+)
+def _avg_pool3d_backward(
+    self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Array:  # fmt: skip
+    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+    return spread(self, input, *window, False)
+
+
+@primitive(
+    "AvgPool3DBackward0",
+    self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+        _avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    ),
+)
+def _avg_pool3d(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array:  # fmt: skip
+    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+    return averaged(self, *window, False)
+
+
+_avg_pool2d.is_linear = _avg_pool3d.is_linear = True
+
+_DTYPES = {
+    2: (int64, float16, bfloat16, float32, float64),
+    3: (int64, float32, float64),
+}
+"""What PyTorch has kernels for."""
+
+
+def _window(name: str, rank: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, Sizes]:
+    return (
+        sizes(name, "kernel_size", kernel_size, rank, 2),
+        sizes(name, "stride", stride, rank, 3),
+        sizes(name, "padding", padding, rank, 4),
+    )
+
+
+def _averages(
+    rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:  # fmt: skip
+    name = f"avg_pool{rank}d"
+    kernel, steps, pads = _window(name, rank, kernel_size, stride, padding)
+    if divisor_override == 0:
+        raise RuntimeError(f"{name}: divisor must be not zero: divisor_override is 0")
+    check_window(name, input, kernel, steps or kernel, pads, (1,) * rank, ceil_mode)
+    if input._kind.dtype not in _DTYPES[rank]:
+        raise no_kernel(name if rank == 2 else f"{name}_out_frame", input)
+    op = _avg_pool2d if rank == 2 else _avg_pool3d
+    return op(input, kernel, steps, pads, bool(ceil_mode), bool(count_include_pad), divisor_override)
+
+
+@public("nn.functional.avg_pool1d", method=False)
+def avg_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    """The means of windows along the last dimension.
+
+    >>> flambeau.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[2., 1.]])
+    """
+    check_line("avg_pool1d", input)
+    kernel, steps, pads = _window("avg_pool1d", 1, kernel_size, stride, padding)
+    window = (1, *kernel), (1, *(steps or kernel)), (0, *pads)
+    return _averages(2, input.unsqueeze(-2), *window, ceil_mode, count_include_pad, None).squeeze(-2)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.avg_pool2d", function=False, method=False, out=True)
+def avg_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The means of windows in the last two dimensions."""
+    return _averages(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.avg_pool3d", function=False, method=False, out=True)
+def avg_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The means of windows in the last three dimensions."""
+    return _averages(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+
+
+def _power_mean(rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
+    kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else tuple(kernel_size)
+    if len(kernel) != rank:
+        raise ValueError(f"lp_pool{rank}d: kernel_size has {len(kernel)} values (expected {rank}): {list(kernel)}")
+    means: Any = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input.pow(norm_type), kernel, stride, 0, ceil_mode)
+    return (means.sign() * relu(means.abs()) * math.prod(kernel)).pow(1.0 / norm_type)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.lp_pool1d", function=False, method=False)
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x ** norm_type) ** (1 / norm_type) over windows along the last dimension."""
+    return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@public("nn.functional.lp_pool2d", function=False, method=False)
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x ** norm_type) ** (1 / norm_type) over windows in the last two dimensions."""
+    return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@public("nn.functional.lp_pool3d", function=False, method=False)
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x ** norm_type) ** (1 / norm_type) over windows in the last three dimensions."""
+    return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode)

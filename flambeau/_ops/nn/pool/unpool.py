@@ -1,0 +1,151 @@
+"""The partial inverse of maximum pooling: values put back where they were found."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...._core.dtype import FLOAT, int64
+from ...._core.tensor import Tensor
+from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.registry import public
+from ...reduce.reductions import no_kernel
+from .max_pool import picked
+from .pool_window import Sizes, channel_last, laid_out
+
+
+def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:
+    rank = len(output_size)
+    area = math.prod(output_size)
+    lead = array.shape[:-rank]
+    planes = math.prod(lead)
+    result = np.zeros(planes * area, array.dtype)
+    if array.size:
+        wrong = (indices < 0) | (indices >= area)
+        if wrong.any():
+            raise RuntimeError(
+                f"Found an invalid max index: {indices[wrong][0]} (output volumes are of size "
+                f"{'x'.join(map(str, output_size))})"
+            )
+        places = indices.reshape(planes, -1) + np.arange(planes).reshape(-1, 1) * area
+        result[places.reshape(-1)] = array.reshape(-1)
+    return laid_out(result.reshape(*lead, *output_size), last)
+
+
+@primitive("MaxUnpool2DBackward0", self=lambda grad, indices: picked(grad, indices, 2))
+def _max_unpool2d(self: Array, indices: Array, output_size: Sizes) -> Array:
+    return _placed(self, indices, output_size, channel_last(self, 2))
+
+
+@primitive("MaxUnpool3DBackward0", self=lambda grad, indices: picked(grad, indices, 3))
+def _max_unpool3d(self: Array, indices: Array, output_size: Sizes) -> Array:
+    return _placed(self, indices, output_size, False)
+
+
+_max_unpool2d.is_linear = _max_unpool3d.is_linear = True
+
+
+def _numbers(name: str, argument: str, value: Any, rank: int) -> Sizes:
+    numbers = (value,) * rank if isinstance(value, int) else tuple(value)
+    if len(numbers) != rank:
+        raise IndexError(f"{name}: {argument} is one int or {rank} of them: got {list(numbers)}, index out of range")
+    return numbers
+
+
+def _output_size(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wanted: Any) -> Sizes:
+    """The size before pooling: what the caller says, within a stride of what it would be without a remainder."""
+    rank = len(kernel)
+    default = tuple(
+        [
+            (size - 1) * step + length - 2 * pad
+            for size, length, step, pad in zip(spatial, kernel, stride, padding, strict=True)
+        ]
+    )
+    if wanted is None:
+        return default
+    given = tuple(wanted)[2:] if len(wanted) == rank + 2 else tuple(wanted)
+    if len(given) != rank:
+        raise ValueError(
+            f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of "
+            f"'{len(given)}'"
+        )
+    for dim, (size, usual, step) in enumerate(zip(given, default, stride, strict=True)):
+        if not usual - step < size < usual + step:
+            raise ValueError(
+                f'invalid output_size "{given}" (dim {dim} must be between {usual - step} and {usual + step})'
+            )
+    return given
+
+
+def _check(name: str, rank: int, input: Tensor, indices: Tensor, stride: Sizes, output_size: Sizes) -> None:
+    shape = input._array.shape
+    if indices._kind.dtype is not int64:
+        raise RuntimeError(f"{name}: elements in indices should be type int64 but got: {indices.dtype}")
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with "
+            f"{len(shape)} dimensions."
+        )
+    if shape != indices._array.shape:
+        raise RuntimeError(
+            f"{name}: Expected shape of indices to be same as that of the input tensor ({list(shape)}) but got indices "
+            f"tensor with shape: {list(indices._array.shape)}"
+        )
+    if min(stride) <= 0:
+        raise RuntimeError(f"{name}: strides should be greater than zero, but got stride: {list(stride)}")
+    for dim in range(1 if len(shape) == rank + 2 else 0, len(shape)):
+        if shape[dim] == 0:
+            raise RuntimeError(
+                f"{name}: Expected input to have non-zero size for non-batch dimensions, but got {list(shape)} with "
+                f"dimension {dim} being empty."
+            )
+    if min(output_size) < 0:
+        raise RuntimeError(f"{name}: Trying to create tensor with negative dimension: {list(output_size)}")
+    if input._kind.dtype.category != FLOAT:
+        raise no_kernel(name, input)
+
+
+def _unpooled(
+    rank: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Any:
+    name = f"max_unpool{rank}d"
+    kernel = _numbers(name, "kernel_size", kernel_size, rank)
+    steps = kernel if stride is None else _numbers(name, "stride", stride, rank)
+    spatial = input._array.shape[-rank:]
+    if len(spatial) < rank:
+        spatial = (1,) * (rank - len(spatial)) + spatial  # refused below
+    size = _output_size(spatial, kernel, steps, _numbers(name, "padding", padding, rank), output_size)
+    if rank == 1:
+        if stride is not None and steps[0] <= 0:
+            raise RuntimeError(f"{name}: strides should be greater than zero, but got stride: {list(steps)}")
+        flat, places = input.unsqueeze(-1), indices.unsqueeze(-1)
+        _check("max_unpool2d", 2, flat, places, (*steps, 1), (*size, 1))
+        return _max_unpool2d(flat, places, (*size, 1)).squeeze(-1)
+    _check(name, rank, input, indices, steps, size)
+    return (_max_unpool2d if rank == 2 else _max_unpool3d)(input, indices, size)
+
+
+@public("nn.functional.max_unpool1d", function=False, method=False)
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Values put back at the places that `max_pool1d` found them in, zero elsewhere."""
+    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.max_unpool2d", function=False, method=False)
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Values put back at the places that `max_pool2d` found them in, zero elsewhere."""
+    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
+
+
+@public("nn.functional.max_unpool3d", function=False, method=False)
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Values put back at the places that `max_pool3d` found them in, zero elsewhere."""
+    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]

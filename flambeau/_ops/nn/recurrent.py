@@ -1,0 +1,289 @@
+"""Recurrent networks: layers upon layers over a sequence, padded or packed, and single steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..._core.dtype import LEGACY_NAMES
+from ..._core.tensor import Tensor
+from ..._dispatch.registry import public
+from ..random.dropout import dropout as dropped
+from ..shape.join import cat, stack
+from .recurrent_cells import gru_layer, lstm_layer, rnn_layer
+
+_PADDED = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
+_PACKED = ("input", "batch_sizes", *_PADDED[1:-1])
+
+
+class _Call(NamedTuple):
+    """The arguments of a network; `batch_sizes` belongs to a packed sequence, `batch_first` to a padded one."""
+
+    input: Tensor
+    hx: Any
+    params: Any
+    has_biases: bool
+    num_layers: int
+    dropout: float
+    train: bool
+    bidirectional: bool
+    batch_first: bool = False
+    batch_sizes: Any = None
+
+
+def _bound(name: str, input: Tensor, args: tuple[Any, ...], options: dict[str, Any], states: int) -> _Call:
+    """The arguments by name: the second one says whether the sequence is packed."""
+    place = 0 if states == 2 else 1  # what a padded sequence's initial state or parameters, in a list, tell apart
+    packed = "batch_sizes" in options or (len(args) > place and isinstance(args[place], Tensor))
+    names = _PACKED if packed else _PADDED
+    given = dict(zip(names, (input, *args), strict=False))
+    if len(args) >= len(names) or given.keys() & options.keys() or {*given, *options} != {*names}:
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: expected (Tensor {', '.join(_PADDED)}) or, for a "
+            f"packed sequence, (Tensor {', '.join(_PACKED)}), but got {1 + len(args)} arguments by position and "
+            f"{sorted(options)} by name"
+        )
+    return _Call(**given, **options)
+
+
+def _parameters(call: _Call, each: int) -> list[list[Any]]:
+    """The parameters of every layer and direction: weights, biases or None, a projection if there is one."""
+    params = list(call.params)
+    if len(params) % each:
+        raise RuntimeError(
+            f"got an incorrect number of RNN parameters: {len(params)} is no multiple of {each}, as many as a layer has"
+        )
+    groups = [params[at : at + each] for at in range(0, len(params), each)]
+    if not call.has_biases:
+        groups = [[*group[:2], None, None, *group[2:]] for group in groups]
+    count = call.num_layers * (2 if call.bidirectional else 1)
+    if len(groups) < count:
+        if call.bidirectional and len(groups) % 2:
+            raise RuntimeError("Odd number of params or hiddens given to a bidirectional RNN")
+        raise RuntimeError(
+            f"Expected more parameters in stacked_rnn: {count} layers and directions, but parameters for {len(groups)}"
+        )
+    return groups[:count]
+
+
+def _sizes(call: _Call, input: Any) -> tuple[int, ...]:
+    """How many rows each step has."""
+    if call.batch_sizes is not None:
+        sizes = tuple(call.batch_sizes.tolist())
+        if list(sizes) != sorted(sizes, reverse=True) or sum(sizes) != input.shape[0]:
+            raise RuntimeError(
+                f"batch_sizes must not increase and must add up to the {input.shape[0]} rows of the packed sequence, "
+                f"but they are {list(sizes)}"
+            )
+    else:
+        if input.dim() != 3:
+            raise IndexError(f"Dimension out of range: input has {input.dim()} dimensions, expected 3")
+        sizes = (input.shape[1],) * input.shape[0]
+    if not sizes:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    return sizes
+
+
+def _of_one_dtype(input: Tensor, others: Sequence[Any]) -> list[Any]:
+    """States and parameters in the dtype of the input, which they must have, unless autocast is on."""
+    return [each if each is None or each._kind is input._kind else _cast(each, input) for each in others]
+
+
+def _cast(tensor: Tensor, input: Tensor) -> Tensor:
+    from ..._dispatch.autocast import is_autocast_enabled
+
+    if tensor.device != input.device:
+        raise RuntimeError(
+            f"Input and parameter tensors are not at the same device, found input tensor at {input.device} and "
+            f"parameter tensor at {tensor.device}"
+        )
+    if not (input.device.type != "meta" and is_autocast_enabled(input.device.type)):
+        names = LEGACY_NAMES[input.dtype], LEGACY_NAMES[tensor.dtype]
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names[0]} and {names[1]}")
+    return tensor.to(input.dtype)
+
+
+def _check_layer(input: Any, batch: int, hidden: Any, params: Sequence[Any]) -> None:
+    """The shapes that meet in one layer."""
+    w_ih, w_hh = params[:2]
+    if input.shape[-1] != w_ih.shape[1]:
+        rows = f"{input.numel() // max(input.shape[-1], 1)}x{input.shape[-1]}"
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows} and {w_ih.shape[1]}x{w_ih.shape[0]}): the input's "
+            "last dimension is not the input size of the layer"
+        )
+    if hidden.shape[-1] != w_hh.shape[1]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({hidden.shape[-2]}x{hidden.shape[-1]} and "
+            f"{w_hh.shape[1]}x{w_hh.shape[0]}): the initial state's last dimension is not the hidden size of the layer"
+        )
+    if hidden.shape[-2] != batch:
+        raise RuntimeError(
+            f"The size of tensor a ({hidden.shape[-2]}) must match the size of tensor b ({batch}) at non-singleton "
+            "dimension 0: the initial state and the input have different batch sizes"
+        )
+
+
+Layer = Callable[[Any, list[Any], list[Any], tuple[int, ...], bool], tuple[Any, ...]]
+
+
+def _run(call: _Call, states: Sequence[Any], groups: list[list[Any]], layer: Layer) -> tuple[Tensor, ...]:
+    """All layers: the last one's output, and the last states of all of them."""
+    sequence: Any = call.input.transpose(0, 1) if call.batch_first else call.input
+    sizes = _sizes(call, sequence)
+    directions = 2 if call.bidirectional else 1
+    initial = _by_layer(states, len(groups))
+    last: list[tuple[Any, ...]] = []
+    for number in range(0, len(groups), directions):
+        if number and call.dropout != 0 and call.train:
+            sequence = _with_dropout(sequence, call.dropout)
+        outputs = []
+        for at in range(number, number + directions):
+            params = _of_one_dtype(sequence, groups[at])
+            state = _of_one_dtype(sequence, [each[at] for each in initial])
+            _check_layer(sequence, sizes[0], state[0], params)
+            output, *finals = layer(sequence, state, params, sizes, at > number)
+            outputs.append(output)
+            last.append(tuple(finals))
+        sequence = outputs[0] if directions == 1 else cat(outputs, -1)
+    ends = last[0] if len(groups) == 1 else [stack(list(each), 0) for each in zip(*last, strict=True)]
+    return (sequence.transpose(0, 1) if call.batch_first else sequence, *ends)
+
+
+def _by_layer(states: Sequence[Any], count: int) -> list[Any]:
+    """The initial states of each layer and direction; those of a single one keep that dimension."""
+    layers = min(each.shape[0] for each in states)
+    if layers < count:
+        raise RuntimeError(
+            f"Expected more hidden states in stacked_rnn: {count} layers and directions, but {layers} states"
+        )
+    if count > 1:
+        return [each.unbind(0) for each in states]
+    return [(each if layers == 1 else each[:1],) for each in states]
+
+
+def _with_dropout(sequence: Tensor, p: float) -> Tensor:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+    return dropped(sequence, p)
+
+
+# ----- networks ----------------------------------------------------------------------------------------------------
+
+
+def _lstm_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
+    projection = params[4] if len(params) == 5 else None
+    return lstm_layer(sequence, *state, *params[:4], projection, sizes, reverse)[:3]  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def lstm(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Long short-term memory: `lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first)`, or for a packed sequence `lstm(data, batch_sizes, hx, params, ...)` without the last one.
+
+    `hx` is the pair of initial states and cells. The result is the output, the last states and the last cells.
+    """
+    call = _bound("lstm", input, args, options, 2)
+    if len(call.hx) != 2:
+        raise RuntimeError(f"lstm expects two hidden states, the states and the cells, but got {len(call.hx)}")
+    hidden, cell = call.hx
+    projected = hidden.shape[-1] != cell.shape[-1]
+    groups = _parameters(call, (5 if projected else 4) - (0 if call.has_biases else 2))
+    return _run(call, (hidden, cell), groups, _lstm_step)  # type: ignore[return-value]
+
+
+def _gru_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
+    return gru_layer(sequence, *state, *params, sizes, reverse)[:2]  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def gru(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """Gated recurrent units; arguments as in `lstm`, with one initial state. The output and the last states."""
+    call = _bound("gru", input, args, options, 1)
+    return _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), _gru_step)  # type: ignore[return-value]
+
+
+def _rnn(name: str, relu: bool, input: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    call = _bound(name, input, args, options, 1)
+
+    def step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
+        return rnn_layer(sequence, *state, *params, sizes, reverse, relu)[:2]  # type: ignore[no-any-return]
+
+    return _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), step)
+
+
+@public(method=False)
+def rnn_tanh(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """A plain recurrent network with `tanh`; arguments as in `gru`."""
+    return _rnn("rnn_tanh", False, input, args, options)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def rnn_relu(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+    """A plain recurrent network with `relu`; arguments as in `gru`."""
+    return _rnn("rnn_relu", True, input, args, options)  # type: ignore[no-any-return]
+
+
+# ----- single steps ------------------------------------------------------------------------------------------------
+
+
+def _check_step(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> tuple[int, ...]:
+    """The sizes of a sequence of one step."""
+    for each in (input, *states):
+        if each.dim() != 2:
+            raise IndexError(f"Dimension out of range: a cell takes matrices, but got {each.dim()} dimensions")
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    for number, state in enumerate(states):
+        if input.shape[0] != state.shape[0]:
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {state.shape[0]}"
+            )
+        if state.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}"
+            )
+    return (input.shape[0],)
+
+
+@public(method=False)
+def lstm_cell(
+    input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """One step of long short-term memory: the next state and cell."""
+    if len(hx) != 2:
+        raise RuntimeError(f"lstm_cell expects two hidden states, a state and a cell, but got {len(hx)}")
+    sizes = _check_step(input, hx, w_ih, w_hh)
+    rest = _of_one_dtype(input, (*hx, w_ih, w_hh, b_ih, b_hh))
+    _, hidden, cell, *_ = lstm_layer(input, *rest, None, sizes, False)
+    return hidden, cell
+
+
+@public(method=False)
+def gru_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    """One step of gated recurrent units: the next state."""
+    sizes = _check_step(input, (hx,), w_ih, w_hh)
+    rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
+    return gru_layer(input, *rest, sizes, False)[1]  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    """One step of a plain network: `tanh` of the sum of both products."""
+    sizes = _check_step(input, (hx,), w_ih, w_hh)
+    rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
+    return rnn_layer(input, *rest, sizes, False, False)[1]  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    """One step of a plain network: `relu` of the sum of both products."""
+    sizes = _check_step(input, (hx,), w_ih, w_hh)
+    rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
+    return rnn_layer(input, *rest, sizes, False, True)[1]  # type: ignore[no-any-return]

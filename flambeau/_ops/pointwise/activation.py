@@ -1,0 +1,503 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
+from ..._core.tensor import Tensor
+from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.elementwise import SAME, unary
+from ..._dispatch.inplace import run_inplace
+from ..._dispatch.precision import as_array, in_single, no_gradient, only_where, refuse
+from ..._dispatch.registry import export, public
+from ..shape.view import wrap_dim
+from .special_kernels import erf
+
+_FLOATS_ONLY = (BOOL, INTEGER, COMPLEX)
+
+
+def _in_place_or_new(op: Any, name: str, input: Tensor, inplace: bool, *args: Any) -> Tensor:
+    return run_inplace(op, name, input, args, {}) if inplace else op(input, *args)
+
+
+# ----- rectifiers --------------------------------------------------------------------------------------------------
+
+
+def _threshold_gradient(grad: Tensor, output: Tensor, threshold: Any) -> Any:
+    return _threshold_backward(grad, output, threshold)
+
+
+@primitive("ThresholdBackwardBackward0", self=_threshold_gradient, output=no_gradient)
+@pointwise
+def _threshold_backward(self: Array, output: Array, threshold: Any) -> Array:
+    return np.where(output <= threshold, self.dtype.type(0), self)  # at NaN the slope is 1
+
+
+relu = unary(
+    "relu",
+    lambda x: np.maximum(x, 0, dtype=x.dtype),
+    refuses=(BOOL, COMPLEX),
+    rule=SAME,
+    derivative=lambda grad, result: _threshold_backward(grad, result, 0),
+    doc="The larger of `input` and 0.",
+)
+relu.op.complaints = {  # type: ignore[attr-defined]
+    BOOL: (RuntimeError, "Boolean inputs not supported for relu"),
+    COMPLEX: (NotImplementedError, "clamp is not supported for complex types"),
+}
+
+
+@public("nn.functional.relu", function=False, method=False, name="relu")
+def _relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The larger of `input` and 0."""
+    return _in_place_or_new(relu, "relu", input, inplace)
+
+
+@primitive("ThresholdBackward0", self=lambda grad, self, threshold: _threshold_backward(grad, self, threshold))
+def _threshold(self: Array, threshold: Any, value: Any) -> Array:
+    # NaN is passed on.
+    return np.where(self <= self.dtype.type(threshold), self.dtype.type(value), self)
+
+
+@public("nn.functional.threshold", "nn.functional._threshold", "threshold", function=False, method=False)
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """`input` where it is above `threshold`, elsewhere `value`."""
+    refuse("threshold", input, COMPLEX)
+    return _in_place_or_new(_threshold, "threshold", input, inplace, threshold, value)
+
+
+def _outside_gradient(grad: Any, self: Any, min_val: Any, max_val: Any) -> Tensor:
+    return only_where(grad, (self > min_val) & (self < max_val))
+
+
+@primitive("HardtanhBackward0", self=_outside_gradient)
+@pointwise
+@in_single
+def _hardtanh(self: Array, min_val: Any, max_val: Any) -> Array:
+    return np.minimum(np.maximum(self, self.dtype.type(min_val)), self.dtype.type(max_val))
+
+
+@public("nn.functional.hardtanh", function=False, method=False)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` clamped to [min_val, max_val]; the gradient at the bounds is 0."""
+    if input.dtype is bool_:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if min_val > max_val:
+        raise ValueError(f"min_val cannot be greater than max_val: {min_val} > {max_val}")
+    return _in_place_or_new(_hardtanh, "hardtanh", input, inplace, min_val, max_val)
+
+
+@public("nn.functional.relu6", function=False, method=False)
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input` clamped to [0, 6]."""
+    return _in_place_or_new(_hardtanh, "relu6", input, inplace, 0, 6)
+
+
+def _leaky_relu_gradient(grad: Tensor, input: Tensor, negative_slope: float) -> Any:
+    return _leaky_relu_backward(grad, input, negative_slope)
+
+
+@primitive("LeakyReluBackwardBackward0", self=_leaky_relu_gradient, input=no_gradient)
+@pointwise
+@in_single
+def _leaky_relu_backward(self: Array, input: Array, negative_slope: float) -> Array:
+    return np.where(input > 0, self, self * negative_slope)
+
+
+@primitive(
+    "LeakyReluBackward0", self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope)
+)
+@pointwise
+@in_single
+def _leaky_relu(self: Array, negative_slope: float) -> Array:
+    return np.where(self > 0, self, self * negative_slope)
+
+
+@public("nn.functional.leaky_relu", function=False, method=False)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """`input` where it is positive, elsewhere `negative_slope * input`."""
+    refuse("leaky_relu", input, *_FLOATS_ONLY)
+    return _in_place_or_new(_leaky_relu, "leaky_relu", input, inplace, negative_slope)
+
+
+@primitive(
+    "RreluWithNoiseBackward0", self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope)
+)
+@pointwise
+@in_single
+def _rrelu_mean(self: Array, lower: float, upper: float, negative_slope: float) -> Array:
+    return np.where(self > 0, self, self * negative_slope)
+
+
+@primitive("RreluWithNoiseBackward0", self=lambda grad, noise: grad * noise)
+@pointwise
+@in_single
+def _rrelu_noise(self: Array, noise: Array) -> Array:
+    return self * noise
+
+
+@public("nn.functional.rrelu", "rrelu", function=False, method=False)
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    generator: Any = None,
+) -> Tensor:
+    """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean."""
+    refuse("rrelu_with_noise", input, *_FLOATS_ONLY)
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: {lower} > {upper}")
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
+    if not training:
+        return _in_place_or_new(_rrelu_mean, "rrelu", input, inplace, lower, upper, (lower + upper) / 2)
+    noise = _slopes(input, lower, upper, generator)
+    return _in_place_or_new(_rrelu_noise, "rrelu", input, inplace, noise)
+
+
+def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
+    """A slope for each element: 1 for the positive ones, one draw for each of the others."""
+    from ..._core.generator import default_generator
+    from ..._core.sampling import fill_uniform
+    from ..._dispatch.dispatch import fresh
+
+    drawn = np.empty(int(np.count_nonzero(input._array <= 0)), np.float64)
+    fill_uniform(drawn, generator or default_generator, lower, upper)
+    slopes = np.ones(input._array.shape, input._array.dtype)
+    slopes[input._array <= 0] = drawn.astype(slopes.dtype)
+    return fresh(slopes, input)
+
+
+@primitive(
+    "PreluKernelBackward0",
+    self=lambda grad, self, weight: only_where(grad, self > 0) + only_where(grad * weight, ~(self > 0)),
+    weight=lambda grad, self: only_where(grad * self, ~(self > 0)),
+)
+@pointwise
+@in_single
+def _prelu(self: Array, weight: Array) -> Array:
+    return np.where(self > 0, self, weight * self)
+
+
+@public("nn.functional.prelu")
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """`input` where it is positive, elsewhere `weight * input`, with one weight for all or for each channel."""
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {LEGACY_NAMES[input.dtype]} and {LEGACY_NAMES[weight.dtype]}"
+        )
+    if weight.numel() != 1:
+        if input.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.dim() >= 2 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and "
+                f"channel size = {channels}."
+            )
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    spread: Any = weight
+    if input.dim() >= 2:
+        spread = spread.reshape([-1 if position == 1 else 1 for position in range(input.dim())])
+    elif input.dim() == 0:
+        spread = spread.reshape(())
+    return _prelu(input, spread)  # type: ignore[no-any-return]
+
+
+# ----- exponential units -------------------------------------------------------------------------------------------
+
+
+def _elu_gradient(grad: Any, self: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    at_zero = alpha * scale * input_scale
+    slope = (self * input_scale).exp() * at_zero
+    # At zero the slope is that of the curve, its own derivative zero, as in PyTorch.
+    return (
+        only_where(grad * scale, self > 0) + only_where(grad * slope, self < 0) + only_where(grad * at_zero, self == 0)
+    )
+
+
+@primitive("EluBackward0", self=_elu_gradient)
+@pointwise
+@in_single
+def _elu(self: Array, alpha: float, scale: float, input_scale: float) -> Array:
+    return np.where(self <= 0, np.expm1(self * input_scale) * (alpha * scale), self * scale)
+
+
+@primitive("CeluBackward0", self=lambda grad, self, alpha: _elu_gradient(grad, self, alpha, 1.0, 1.0 / alpha))
+@pointwise
+@in_single
+def _celu(self: Array, alpha: float) -> Array:
+    return np.where(self <= 0, np.expm1(self * (1.0 / alpha)) * alpha, self)
+
+
+@public("nn.functional.elu", function=False, method=False)
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` where it is positive, elsewhere `alpha * (exp(input) - 1)`."""
+    refuse("elu", input, *_FLOATS_ONLY)
+    return _in_place_or_new(_elu, "elu", input, inplace, alpha, 1.0, 1.0)
+
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+@public("nn.functional.selu", "selu", function=False, method=False)
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """The self-normalising exponential unit."""
+    refuse("elu", input, *_FLOATS_ONLY)
+    return _in_place_or_new(_elu, "selu", input, inplace, _SELU_ALPHA, _SELU_SCALE, 1.0)
+
+
+@public("nn.functional.celu", "celu", function=False, method=False)
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """`input` where it is positive, elsewhere `alpha * (exp(input / alpha) - 1)`."""
+    refuse("elu", input, *_FLOATS_ONLY)
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _in_place_or_new(_celu, "celu", input, inplace, alpha)
+
+
+# ----- smooth gates ------------------------------------------------------------------------------------------------
+
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+_CUBIC = 0.044715
+
+
+def _gelu_slope(self: Any, approximate: str) -> Any:
+    if approximate == "none":
+        area = ((self * _SQRT_HALF).erf() + 1) * 0.5
+        return area + self * ((self * self * -0.5).exp() * (_SQRT_HALF / math.sqrt(math.pi)))
+    inner = (_SQRT_TWO_OVER_PI * (self + _CUBIC * self * self * self)).tanh()
+    slope = _SQRT_TWO_OVER_PI * (1 + 3 * _CUBIC * self * self)
+    return 0.5 * (1 + inner) + 0.5 * self * (1 - inner * inner) * slope
+
+
+@primitive("GeluBackward0", self=lambda grad, self, approximate: grad * _gelu_slope(self, approximate))
+@pointwise
+@in_single
+def _gelu(self: Array, approximate: str) -> Array:
+    half = self * 0.5
+    if approximate == "none":
+        return half * (1 + erf(as_array(self * _SQRT_HALF)))
+    return half * (1 + np.tanh(_SQRT_TWO_OVER_PI * (self + _CUBIC * self * self * self)))
+
+
+@public("nn.functional.gelu", function=False, method=False, out=True)
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+    """`input` times the area under the normal density up to it; approximate="tanh" is a cheaper curve."""
+    refuse("GeluKernelImpl", input, *_FLOATS_ONLY)
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"approximate argument must be either none or tanh, not {approximate!r}.")
+    return _gelu(input, approximate)  # type: ignore[no-any-return]
+
+
+def _silu_gradient(grad: Any, self: Any) -> Any:
+    gate = self.sigmoid()
+    slope = gate * (1 + self * (1 - gate))
+    return grad * (slope.conj() if self.dtype.is_complex else slope)
+
+
+@primitive("SiluBackward0", self=_silu_gradient)
+@pointwise
+@in_single
+def _silu(self: Array) -> Array:
+    return self / (1 + np.exp(-self))
+
+
+@public("nn.functional.silu", function=False, method=False)
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * sigmoid(input)`."""
+    refuse("silu", input, BOOL, INTEGER)
+    return _in_place_or_new(_silu, "silu", input, inplace)
+
+
+def _log1p_exp(x: Array) -> Array:
+    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
+
+
+def _mish_gradient(grad: Any, self: Any) -> Any:
+    gate = _softplus(self, 1.0, 20.0).tanh()
+    return grad * (gate + self * self.sigmoid() * (1 - gate * gate))
+
+
+@primitive("MishBackward0", self=_mish_gradient)
+@pointwise
+@in_single
+def _mish(self: Array) -> Array:
+    return self * np.tanh(_log1p_exp(self))
+
+
+@public("nn.functional.mish", function=False, method=False)
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * tanh(softplus(input))`."""
+    refuse("mish", input, *_FLOATS_ONLY)
+    return _in_place_or_new(_mish, "mish", input, inplace)
+
+
+def _softplus_gradient(grad: Any, self: Any, beta: float, threshold: float) -> Any:
+    scaled = self * beta
+    return only_where(grad * scaled.sigmoid(), scaled <= threshold) + only_where(grad, scaled > threshold)
+
+
+@primitive("SoftplusBackward0", self=_softplus_gradient)
+@pointwise
+@in_single
+def _softplus(self: Array, beta: float, threshold: float) -> Array:
+    scaled = self * beta
+    return np.where(scaled > threshold, self, _log1p_exp(scaled) / beta).astype(self.dtype, copy=False)
+
+
+@public("nn.functional.softplus", function=False, method=False, out=True)
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold."""
+    refuse("softplus", input, *_FLOATS_ONLY)
+    return _softplus(input, beta, threshold)  # type: ignore[no-any-return]
+
+
+@primitive("LogSigmoidBackward0", self=lambda grad, self: grad * (-self).sigmoid())
+@pointwise
+@in_single
+def _log_sigmoid(self: Array) -> Array:
+    return -_log1p_exp(-self)
+
+
+@public("nn.functional.logsigmoid", function=False, method=False, out=True)
+def logsigmoid(input: Tensor) -> Tensor:
+    """The logarithm of `sigmoid(input)`."""
+    refuse("log_sigmoid", input, *_FLOATS_ONLY)
+    return _log_sigmoid(input)  # type: ignore[no-any-return]
+
+
+def _glu_gradient(grad: Any, self: Any, dim: int) -> Any:
+    from ..shape.join import cat
+
+    value, gate = self.chunk(2, dim)
+    open_ = gate.sigmoid()
+    return cat([grad * open_, grad * value * open_ * (1 - open_)], dim)
+
+
+@primitive("GluBackward0", self=_glu_gradient)
+@in_single
+def _glu(self: Array, dim: int) -> Array:
+    value, gate = np.split(self, 2, dim)
+    return value / (1 + np.exp(-gate))
+
+
+@public("nn.functional.glu", function=False, method=False)
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half along `dim` times the sigmoid of the second."""
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = wrap_dim(dim, input.dim())
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+    refuse("glu", input, *_FLOATS_ONLY)
+    return _glu(input, dim)  # type: ignore[no-any-return]
+
+
+# ----- piecewise linear and simple ---------------------------------------------------------------------------------
+
+
+@public("nn.functional.softsign", function=False, method=False)
+def softsign(input: Tensor) -> Tensor:
+    """`input / (1 + |input|)`."""
+    return input / (input.abs() + 1)
+
+
+@public("nn.functional.tanhshrink", function=False, method=False)
+def tanhshrink(input: Tensor) -> Tensor:
+    """`input - tanh(input)`."""
+    return input - input.tanh()
+
+
+_SIXTH = float(np.float32(1 / 6))  # the slope that PyTorch takes in every precision
+
+
+@primitive("HardsigmoidBackward0", self=lambda grad, self: only_where(grad * _SIXTH, (self > -3) & (self < 3)))
+@pointwise
+@in_single
+def _hardsigmoid(self: Array) -> Array:
+    return np.minimum(np.maximum(self + 3, 0), 6) / self.dtype.type(6)
+
+
+@public("nn.functional.hardsigmoid", function=False, method=False)
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """A line from 0 at -3 to 1 at 3, constant outside."""
+    refuse("hardsigmoid", input, *_FLOATS_ONLY)
+    return _in_place_or_new(_hardsigmoid, "hardsigmoid", input, inplace)
+
+
+def _hardswish_gradient(grad: Any, self: Any) -> Any:
+    inner = only_where(grad * (self / 3 + 0.5), (self > -3) & (self < 3))
+    return inner + only_where(grad, self >= 3)
+
+
+@primitive("HardswishBackward0", self=_hardswish_gradient)
+@pointwise
+@in_single
+def _hardswish(self: Array) -> Array:
+    return self * np.minimum(np.maximum(self + 3, 0), 6) / self.dtype.type(6)
+
+
+@public("nn.functional.hardswish", function=False, method=False)
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`input * hardsigmoid(input)`."""
+    refuse("hardswish", input, *_FLOATS_ONLY)
+    return _in_place_or_new(_hardswish, "hardswish", input, inplace)
+
+
+def _shrink_gradient(grad: Any, self: Any, lambd: float) -> Tensor:
+    return only_where(grad, ~((self >= -lambd) & (self <= lambd)))
+
+
+@primitive("HardshrinkBackward0", self=_shrink_gradient)
+def _hardshrink(self: Array, lambd: float) -> Array:
+    return np.where((self >= -lambd) & (self <= lambd), self.dtype.type(0), self)
+
+
+@public("nn.functional.hardshrink", out=True)
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """0 within [-lambd, lambd], elsewhere `input`."""
+    refuse("hardshrink", input, *_FLOATS_ONLY)
+    return _hardshrink(input, lambd)  # type: ignore[no-any-return]
+
+
+@primitive("SoftshrinkBackward0", self=_shrink_gradient)
+@pointwise
+@in_single
+def _softshrink(self: Array, lambd: float) -> Array:
+    return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0))
+
+
+@public("nn.functional.softshrink", function=False, method=False, out=True)
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """`input` moved towards 0 by `lambd`."""
+    refuse("softshrink", input, *_FLOATS_ONLY)
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    return _softshrink(input, lambd)  # type: ignore[no-any-return]
+
+
+def _changing(op: Any, name: str) -> Any:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return run_inplace(op, name, input, args, kwargs)
+
+    function.__name__ = function.__qualname__ = f"{name}_"
+    function.__doc__ = f"In-place form of `{name}`."
+    return function
+
+
+for _op in (celu, elu, hardtanh, leaky_relu, rrelu, selu, threshold):
+    _name = _op.__name__
+    _top_level = (f"{_name}_",) if _name in ("celu", "rrelu", "selu", "threshold") else ()
+    export(_changing(_op, _name), f"nn.functional.{_name}_", *_top_level)
+export(_changing(relu, "relu"), "nn.functional.relu_")

@@ -1,0 +1,88 @@
+"""Comparisons of two operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.elementwise import TO_BOOL, binary, shape_error
+from ..._dispatch.registry import public
+
+eq = binary("eq", np.equal, rule=TO_BOOL, doc="Elementwise `input == other`.")
+ne = binary("ne", np.not_equal, "not_equal", rule=TO_BOOL, doc="Elementwise `input != other`.")
+lt = binary("lt", np.less, "less", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input < other`.")
+le = binary("le", np.less_equal, "less_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input <= other`.")
+gt = binary("gt", np.greater, "greater", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input > other`.")
+ge = binary(
+    "ge", np.greater_equal, "greater_equal", rule=TO_BOOL, refuses=(COMPLEX,), doc="Elementwise `input >= other`."
+)
+
+for _op in (eq, ne, lt, le, gt, ge):
+    _op.op.first_is_tensor = True  # type: ignore[attr-defined]
+
+
+@primitive(None)
+def _isclose(self: Array, other: Array, rtol: float, atol: float, equal_nan: bool) -> Array:
+    close = self == other
+    if self.dtype.kind in "biu":
+        if rtol == 0 and atol == 0:
+            return close
+        a, b = self.astype(np.float64), other.astype(np.float64)
+    elif self.dtype.itemsize == 2:
+        a, b = self.astype(np.float32), other.astype(np.float32)
+    else:
+        a, b = self, other
+    if equal_nan:
+        close = close | (np.isnan(a) & np.isnan(b))
+    if rtol == 0 and atol == 0:
+        return close
+    difference = np.abs(a - b)
+    return close | (np.isfinite(difference) & (difference <= atol + np.abs(rtol * b)))
+
+
+def _check_pair(name: str, input: Any, other: Any) -> None:
+    for position, each in enumerate((input, other), 1):
+        if not isinstance(each, Tensor):
+            word = "input" if position == 1 else "other"
+            raise TypeError(
+                f"{name}(): argument '{word}' (position {position}) must be Tensor, not {type(each).__name__}"
+            )
+
+
+@public()
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Whether `|input - other| <= atol + rtol * |other|`."""
+    _check_pair("isclose", input, other)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{LEGACY_NAMES[input.dtype]} did not match {LEGACY_NAMES[other.dtype]}")
+    if rtol < 0 or atol < 0:
+        name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    if equal_nan and input._kind.dtype.category < FLOAT:
+        equal_nan = False
+    try:
+        return _isclose(input, other, rtol, atol, equal_nan)  # type: ignore[no-any-return]
+    except ValueError:
+        raise shape_error("isclose", input, other) from None
+
+
+@public()
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all pairs of elements are close."""
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+
+
+@public()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    _check_pair("equal", input, other)
+    if input.device != other.device:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{input.device} and {other.device}!"
+        )
+    return input._array.shape == other._array.shape and bool(eq(input, other)._array.all())

@@ -1,0 +1,43 @@
+"""Floating-point numbers taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import FLOAT, int32
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.precision import in_single
+from ..._dispatch.registry import public, write_out
+from ..._dispatch.return_types import named, return_type
+
+FREXP = return_type("frexp", ("mantissa", "exponent"))
+
+
+@primitive("FrexpBackward0", self=lambda grad, exponent: grad / exponent.exp2(), results=("mantissa", "exponent"))
+@in_single
+def _frexp(self: Array) -> tuple[Array, Array]:
+    mantissa, exponent = np.frexp(self)
+    return np.asarray(mantissa), np.asarray(exponent, np.int32)
+
+
+def _store(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
+    wanted = operands[0].dtype, int32
+    for name, each, dtype in zip(FREXP._fields, out, wanted, strict=False):
+        if isinstance(each, Tensor) and each.dtype is not dtype:
+            raise RuntimeError(f"torch.frexp() expects {name} to have dtype {dtype} but got {each.dtype}")
+    return write_out(result, out, operands)
+
+
+@public(out=_store)
+def frexp(input: Tensor) -> Any:
+    """Mantissas, of size 1/2 to 1, and integer exponents: mantissa * 2 ** exponent is `input`.
+
+    >>> flambeau.frexp(flambeau.tensor([3.0])).mantissa
+    tensor([0.7500])
+    """
+    if input._kind.dtype.category != FLOAT:
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, not {input.dtype}")
+    return named(FREXP, _frexp(input))

@@ -1,0 +1,325 @@
+"""Functions of three operands: interpolation, fused products and quotients, clamping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.direct_updates import add_product, add_quotient, approach, can_write, limit, write
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.inplace import run_inplace
+from ..._dispatch.precision import in_single, only_where
+from ..._dispatch.promotion import Operand, is_number, result_type_of
+from ..._dispatch.registry import public
+from .binary import conj
+
+
+def _joined_shape_error(name: str, *operands: Any) -> RuntimeError:
+    shapes = [list(each._array.shape) for each in operands if isinstance(each, Tensor)]
+    return RuntimeError(
+        f"The size of tensor a must match the size of tensor b: {name} of shapes "
+        f"{', '.join(map(str, shapes))}. Sizes must be equal, or one of them 1."
+    )
+
+
+# ----- interpolation -----------------------------------------------------------------------------------------------
+
+
+def _interpolated(start: Array, end: Array, weight: Any) -> Array:
+    # From the nearer end, so that both ends are exact.
+    near = np.abs(weight) < 0.5
+    return np.where(near, start + weight * (end - start), end - (end - start) * (1 - weight))
+
+
+@primitive(
+    "LerpBackward0", self=lambda grad, weight: grad * (1 - conj(weight)), end=lambda grad, weight: grad * conj(weight)
+)
+@pointwise
+@in_single
+def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
+    weight = self.dtype.type(weight)
+    distance = end - self
+    return self + weight * distance if abs(weight) < 0.5 else end - distance * (1 - weight)
+
+
+@primitive(
+    "LerpBackward1",
+    self=lambda grad, weight: grad * (1 - conj(weight)),
+    end=lambda grad, weight: grad * conj(weight),
+    weight=lambda grad, self, end: grad * conj(end - self),
+)
+@pointwise
+@in_single
+def _lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
+    return _interpolated(self, end, weight)
+
+
+@public(out=True)
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """`input + weight * (end - input)`."""
+    if not isinstance(end, Tensor):
+        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+    others = {"end": end, "weight": weight} if isinstance(weight, Tensor) else {"end": end}
+    for name, each in others.items():
+        if each.dtype is not input.dtype:
+            if name == "weight" and not each._array.ndim:
+                weight = each.to(input.dtype)
+                continue
+            ours, theirs = C_NAMES[input.dtype.name], C_NAMES[each.dtype.name]
+            raise RuntimeError(f"expected dtype {ours} for `{name}` but got dtype {theirs}")
+    if input._kind.dtype.category < FLOAT:
+        raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for {LEGACY_NAMES[input.dtype]!r}')
+    try:
+        return (_lerp_tensor if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)  # type: ignore[no-any-return]
+    except ValueError:
+        raise _joined_shape_error("lerp", input, end, weight) from None
+
+
+@public()
+def lerp_(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """In-place form of `lerp`."""
+    if type(weight) is float and can_write(input, end):
+        return write(approach(weight), input, end)  # type: ignore[no-any-return]
+    return run_inplace(lerp, "lerp", input, (end, weight), {})
+
+
+# ----- fused products and quotients --------------------------------------------------------------------------------
+
+
+@primitive(
+    "AddcmulBackward0",
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
+    tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
+)
+@pointwise
+@in_single
+def _addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
+    return self + self.dtype.type(value) * tensor1 * tensor2
+
+
+@primitive(
+    "AddcdivBackward0",
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
+    tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),
+)
+@pointwise
+@in_single
+def _addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
+    return self + self.dtype.type(value) * tensor1 / tensor2
+
+
+_NUMBERS = (float, int)
+
+
+def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+    for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"{name}(): argument '{word}' must be Tensor, not {type(each).__name__}")
+    if input._kind is tensor1._kind is tensor2._kind and input._kind.differentiable:
+        try:
+            return kernel(input, tensor1, tensor2, value)  # type: ignore[no-any-return]
+        except ValueError:
+            raise _joined_shape_error(name, input, tensor1, tensor2) from None
+    common = result_type_of(input, tensor1, tensor2)
+    if common.category < FLOAT:
+        value = int(value)
+    try:
+        return kernel(  # type: ignore[no-any-return]
+            input.to(common),
+            tensor1.to(common),
+            tensor2.to(common),
+            value,
+        )
+    except ValueError:
+        raise _joined_shape_error(name, input, tensor1, tensor2) from None
+
+
+@public(out=True)
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 * tensor2`."""
+    return _fused(_addcmul, "addcmul", input, tensor1, tensor2, value)
+
+
+@public()
+def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place form of `addcmul`."""
+    if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
+        return write(add_product(value), input, tensor1, tensor2)  # type: ignore[no-any-return]
+    return run_inplace(addcmul, "addcmul", input, (tensor1, tensor2), {"value": value})
+
+
+@public(out=True)
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 / tensor2`."""
+    if result_type_of(tensor1, tensor2).category < FLOAT:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported. Use "
+            "(input + value * torch.trunc(tensor1 / tensor2)) for the old integer division, or "
+            "(input + value * tensor1 / tensor2) for a true one."
+        )
+    return _fused(_addcdiv, "addcdiv", input, tensor1, tensor2, value)
+
+
+@public()
+def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """In-place form of `addcdiv`."""
+    if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
+        return write(add_quotient(value), input, tensor1, tensor2)  # type: ignore[no-any-return]
+    return run_inplace(addcdiv, "addcdiv", input, (tensor1, tensor2), {"value": value})
+
+
+# ----- clamping ----------------------------------------------------------------------------------------------------
+
+
+def _clamped(array: Array, low: Any, high: Any) -> Array:
+    if low is None:
+        return np.minimum(array, high)
+    if high is None:
+        return np.maximum(array, low)
+    return np.minimum(np.maximum(array, low), high)
+
+
+def _within(self: Any, min: Any, max: Any) -> Any:
+    if min is None:
+        return self <= max
+    return self >= min if max is None else (self >= min) & (self <= max)
+
+
+def _clamp_gradient(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
+    return only_where(grad, _within(self, min, max))
+
+
+def _lower_bound_gradient(grad: Tensor, self: Any, min: Any, max: Any) -> Tensor:
+    return only_where(grad, self < min if max is None else (min < max) & (self < min))
+
+
+def _upper_bound_gradient(grad: Tensor, self: Any, min: Any, max: Any) -> Tensor:
+    return only_where(grad, self > max if min is None else (self > max) | (max < min))
+
+
+@primitive("ClampBackward1", self=_clamp_gradient)
+@pointwise
+@in_single
+def _clamp_numbers(self: Array, min: Any, max: Any) -> Array:
+    return _clamped(self, min, max)
+
+
+@primitive("ClampBackward0", self=_clamp_gradient, min=_lower_bound_gradient, max=_upper_bound_gradient)
+@pointwise
+@in_single
+def _clamp_tensors(self: Array, min: Array | None, max: Array | None) -> Array:
+    return _clamped(self, min, max)
+
+
+@primitive("ClampMinBackward0", self=lambda grad, self, min: only_where(grad, self >= min))
+@pointwise
+@in_single
+def _clamp_min_number(self: Array, min: Any) -> Array:
+    return np.maximum(self, min)
+
+
+@primitive("ClampMaxBackward0", self=lambda grad, self, max: only_where(grad, self <= max))
+@pointwise
+@in_single
+def _clamp_max_number(self: Array, max: Any) -> Array:
+    return np.minimum(self, max)
+
+
+@primitive(
+    "ClampMinBackward1",
+    self=lambda grad, self, min: only_where(grad, self >= min),
+    min=lambda grad, self, min: only_where(grad, self < min),
+)
+@pointwise
+@in_single
+def _clamp_min_tensor(self: Array, min: Array) -> Array:
+    return np.maximum(self, min)
+
+
+@primitive(
+    "ClampMaxBackward1",
+    self=lambda grad, self, max: only_where(grad, self <= max),
+    max=lambda grad, self, max: only_where(grad, self > max),
+)
+@pointwise
+@in_single
+def _clamp_max_tensor(self: Array, max: Array) -> Array:
+    return np.minimum(self, max)
+
+
+def _common(name: str, input: Tensor, *bounds: Any) -> list[Any]:
+    """Input and bounds brought to their common dtype: tensors converted, numbers as they fit."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    given = [each for each in bounds if each is not None]
+    for each in given:
+        if not (isinstance(each, Tensor) or is_number(each)):
+            raise TypeError(f"{name}(): a bound must be Tensor or Number, not {type(each).__name__}")
+    common = result_type_of(input, *given)
+    if common.category == COMPLEX:
+        raise NotImplementedError("clamp is not supported for complex types")
+    if common.category == BOOL and name == "clamp":
+        raise NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'")
+    convert = (bool, int, float)[common.category]
+    return [
+        each if each is None else each.to(common) if isinstance(each, Tensor) else convert(each)
+        for each in (input, *bounds)
+    ]
+
+
+@public("clip", out=True)
+def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """Elements below `min` raised to it, elements above `max` lowered to it."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if (
+        type(min) in _PLAIN_NUMBERS
+        and type(max) in _PLAIN_NUMBERS
+        and type(input) in PLAIN_TYPES
+        and input._kind.dtype.is_floating_point
+    ):
+        return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
+    input, min, max = _common("clamp", input, min, max)
+    if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
+        return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
+    for name, bound in (("min", min), ("max", max)):
+        if bound is not None and not isinstance(bound, Tensor):
+            raise TypeError(
+                f"clamp(): argument '{name}' must be Tensor, not {type(bound).__name__}: the bounds are either both "
+                "tensors or both numbers"
+            )
+    try:
+        return _clamp_tensors(input, min, max)  # type: ignore[no-any-return]
+    except ValueError:
+        raise _joined_shape_error("clamp", input, min, max) from None
+
+
+@public("clip_")
+def clamp_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """In-place form of `clamp`."""
+    if type(min) in _PLAIN_NUMBERS and type(max) in _PLAIN_NUMBERS and min is not max and can_write(input):
+        return write(limit(min, max), input)  # type: ignore[no-any-return]
+    return run_inplace(clamp, "clamp", input, (min, max), {})
+
+
+_PLAIN_NUMBERS = frozenset((float, int, type(None)))
+
+
+@public(inplace=True, out=True)
+def clamp_min(input: Tensor, min: Operand) -> Tensor:
+    """Elements below `min` raised to it."""
+    input, min = _common("clamp_min", input, min)
+    return (_clamp_min_tensor if isinstance(min, Tensor) else _clamp_min_number)(input, min)  # type: ignore[no-any-return]
+
+
+@public(inplace=True, out=True)
+def clamp_max(input: Tensor, max: Operand) -> Tensor:
+    """Elements above `max` lowered to it."""
+    input, max = _common("clamp_max", input, max)
+    return (_clamp_max_tensor if isinstance(max, Tensor) else _clamp_max_number)(input, max)  # type: ignore[no-any-return]

@@ -1,0 +1,482 @@
+"""Functions of one tensor, element by element: signs, rounding, exponentials, logarithms, trigonometry."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_
+from ..._core.tensor import Tensor
+from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, unary
+from ..._dispatch.exact_out import store_exactly
+from ..._dispatch.inplace import run_inplace
+from ..._dispatch.precision import as_array, as_floating, in_single, no_gradient, only_where, refuse
+from ..._dispatch.registry import export_method, public
+from .binary import conj
+
+# ----- signs and rounding ------------------------------------------------------------------------------------------
+
+neg = unary("neg", np.negative, "negative", refuses=(BOOL,), derivative=lambda grad: -grad, doc="`-input`.")
+neg.op.complaints = {  # type: ignore[attr-defined]
+    BOOL: (
+        RuntimeError,
+        "Negation, the `-` operator, on a bool tensor is not supported. "  # noqa: ISC004
+        "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+    )
+}
+abs = unary(
+    "abs",
+    np.absolute,
+    "absolute",
+    rule=TO_REAL,
+    refuses=(BOOL,),
+    inplace=False,
+    derivative=lambda grad, self: grad * self.sgn(),
+    doc="Absolute value.",
+)
+
+
+@public("absolute_")
+def abs_(input: Tensor) -> Tensor:
+    """In-place form of `abs`."""
+    if input.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return run_inplace(abs, "abs", input, (), {})
+
+
+def _sign(x: Array) -> Array:
+    # NumPy's sign of NaN is NaN; here it is 0.
+    if x.dtype == bool:
+        return x | x
+    return np.subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype.kind != "u" else (x > 0).astype(x.dtype)
+
+
+def _sgn(x: Array) -> Array:
+    if x.dtype.kind != "c":
+        return _sign(x)
+    size = np.abs(x)
+    return np.where(size == 0, x.dtype.type(0), x / size)
+
+
+def _sgn_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    if not self.is_complex():
+        return no_gradient(grad)
+    size = self.abs()
+    tangential = (grad / size - (result * (grad.conj() * result).real) / size) * 1.0
+    return only_where(tangential, size > 0)
+
+
+sign = unary("sign", _sign, refuses=(COMPLEX,), derivative=no_gradient, doc="-1, 0 or 1.")
+sign.op.complaints = {  # type: ignore[attr-defined]
+    COMPLEX: (
+        NotImplementedError,
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+    )
+}
+sgn = unary(
+    "sgn", _sgn, derivative=_sgn_gradient, doc="Sign; of a complex number the number divided by its absolute value."
+)
+signbit = unary(
+    "signbit",
+    lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0,
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="Whether the sign bit is set.",
+)
+
+_WHOLE = (BOOL, COMPLEX)
+floor = unary("floor", np.floor, "special.floor", refuses=_WHOLE, derivative=no_gradient, doc="Rounded down.")
+ceil = unary("ceil", np.ceil, refuses=_WHOLE, derivative=no_gradient, doc="Rounded up.")
+trunc = unary("trunc", np.trunc, "fix", refuses=_WHOLE, derivative=no_gradient, doc="Rounded towards zero.")
+for _rounding in (floor, ceil, trunc):
+    _rounding.op.complaints = {  # type: ignore[attr-defined]
+        COMPLEX: (NotImplementedError, f"{_rounding.__name__} is not supported for complex inputs")
+    }
+frac = unary(
+    "frac",
+    lambda x: x - np.trunc(x),
+    refuses=(BOOL, INTEGER, COMPLEX),
+    derivative=lambda grad: grad * 1,
+    doc="The part after the decimal point, with the sign of `input`.",
+)
+_round = unary(
+    "round",
+    lambda x: np.rint(x) if x.dtype.kind == "f" else np.positive(x),
+    refuses=_WHOLE,
+    derivative=no_gradient,
+    method=False,
+    inplace=False,
+)
+
+
+@primitive("RoundBackward1", self=no_gradient)
+@in_single
+def _round_decimals(self: Array, decimals: int) -> Array:
+    scale = self.dtype.type(10.0 ** max(decimals, -decimals))
+    if decimals < 0:
+        return np.rint(self / scale) * scale
+    return np.rint(self * scale) / scale
+
+
+@public("special.round", inplace=True)
+def round(input: Tensor, *, decimals: int | None = None, out: Tensor | None = None) -> Tensor:
+    """Rounded to the nearest number with that many decimals (none), halves to even."""
+    if decimals is None or (decimals == 0 and not input._kind.differentiable):
+        return _round(input, out=out)
+    refuse("round", input, BOOL, INTEGER, COMPLEX)
+    return store_exactly(_round_decimals(input, decimals), out)  # type: ignore[no-any-return]
+
+
+@public()
+def positive(input: Tensor) -> Tensor:
+    """`input` itself."""
+    if input.dtype is bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+# ----- exponentials and logarithms ---------------------------------------------------------------------------------
+
+exp = unary(
+    "exp", np.exp, "special.exp", rule=FLOATING, derivative=lambda grad, result: grad * conj(result), doc="e ** input."
+)
+exp2 = unary(
+    "exp2",
+    lambda x: np.exp2(x) if x.dtype.kind == "f" else np.exp(x * math.log(2)),
+    "special.exp2",
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * conj(result) * math.log(2),
+    doc="2 ** input.",
+)
+expm1 = unary(
+    "expm1",
+    np.expm1,
+    "special.expm1",
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * (conj(result) + 1),
+    doc="e ** input - 1, accurate near 0.",
+)
+log = unary("log", np.log, rule=FLOATING, derivative=lambda grad, self: grad / conj(self), doc="Natural logarithm.")
+log2 = unary(
+    "log2",
+    np.log2,
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / (conj(self) * math.log(2)),
+    doc="Logarithm to base 2.",
+)
+log10 = unary(
+    "log10",
+    np.log10,
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / (conj(self) * math.log(10)),
+    doc="Logarithm to base 10.",
+)
+log1p = unary(
+    "log1p",
+    np.log1p,
+    "special.log1p",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / conj(self + 1),
+    doc="log(1 + input), accurate near 0.",
+)
+sqrt = unary(
+    "sqrt", np.sqrt, rule=FLOATING, derivative=lambda grad, result: grad / (2 * conj(result)), doc="Square root."
+)
+rsqrt = unary(
+    "rsqrt",
+    lambda x: 1 / np.sqrt(x),
+    rule=FLOATING,
+    derivative=lambda grad, result: grad * -0.5 * conj(result * result * result),
+    doc="1 / sqrt(input).",
+)
+reciprocal = unary(
+    "reciprocal",
+    lambda x: np.true_divide(1, x, dtype=x.dtype),
+    rule=FLOATING,
+    derivative=lambda grad, result: -grad * conj(result * result),
+    doc="1 / input.",
+)
+
+
+def _sigmoid(x: Array) -> Array:
+    result = as_array(np.negative(x))
+    np.exp(result, result)
+    np.add(result, 1, result)
+    return np.true_divide(1, result, result)
+
+
+def _sigmoid_gradient(grad: Tensor, result: Tensor) -> Tensor:
+    if result._kind.dtype.is_complex:
+        return grad * conj((1 - result) * result)  # type: ignore[no-any-return]
+    return _sigmoid_backward(grad, result)  # type: ignore[no-any-return]
+
+
+@primitive(
+    "SigmoidBackwardBackward0",
+    self=lambda grad, output: _sigmoid_gradient(grad, output),
+    output=lambda grad, self, output: grad * self * (1 - 2 * output),
+)
+@pointwise
+@in_single
+def _sigmoid_backward(self: Array, output: Array) -> Array:
+    result = 1 - output
+    return self * result * output
+
+
+def _tanh_gradient(grad: Tensor, result: Tensor) -> Tensor:
+    if result._kind.dtype.is_complex:
+        return grad * conj(1 - result * result)  # type: ignore[no-any-return]
+    return _tanh_backward(grad, result)  # type: ignore[no-any-return]
+
+
+@primitive(
+    "TanhBackwardBackward0",
+    self=lambda grad, output: _tanh_gradient(grad, output),
+    output=lambda grad, self, output: grad * self * (-2 * output),
+)
+@pointwise
+@in_single
+def _tanh_backward(self: Array, output: Array) -> Array:
+    return self * (1 - output * output)
+
+
+sigmoid = unary(
+    "sigmoid",
+    _sigmoid,
+    "special.expit",
+    "nn.functional.sigmoid",
+    rule=FLOATING,
+    derivative=_sigmoid_gradient,
+    doc="1 / (1 + exp(-input)).",
+)
+
+
+def _logit_gradient(grad: Tensor, self: Tensor, eps: float | None) -> Tensor:
+    gradient = grad / (self * (1 - self))
+    low, high = (0.0, 1.0) if eps is None else (eps, 1 - eps)
+    inside = (self >= low) & (self <= high)
+    if eps is not None:
+        return only_where(gradient, inside)
+    return gradient.where(inside, math.nan)
+
+
+@primitive("LogitBackward0", self=_logit_gradient)
+@in_single
+def _logit(self: Array, eps: float | None) -> Array:
+    x = self if eps is None else np.clip(self, self.dtype.type(eps), self.dtype.type(1 - eps))
+    return np.log(x / (1 - x))
+
+
+@public("special.logit", inplace=True, out=True)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps]."""
+    refuse("logit", input, COMPLEX)
+    return _logit(as_floating(input), eps)  # type: ignore[no-any-return]
+
+
+# ----- trigonometry ------------------------------------------------------------------------------------------------
+
+sin = unary("sin", np.sin, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.cos()), doc="Sine.")
+cos = unary("cos", np.cos, rule=FLOATING, derivative=lambda grad, self: grad * -conj(self.sin()), doc="Cosine.")
+tan = unary(
+    "tan", np.tan, rule=FLOATING, derivative=lambda grad, result: grad * conj(1 + result * result), doc="Tangent."
+)
+asin = unary(
+    "asin",
+    np.arcsin,
+    "arcsin",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * conj((1 - self * self).rsqrt()),
+    doc="Inverse sine.",
+)
+acos = unary(
+    "acos",
+    np.arccos,
+    "arccos",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * -conj((1 - self * self).rsqrt()),
+    doc="Inverse cosine.",
+)
+atan = unary(
+    "atan",
+    np.arctan,
+    "arctan",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / conj(self * self + 1),
+    doc="Inverse tangent.",
+)
+sinh = unary(
+    "sinh", np.sinh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.cosh()), doc="Hyperbolic sine."
+)
+cosh = unary(
+    "cosh", np.cosh, rule=FLOATING, derivative=lambda grad, self: grad * conj(self.sinh()), doc="Hyperbolic cosine."
+)
+tanh = unary("tanh", np.tanh, "nn.functional.tanh", rule=FLOATING, derivative=_tanh_gradient, doc="Hyperbolic tangent.")
+asinh = unary(
+    "asinh",
+    np.arcsinh,
+    "arcsinh",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad * conj((self * self + 1).rsqrt()),
+    doc="Inverse hyperbolic sine.",
+)
+
+
+def _acosh_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    if self._kind.dtype.is_complex:
+        return grad * conj((self + 1).rsqrt() * (self - 1).rsqrt())  # type: ignore[no-any-return]
+    return grad * (self * self - 1).rsqrt()
+
+
+acosh = unary(
+    "acosh", np.arccosh, "arccosh", rule=FLOATING, derivative=_acosh_gradient, doc="Inverse hyperbolic cosine."
+)
+atanh = unary(
+    "atanh",
+    np.arctanh,
+    "arctanh",
+    rule=FLOATING,
+    derivative=lambda grad, self: grad / conj(1 - self * self),
+    doc="Inverse hyperbolic tangent.",
+)
+deg2rad = unary(
+    "deg2rad",
+    lambda x: x * (math.pi / 180),
+    rule=FLOATING,
+    refuses=(COMPLEX,),
+    node="Deg2RadBackward0",
+    derivative=lambda grad: grad * (math.pi / 180),
+    doc="Degrees to radians.",
+)
+rad2deg = unary(
+    "rad2deg",
+    lambda x: x * (180 / math.pi),
+    rule=FLOATING,
+    refuses=(COMPLEX,),
+    node="Rad2DegBackward0",
+    derivative=lambda grad: grad * (180 / math.pi),
+    doc="Radians to degrees.",
+)
+
+
+def _sinc(x: Array) -> Array:
+    angle = x * x.dtype.type(math.pi)
+    return np.where(x == 0, x.dtype.type(1), np.sin(angle) / angle)
+
+
+def _sinc_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    angle = self * math.pi
+    slope = (angle.cos() * angle - angle.sin()) / (angle * self)
+    return only_where(grad * conj(slope), self != 0)
+
+
+sinc = unary("sinc", _sinc, "special.sinc", rule=FLOATING, derivative=_sinc_gradient, doc="sin(pi x) / (pi x), 1 at 0.")
+
+
+def _angle_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    if not self._kind.dtype.is_complex:
+        return no_gradient(grad)
+    size = self.abs()
+    return only_where(grad * self / (size * size) * 1j, size > 0)
+
+
+@primitive("AngleBackward0", self=_angle_gradient)
+@in_single
+def _angle(self: Array) -> Array:
+    if self.dtype.kind == "c":
+        return np.angle(self)
+    return np.where(np.isnan(self), self, np.where(self < 0, self.dtype.type(math.pi), self.dtype.type(0)))
+
+
+@public(out=True)
+def angle(input: Tensor) -> Tensor:
+    """The argument of complex numbers; of negative real ones pi."""
+    return _angle(as_floating(input))  # type: ignore[no-any-return]
+
+
+# ----- tests of single values --------------------------------------------------------------------------------------
+
+
+def _of_floats(test: Any, otherwise: bool) -> Any:
+    """A test that only floating-point numbers can pass, or fail."""
+    return lambda x: test(x) if x.dtype.kind in "fc" else np.full(x.shape, otherwise)
+
+
+isnan = unary("isnan", _of_floats(np.isnan, False), rule=TO_BOOL, inplace=False, doc="Whether each element is NaN.")
+isinf = unary(
+    "isinf", _of_floats(np.isinf, False), rule=TO_BOOL, inplace=False, doc="Whether each element is infinite."
+)
+isfinite = unary(
+    "isfinite", _of_floats(np.isfinite, True), rule=TO_BOOL, inplace=False, doc="Whether each element is finite."
+)
+isposinf = unary(
+    "isposinf",
+    _of_floats(np.isposinf, False),
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="Whether each element is positive infinity.",
+)
+isneginf = unary(
+    "isneginf",
+    _of_floats(np.isneginf, False),
+    rule=TO_BOOL,
+    refuses=(COMPLEX,),
+    inplace=False,
+    doc="Whether each element is negative infinity.",
+)
+for _test in (signbit, isposinf, isneginf):
+    _test.op.truth_only = True  # type: ignore[attr-defined]
+isreal = unary(
+    "isreal",
+    lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool),
+    rule=TO_BOOL,
+    inplace=False,
+    doc="Whether each element has no imaginary part.",
+)
+logical_not = unary("logical_not", np.logical_not, rule=TO_BOOL, doc="Whether each element is zero.")
+bitwise_not = unary("bitwise_not", np.invert, refuses=(FLOAT, COMPLEX), doc="Bits inverted; of bool the logical not.")
+
+
+def _replaced(self: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
+    limits = np.finfo(self.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    return np.nan_to_num(np.asarray(np.positive(self)), copy=False, nan=nan or 0.0, posinf=high, neginf=low)
+
+
+@primitive("NanToNumBackward0", self=lambda grad, self: grad * self.isfinite())
+def _nan_to_num(self: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
+    if self.dtype.itemsize == 2:
+        from ml_dtypes import finfo  # knows float16 too
+
+        limits: Any = finfo(self.dtype)  # type: ignore[no-untyped-call]
+        high = float(limits.max) if posinf is None else posinf
+        low = float(limits.min) if neginf is None else neginf
+        wide = np.nan_to_num(self.astype(np.float32), nan=nan or 0.0, posinf=high, neginf=low)
+        return wide.astype(self.dtype)
+    if self.dtype.kind == "c":
+        result = np.empty_like(self)
+        result.real, result.imag = (_replaced(part, nan, posinf, neginf) for part in (self.real, self.imag))
+        return result
+    return _replaced(self, nan, posinf, neginf)
+
+
+@public(inplace=True, out=True)
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """NaN and infinities replaced, by default by zero and by the largest finite numbers."""
+    if input._kind.dtype.category < FLOAT:
+        return input.clone()
+    return _nan_to_num(input, nan, posinf, neginf)  # type: ignore[no-any-return]
+
+
+export_method(neg, "__neg__")
+export_method(positive, "__pos__")
+export_method(abs, "__abs__")

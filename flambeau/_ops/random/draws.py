@@ -1,0 +1,532 @@
+"""Random tensors: the factories, the in-place fills, and the seed and state of the default generator.
+
+The numbers come from `_core.sampling`; here are the signatures, the graph and the devices. What a fill overwrites gets
+a zero gradient, and so do the parameters of a distribution: sampling has no derivative.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._core import permutation, sampling
+from ..._core.device import META
+from ..._core.dtype import LEGACY_NAMES, int64
+from ..._core.dtype import dtype as DType
+from ..._core.generator import Generator, default_generator
+from ..._core.kind import Kind
+from ..._core.modes import THREAD
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, Primitive, primitive
+from ..._dispatch.elementwise import shape_error
+from ..._dispatch.inplace import before_change, check_no_overlap, check_writable, rebase_history
+from ..._dispatch.meta import empty_meta
+from ..._dispatch.out import resize_output, store
+from ..._dispatch.registry import export, public
+from ..create.constants import allocated, chosen_kind, made
+from ..create.like import memory_like
+from ..shape.view import as_shape
+
+Make = Callable[[Array, Generator], None]
+
+
+def _zeros(grad: Tensor) -> Any:
+    return grad.new_zeros(grad.shape)
+
+
+def _source(generator: Generator | None) -> Generator:
+    return default_generator if generator is None else generator
+
+
+# Factories ------------------------------------------------------------------------------------------------------------
+
+
+def _filled(shape: tuple[int, ...], kind: Kind, fill: Make, generator: Generator | None) -> Array:
+    if min(shape, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    if kind.device is META:
+        return empty_meta(shape, kind.dtype.numpy)
+    array = allocated(shape, kind)
+    fill(array, _source(generator))
+    return array
+
+
+def _fill_out(out: Tensor, shape: tuple[int, ...], kind: Kind, fill: Make, generator: Generator | None) -> Tensor:
+    """Fill `out` itself: the numbers depend on its strides. Only factories change its shape without a warning."""
+    if out._kind is not kind:
+        what, asked, given = ("dtype", LEGACY_NAMES[kind.dtype], LEGACY_NAMES[out.dtype])
+        if kind.device is not out.device:
+            what, asked, given = "device type", str(kind.device), str(out.device)
+        raise RuntimeError(f"{what} {asked} does not match {what} of out parameter ({given})")
+    return _fill(out.resize_(shape), "", fill, generator)
+
+
+def _check_out(out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+
+
+def _made(
+    shape: tuple[int, ...], dtype: Any, device: Any, fill: Make, generator: Generator | None, requires_grad: bool,
+    out: Tensor | None, fallback: DType | None = None,
+) -> Tensor:  # fmt: skip
+    """What a factory returns: without `dtype=` and `device=`, those of `out` count."""
+    if out is None:
+        kind = chosen_kind(dtype, device, fallback)
+        return made(_filled(shape, kind, fill, generator), kind, requires_grad)
+    _check_out(out)
+    kind = chosen_kind(dtype or out.dtype, device or out.device)
+    result: Any = _fill_out(out, shape, kind, fill, generator)
+    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+
+
+def rand(
+    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+) -> Tensor:  # fmt: skip
+    """Numbers in [0, 1), all equally likely."""
+    shape = as_shape(size)
+    if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
+        kind = chosen_kind(dtype, device)
+        if kind.device is not META:
+            return made(sampling.uniform(shape, kind.dtype.numpy, _source(generator)), kind, requires_grad)
+    return _made(shape, dtype, device, sampling.fill_uniform, generator, requires_grad, out)
+
+
+def randn(
+    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+) -> Tensor:  # fmt: skip
+    """Numbers of the standard normal distribution."""
+    return _made(as_shape(size), dtype, device, sampling.fill_normal, generator, requires_grad, out)
+
+
+def randint(
+    *bounds_and_size: Any, low: int | None = None, high: int | None = None, size: Any = None,
+    generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Whole numbers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    given = list(bounds_and_size)
+    if size is None:
+        if not given:
+            raise TypeError("randint() missing the required argument 'size'")
+        size = given.pop()
+    first, last = _bounds("randint", given, low, high)
+    return _made(
+        as_shape((size,)), dtype, device, lambda into, source: _between(into, source, first, last), generator,
+        requires_grad, out, int64,
+    )  # fmt: skip
+
+
+def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> tuple[int, int]:
+    """`low` and `high` from one or two positional numbers and the keywords."""
+    if high is None:
+        if not given:
+            raise TypeError(f"{name}() missing the required argument 'high'")
+        high = given.pop()
+    if given and low is None:
+        low = given.pop()
+    if given:
+        raise TypeError(f"{name}() got too many positional arguments: it takes (high, size) or (low, high, size)")
+    return _whole(name, "low", 0 if low is None else low), _whole(name, "high", high)
+
+
+def _whole(caller: str, name: str, value: Any) -> int:
+    if isinstance(value, Tensor):
+        value = value.item()
+    if not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{caller}(): argument '{name}' must be int, not {type(value).__name__}")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"Overflow when unpacking long long: '{name}' of {caller}() is {value}")
+    return int(value)
+
+
+def _between(into: Array, source: Generator, low: int, high: int | None) -> None:
+    sampling.fill_random_between(into, source, low, high)
+
+
+def randperm(
+    n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """The numbers from 0 to n - 1 in random order."""
+
+    def permute(into: Array, source: Generator) -> None:
+        into[...] = permutation.randperm(n, into.dtype, source)
+
+    return _made((n,), dtype, device, permute, generator, requires_grad, out, int64)
+
+
+for _factory in (rand, randn, randint, randperm):
+    export(_factory, _factory.__name__)
+
+
+def _like(
+    input: Tensor, dtype: Any, device: Any, fill: Make, generator: Generator | None, requires_grad: bool,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    kind = chosen_kind(dtype or input.dtype, device or input.device)
+    array = memory_like(input, kind, memory_format, None)
+    if kind.device is not META:
+        fill(array, _source(generator))
+    return made(array, kind, requires_grad)
+
+
+@public(method=False)
+def rand_like(
+    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """`rand` with the shape, dtype and device of `input`."""
+    return _like(input, dtype, device, sampling.fill_uniform, generator, requires_grad, memory_format)
+
+
+@public(method=False)
+def randn_like(
+    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """`randn` with the shape, dtype and device of `input`."""
+    return _like(input, dtype, device, sampling.fill_normal, generator, requires_grad, memory_format)
+
+
+@public(method=False)
+def randint_like(
+    input: Tensor, *bounds: Any, low: int | None = None, high: int | None = None, generator: Generator | None = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """`randint(low, high)` with the shape, dtype and device of `input`."""
+    first, last = _bounds("randint_like", list(bounds), low, high)
+    return _like(
+        input, dtype, device, lambda into, source: _between(into, source, first, last), generator, requires_grad,
+        memory_format,
+    )  # fmt: skip
+
+
+# Sampling with parameters that are tensors ----------------------------------------------------------------------------
+
+
+@primitive("BernoulliBackward0", self=_zeros)
+def _bernoulli(self: Array, generator: Any) -> Array:
+    result = np.zeros(self.shape, self.dtype)
+    if generator is not None:
+        sampling.fill_bernoulli(result, generator, self)
+    return result
+
+
+def _no_derivative(grad: Tensor) -> Tensor:
+    raise RuntimeError("derivative for aten::bernoulli is not implemented: pass probabilities, or detach the input")
+
+
+@primitive("NotImplemented", self=_no_derivative)
+def _bernoulli_everywhere(self: Array, p: float, generator: Any) -> Array:
+    result = np.zeros(self.shape, self.dtype)
+    if generator is not None:
+        sampling.fill_bernoulli(result, generator, p)
+    return result
+
+
+@public()
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Ones with the probability that stands in each place of `input` (or `p` everywhere), else zeros."""
+    if p is not None:
+        if out is not None:
+            raise TypeError("bernoulli() received an invalid combination of arguments: `out` goes without `p`")
+        return _bernoulli_everywhere(input, p, None if input.is_meta else _source(generator))  # type: ignore[no-any-return]
+    if out is not None:
+        _check_out(out)
+        _refuse_graph(input, out)
+        chances = input._array
+        return _fill(
+            out.resize_(input.shape), "", lambda into, source: sampling.fill_bernoulli(into, source, chances), generator
+        )
+    return _bernoulli(input, None if input.is_meta else _source(generator))  # type: ignore[no-any-return]
+
+
+def _refuse_graph(*tensors: Any) -> None:
+    if THREAD.modes.grad and any(isinstance(each, Tensor) and each.requires_grad for each in tensors):
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad. Leave out= away, or compute under torch.no_grad()."
+        )
+
+
+@primitive(None)
+def _multinomial(self: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+    return sampling.multinomial(self, num_samples, replacement, generator)
+
+
+@public()
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Indices drawn with probabilities proportional to each row of `input`."""
+    if out is not None:
+        _check_out(out)
+        if out.dtype is not int64:
+            raise RuntimeError(f"multinomial expects Long tensor out, got: {LEGACY_NAMES[out.dtype]}")
+    if input.is_meta:
+        kind = chosen_kind(int64, META)
+        result = made(empty_meta((*input._array.shape[:-1], num_samples), kind.dtype.numpy), kind, False)
+    else:
+        result = _multinomial(input, num_samples, replacement, _source(generator))
+    return result if out is None else store(result, out.resize_(result.shape))
+
+
+def _standard_normals(shape: tuple[int, ...], like: Array, generator: Generator | None, std: float = 1.0) -> Array:
+    """Numbers around zero in the type of `like`; on the meta device, without a generator, just zeros."""
+    result = np.zeros(shape, like.dtype)
+    if generator is not None:
+        sampling.fill_normal(result, generator, 0.0, std)
+    return result
+
+
+@primitive("NormalBackward1", mean=_zeros)
+def _normal_around(mean: Array, std: float, generator: Any) -> Array:
+    return _standard_normals(mean.shape, mean, generator, std) + mean
+
+
+@primitive("NormalBackward2", std=_zeros)
+def _normal_of_widths(mean: float, std: Array, generator: Any) -> Array:
+    return _standard_normals(std.shape, std, generator) * std + std.dtype.type(mean)
+
+
+@primitive(
+    "NormalBackward3",
+    mean=lambda grad, mean_sym_sizes: grad.new_zeros(mean_sym_sizes),
+    std=lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes),
+)
+def _normal_each(mean: Array, std: Array, generator: Any) -> Array:
+    result = _standard_normals(np.broadcast_shapes(mean.shape, std.shape), mean, generator)
+    result *= std.astype(mean.dtype, copy=False)
+    result += mean
+    return result
+
+
+def normal(
+    mean: Tensor | float, std: Tensor | float = 1.0, size: Any = None, *, generator: Generator | None = None,
+    out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """Normally distributed numbers: `mean` and `std` are tensors, or numbers together with a `size`."""
+    tensors = [each for each in (mean, std) if isinstance(each, Tensor)]
+    if (size is None) == (not tensors) or isinstance(size, int):
+        raise TypeError(
+            "normal() received an invalid combination of arguments: a tuple `size` goes with two numbers only"
+        )
+    _check_deviation(std)
+    if not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
+        centre, width = mean, std
+        return _made(
+            as_shape((size,)), dtype, device, lambda into, source: sampling.fill_normal(into, source, centre, width),
+            generator, requires_grad, out,
+        )  # fmt: skip
+    if out is not None:
+        return _normal_into(out, mean, std, generator)
+    source = None if tensors[0].is_meta else _source(generator)
+    if len(tensors) == 2:
+        _check_broadcast(mean, std)
+        return _normal_each(mean, std, source)  # type: ignore[no-any-return]
+    around = _normal_around if isinstance(mean, Tensor) else _normal_of_widths
+    return around(mean, std, source)  # type: ignore[no-any-return]
+
+
+def _check_broadcast(left: Any, right: Any) -> None:
+    try:
+        np.broadcast_shapes(left.shape, right.shape)
+    except ValueError:
+        raise shape_error("normal", left, right) from None
+
+
+def _check_deviation(std: Tensor | float) -> None:
+    if not isinstance(std, Tensor):
+        if not std >= 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    elif std.dtype.is_complex:
+        raise RuntimeError(f"normal expects standard deviation to be non-complex, but its dtype is {std.dtype}")
+    elif not std.is_meta and std._array.size and not (std._array >= 0).all():
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {std._array.min()}")
+
+
+def _normal_into(out: Tensor, mean: Any, std: Any, generator: Generator | None) -> Tensor:
+    """Standard numbers in `out`, then stretched and moved there; `std` decides about its shape, `mean` does not."""
+    _check_out(out)
+    _refuse_graph(out, mean, std)
+    if isinstance(std, Tensor):
+        resize_output(out, np.broadcast_shapes(std.shape, getattr(mean, "shape", ())))
+        out.normal_(generator=generator)
+        return out.mul_(std).add_(mean)
+    _check_broadcast(mean, out)
+    out.normal_(0.0, std, generator=generator)
+    return out.add_(mean)
+
+
+export(normal, "normal")
+
+
+# In-place fills -------------------------------------------------------------------------------------------------------
+
+
+def _history(node: str) -> Primitive:
+    """A primitive that changes nothing and records `node`, whose gradient is zero."""
+
+    def overwritten(self: Array) -> Array:
+        return self
+
+    overwritten.__name__ = f"overwritten_{node}"
+    return primitive(node, self=_zeros)(overwritten)
+
+
+_HISTORIES = {
+    node: _history(node)
+    for node in (
+        "UniformBackward0", "NormalBackward0", "LogNormalBackward0", "ExponentialBackward0", "CauchyBackward0",
+        "GeometricBackward0", "BernoulliBackward1", "BernoulliBackward2", "RandomBackward0", "RandomBackward1",
+        "RandomBackward2",
+    )
+}  # fmt: skip
+
+
+def _fill(target: Tensor, node: str, fill: Make, generator: Generator | None) -> Tensor:
+    """Write random numbers into the memory of `target` itself: their order depends on its strides."""
+    check_writable(target)
+    check_no_overlap(target)
+    if not target.is_meta:
+        fill(target._array, _source(generator))
+    target._changed()
+    if THREAD.modes.grad and target.requires_grad:
+        result = _HISTORIES[node](before_change(target, (), {}))
+        rebase_history(target, result._grad_fn, result._output_nr)
+    return target
+
+
+def _ends(name: str, bounds: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """`from` and `to` of a range, by position or by name: the first is a keyword that no parameter can be called."""
+    if unknown := named.keys() - {"from", "to"}:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{min(unknown)}'")
+    free = [each for each in ("from", "to") if each not in named]
+    if len(bounds) > len(free):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: it takes from and to, got {len(bounds)} numbers "
+            f"and {sorted(named)}"
+        )
+    return dict(zip(free, bounds, strict=False)) | named
+
+
+@public(function=False)
+def uniform_(input: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Tensor:
+    """Fill with numbers in [from, to): `uniform_(from=0, to=1)`."""
+    ends = _ends("uniform_", bounds, named)
+    low, high = ends.get("from", 0.0), ends.get("to", 1.0)
+    return _fill(
+        input, "UniformBackward0", lambda into, source: sampling.fill_uniform(into, source, low, high), generator
+    )
+
+
+@public(function=False)
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normally distributed numbers."""
+    return _fill(
+        input, "NormalBackward0", lambda into, source: sampling.fill_normal(into, source, mean, std), generator
+    )
+
+
+@public(function=False)
+def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers whose logarithm is normally distributed."""
+    return _fill(
+        input, "LogNormalBackward0", lambda into, source: sampling.fill_log_normal(into, source, mean, std), generator
+    )
+
+
+@public(function=False)
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with exponentially distributed numbers of rate `lambd`."""
+    return _fill(
+        input, "ExponentialBackward0", lambda into, source: sampling.fill_exponential(into, source, lambd), generator
+    )
+
+
+@public(function=False)
+def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the Cauchy distribution."""
+    return _fill(
+        input, "CauchyBackward0", lambda into, source: sampling.fill_cauchy(into, source, median, sigma), generator
+    )
+
+
+@public(function=False)
+def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
+    """Fill with the numbers of trials up to a first success of probability `p`."""
+    return _fill(input, "GeometricBackward0", lambda into, source: sampling.fill_geometric(into, source, p), generator)
+
+
+@public(function=False)
+def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with ones with probability `p`, a number or a tensor of them, else zeros."""
+    chances = p._array if isinstance(p, Tensor) else p
+    node = "BernoulliBackward1" if isinstance(p, Tensor) else "BernoulliBackward2"
+    return _fill(input, node, lambda into, source: sampling.fill_bernoulli(into, source, chances), generator)
+
+
+@public(function=False)
+def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Tensor:
+    """Fill with whole numbers: `random_()` over the type's range, `random_(to)`, `random_(from, to)`."""
+    ends = _ends("random_", bounds, named)
+    if not ends:
+        return _fill(input, "RandomBackward2", sampling.fill_random, generator)
+    if len(ends) == 1:
+        ends = {"from": 0, "to": next(iter(ends.values()))}
+        node = "RandomBackward1"
+    else:
+        node = "RandomBackward0"
+    low = _whole("random_", "from", ends["from"])
+    high = None if ends["to"] is None else _whole("random_", "to", ends["to"])
+    return _fill(input, node, lambda into, source: _between(into, source, low, high), generator)
+
+
+# The default generator ------------------------------------------------------------------------------------------------
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Start the random numbers of all devices again from `seed`; returns the default generator."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Start from a seed taken from the operating system, and return it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator began from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue from a state that `get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+def thread_safe_generator() -> Generator | None:
+    """The generator to pass as `generator=` from any thread: that of a loader's thread worker, elsewhere None."""
+    worker = sys.modules.get("flambeau.utils.data._utils.worker")  # not loaded means that there is no loader
+    info = None if worker is None else worker.get_worker_info()
+    return None if info is None or info.rng is None else info.rng.torch_generator
+
+
+for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state, thread_safe_generator):
+    export(_function, _function.__name__)

@@ -1,0 +1,129 @@
+"""Random numbers whose parameters are tensors, from methods that accept or reject: Poisson, binomial, gamma, Dirichlet.
+
+The numbers come from `_core.rejection_sampling`. Counts have no derivative; gamma and Dirichlet numbers have one, that
+of the sample at a fixed place in the unit interval, from `reparameterized`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core import rejection_sampling
+from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.generator import Generator, default_generator
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.precision import no_gradient
+from ..._dispatch.registry import public
+from ..._dispatch.undifferentiable import no_derivative
+from . import reparameterized
+
+
+def _source(generator: Generator | None) -> Generator:
+    return default_generator if generator is None else generator
+
+
+# Counts ---------------------------------------------------------------------------------------------------------------
+
+
+@primitive("PoissonBackward0", self=no_gradient)
+def _poisson(self: Array, generator: Any) -> Array:
+    return rejection_sampling.poisson(self, generator)
+
+
+@public(method=False)
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """For each rate in `input` a number of events, drawn from the Poisson distribution."""
+    return _poisson(input, _source(generator))  # type: ignore[no-any-return]
+
+
+@primitive("NotImplemented", count=no_derivative("binomial"), prob=no_derivative("binomial"))
+def _binomial(count: Array, prob: Array, generator: Any) -> Array:
+    counts, chances = np.broadcast_arrays(count, prob)
+    return rejection_sampling.binomial(counts, chances, generator)
+
+
+@public(method=False)
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`."""
+    for name, tensor in (("count", count), ("prob", prob)):
+        if tensor.dtype.category != FLOAT:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {LEGACY_NAMES[tensor.dtype]}"
+            )
+    if prob.dtype is not count.dtype:
+        raise RuntimeError(
+            f"Found dtype {LEGACY_NAMES[prob.dtype]} but expected {LEGACY_NAMES[count.dtype]}: "
+            "`count` and `prob` of binomial must have the same dtype"
+        )
+    return _binomial(count, prob, _source(generator))  # type: ignore[no-any-return]
+
+
+# Gamma and Dirichlet --------------------------------------------------------------------------------------------------
+
+
+def _refuse_second_derivative(grad: Tensor) -> Tensor:
+    raise NotImplementedError("the derivative for '_standard_gamma_grad' is not implemented.")
+
+
+@primitive("StandardGammaGradBackward0", self=_refuse_second_derivative)
+def _gamma_slope(self: Array, output: Array) -> Array:
+    return reparameterized.gamma_slope(self, output)
+
+
+@public(method=False)
+def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
+    """How the gamma numbers `output` move with their shapes `input`."""
+    _check_slopes("_standard_gamma_grad", input, output)
+    return _gamma_slope(input, output)  # type: ignore[no-any-return]
+
+
+@primitive("StandardGammaBackward0", self=lambda grad, self, result: grad * _gamma_slope(self, result))
+def _gamma(self: Array, generator: Any) -> Array:
+    return rejection_sampling.gamma(self, generator)
+
+
+@public(method=False)
+def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Gamma distributed numbers of scale 1, for each shape in `input`."""
+    return _gamma(input, _source(generator))  # type: ignore[no-any-return]
+
+
+@primitive("NotImplemented", self=no_derivative("_sample_dirichlet"))
+def _dirichlet(self: Array, generator: Any) -> Array:
+    return rejection_sampling.dirichlet(self, generator)
+
+
+@public(method=False)
+def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Positive numbers that sum to 1 along the last dimension, of concentrations `input`."""
+    return _dirichlet(input, _source(generator))  # type: ignore[no-any-return]
+
+
+_NO_SECOND = no_derivative("_dirichlet_grad")
+
+
+@primitive("NotImplemented", x=_NO_SECOND, alpha=_NO_SECOND, total=_NO_SECOND)
+def _beta_slope(x: Array, alpha: Array, total: Array) -> Array:
+    return reparameterized.beta_slope(x, alpha, total)
+
+
+@public(method=False)
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+    """How the Dirichlet numbers `x` move with their concentrations `alpha`, whose sum is `total`, over 1 - x."""
+    _check_slopes("_dirichlet_grad", x, alpha, total)
+    return _beta_slope(x, alpha, total)  # type: ignore[no-any-return]
+
+
+def _check_slopes(name: str, *tensors: Tensor) -> None:
+    first = tensors[0].dtype
+    for tensor in tensors[1:]:
+        if tensor.dtype is not first:
+            raise RuntimeError(
+                f"Found dtype {LEGACY_NAMES[tensor.dtype]} but expected {LEGACY_NAMES[first]}: "
+                f"the tensors given to {name} must have the same dtype"
+            )
+    if first.category != FLOAT or first.itemsize < 4:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{LEGACY_NAMES[first]}'")

@@ -1,0 +1,1 @@
+"""Many elements into fewer, and along a dimension: sums, scans, order, softmax."""

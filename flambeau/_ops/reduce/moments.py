@@ -1,0 +1,106 @@
+"""Means and deviations along dimensions: what the normalisations share, in the kernel and in the derivative."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.device import channels_last, channels_last_3d
+from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
+from ..._core.tensor import Tensor
+from ..._dispatch.layout import channels_last_strides, empty_array, has_format
+
+Dims = tuple[int, ...]
+
+
+def widened(array: Any) -> Any:
+    """A half-precision array as float32, in which its statistics are computed; any other as it is."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 else array
+
+
+def widened_tensor(tensor: Any) -> Any:
+    """The same for tensors, in derivatives; None passes, and so do arrays."""
+    if tensor is None or type(tensor) is np.ndarray or tensor._kind.dtype.itemsize != 2:
+        return tensor
+    return tensor.to(float32)
+
+
+def centred(array: Any, dims: Dims) -> tuple[Any, Any, Any]:
+    """A new array less its mean along `dims`, that mean, and the mean of the squares; the last two keep `dims`."""
+    count = array.dtype.type(math.prod([array.shape[each] for each in dims]))
+    mean = np.add.reduce(array, dims, keepdims=True) / count
+    rest = array - mean
+    variance = np.add.reduce(rest * rest, dims, keepdims=True) / count
+    return rest, mean, variance
+
+
+def standardised_gradient(grad: Any, of_mean: Any, of_rstd: Any, x: Any, mean: Any, rstd: Any, dims: Dims) -> Any:
+    """The gradient of `x` from those of `(x - mean) * rstd`, of `mean` and of `rstd`; None stands for zero.
+
+    `mean` and `rstd` are results of the forward pass and keep the dimensions along which they were taken. In a second
+    derivative their gradients arrive here again, as `of_mean` and `of_rstd`.
+    """
+    count = max(math.prod([x.shape[each] for each in dims]), 1)
+    standard = (x - mean) * rstd
+    total = None
+    if grad is not None:
+        mean_grad = grad.sum(axis=dims, keepdims=True) / count
+        along = (grad * standard).sum(axis=dims, keepdims=True) / count
+        total = (grad - mean_grad - standard * along) * rstd
+    if of_mean is not None:
+        spread = (of_mean / count).expand(x._array.shape)
+        total = spread if total is None else total + spread
+    if of_rstd is not None:
+        stretched = standard * (of_rstd * rstd * rstd / -count)
+        total = stretched if total is None else total + stretched
+    return total
+
+
+def in_format_of(result: Any, source: Any) -> Any:
+    """`result` with channels last in memory if `source` has them so, else row by row."""
+    if result.flags.c_contiguous and source.flags.c_contiguous:
+        return result
+    for wanted in (channels_last, channels_last_3d):
+        if not source.flags.c_contiguous and has_format(source, wanted):
+            if has_format(result, wanted):
+                return result
+            turned = empty_array(result.shape, channels_last_strides(result.shape, wanted), result.dtype)
+            turned[...] = result
+            return turned
+    return np.ascontiguousarray(result) if result.ndim else result
+
+
+def check_parameters(name: str, input: Tensor, *parameters: Tensor | None) -> Any:
+    """The NumPy type in which statistics are kept: that of `input`, or float32 for half precision with float32
+    parameters; no other mixture is allowed. `name` is PyTorch's for the kernel.
+    """
+    kind = input._kind
+    for each in parameters:
+        if each is not None and each._kind is not kind:
+            break
+    else:
+        if kind.dtype.category == FLOAT:  # the ordinary case
+            return input._array.dtype
+    given = [each for each in parameters if each is not None]
+    if not given or given[0]._kind.dtype is kind.dtype:
+        for each in given:
+            if each._kind.dtype is not kind.dtype:
+                raise RuntimeError(
+                    f"expected scalar type {LEGACY_NAMES[kind.dtype]} but found {LEGACY_NAMES[each._kind.dtype]}: a "
+                    f"parameter of {name} has another dtype than its input"
+                )
+    elif any(each._kind.dtype is not float32 for each in given):
+        raise RuntimeError(
+            f"mixed dtype (CPU): expect parameter to have scalar type of Float: {name} has input of {input.dtype} and "
+            f"parameters of {', '.join(str(each.dtype) for each in given)}"
+        )
+    elif kind.dtype.itemsize != 2 and kind.dtype.category == FLOAT:
+        raise RuntimeError(
+            f"mixed dtype (CPU): all inputs must share same datatype. {name} has input of {input.dtype} and "
+            f"parameters of {given[0].dtype}"
+        )
+    if kind.dtype.category != FLOAT:
+        raise NotImplementedError(f'"{name}" not implemented for {LEGACY_NAMES[kind.dtype]!r}')
+    return (given[0] if given else input)._array.dtype

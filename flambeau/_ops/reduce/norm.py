@@ -1,0 +1,262 @@
+"""Norms of vectors and matrices, and distances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.elementwise import shape_error
+from ..._dispatch.exact_out import store_exactly
+from ..._dispatch.registry import public
+from ..pointwise.binary import conj
+from ..shape.view import wrap_dim
+from .reductions import Dims, in_single, reduced, reduced_dims, restore_dims
+
+
+def _norm_gradient(
+    grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: tuple[int, ...], keepdim: bool
+) -> Tensor | None:
+    """At zero, and where several elements share the maximum, the sub-gradient of least norm, as in PyTorch."""
+    grad = restore_dims(grad, self.ndim, dim, keepdim)
+    result = restore_dims(result, self.ndim, dim, keepdim)
+    if ord == 0:  # a count: no gradient
+        return None
+    if ord == 1:
+        return self.sgn() * grad
+    if ord == 2:
+        return grad * (self / result).masked_fill(result == 0, 0)
+    if math.isinf(ord):
+        size = self.abs()
+        at_extreme = (size == result).logical_or(result.isnan().logical_and(size.isnan()))
+        shared = at_extreme.sum(dim, keepdim=True)
+        return self.sgn() * (at_extreme.to(result.dtype) * (grad / shared))
+    if ord < 1:
+        scaled = self.sgn() * (self.abs() ** (ord - 1)).masked_fill(self == 0, 0)
+        return scaled * (grad * result ** (1 - ord))
+    if ord < 2:
+        scaled = self.sgn() * self.abs() ** (ord - 1)
+        return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
+    scaled = self * self.abs() ** (ord - 2)
+    return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
+
+
+def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    wide = in_single(array)
+    if ord == 2 and wide.dtype.kind == "f":
+        value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))
+    else:
+        value = _norm_of_sizes(np.absolute(wide), ord, dim, keepdim)
+    return np.asarray(value).astype(array.real.dtype, copy=False)
+
+
+def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    if ord == 2:
+        return np.sqrt(reduced(np.add, size * size, dim, keepdim))
+    if ord == 1:
+        return reduced(np.add, size, dim, keepdim)
+    if ord == 0:
+        return reduced(np.add, (size != 0).astype(size.dtype), dim, keepdim)
+    if ord == math.inf:
+        if size.size == 0:  # of nothing the largest is 0, for sizes cannot be negative
+            return reduced(np.add, size, dim, keepdim)
+        return reduced(np.maximum, size, dim, keepdim)
+    if ord == -math.inf:
+        return reduced(np.minimum, size, dim, keepdim)
+    return reduced(np.add, size**ord, dim, keepdim) ** (1 / ord)
+
+
+@primitive("LinalgVectorNormBackward0", self=_norm_gradient)
+def _vector_norm(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
+    return _norm_of(self, ord, dim, keepdim)
+
+
+@public("linalg.vector_norm", function=False, method=False)
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The `ord`-norm of the elements, of all or along `dim`."""
+    if x._kind.dtype.category < FLOAT:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[x.dtype]}"
+        )
+    if not isinstance(ord, (int, float)):
+        raise TypeError(f"linalg.vector_norm: ord must be a number, not {type(ord).__name__}")
+    if dtype is not None:
+        x = x.to(dtype)
+    dims = reduced_dims(dim, x._array.ndim)
+    if ord < 0 or math.isinf(ord):
+        empty = x._array.size == 0 and (dim is None or math.prod(x.shape[each] for each in dims) == 0)
+        if empty:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not "
+                f"have an identity: shape {list(x._array.shape)}, dims {list(dims)}"
+            )
+    return store_exactly(_vector_norm(x, float(ord), dims, keepdim), out)  # type: ignore[no-any-return]
+
+
+@public()
+def norm(
+    input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Tensor:
+    """The `p`-norm of the elements; "fro" is the 2-norm.
+
+    >>> flambeau.tensor([3.0, 4.0]).norm()
+    tensor(5.)
+    """
+    if p is None or p == "fro":
+        if isinstance(dim, (tuple, list)) and len(dim) > 2:
+            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}: try p=2")
+        p = 2
+    elif p == "nuc":
+        return store_exactly(matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype), out)  # type: ignore[no-any-return]
+    elif isinstance(p, str):
+        raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', not {p!r}")
+    return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
+
+
+def _whole_norm_gradient(grad: Tensor, difference: Tensor, result: Tensor, p: float) -> Any:
+    return _norm_gradient(grad, difference, result, p, tuple(range(difference.ndim)), False)
+
+
+@primitive(
+    "DistBackward0",
+    self=lambda grad, self, other, result, p: _whole_norm_gradient(grad, self - other, result, p),
+    other=lambda grad, self, other, result, p: _whole_norm_gradient(-grad, self - other, result, p),
+)
+def _dist(self: Array, other: Array, p: float) -> Array:
+    apart = self - other
+    return _norm_of(apart, p, tuple(range(apart.ndim)), False)
+
+
+@public()
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
+    """The `p`-norm of `input - other`."""
+    common = promote_types(input._kind.dtype, other._kind.dtype)
+    if common.category == BOOL:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported: dist of bool tensors"
+        )
+    if common.category < FLOAT:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {LEGACY_NAMES[common]} instead."
+        )
+    try:
+        np.broadcast_shapes(input._array.shape, other._array.shape)
+    except ValueError:
+        raise shape_error("dist", input, other) from None
+    return _dist(input.to(common), other.to(common), float(p))  # type: ignore[no-any-return]
+
+
+_EPSILON = 1e-7
+
+
+def _renorm_gradient(grad: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    others = tuple(each for each in range(self.ndim) if each != dim)
+    size = vector_norm(self, p, others, True)
+    factor = maxnorm / (size + _EPSILON)
+    along = (grad * conj(self)).sum(others, keepdim=True)
+    along = along.real if along._kind.dtype.is_complex else along
+    of_size = _norm_gradient(-along * factor / (size + _EPSILON), self, size, p, others, True)
+    return (grad * factor + of_size).where(size > maxnorm, grad)
+
+
+@primitive("RenormBackward0", self=_renorm_gradient)
+def _renorm(self: Array, p: float, dim: int, maxnorm: float) -> Array:
+    size = in_single(_norm_of(in_single(self), p, tuple(each for each in range(self.ndim) if each != dim), True))
+    factor = np.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(size.dtype)
+    return np.array(in_single(self) * factor, self.dtype, order="C")
+
+
+@public(inplace=True, out=True)
+def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Tensor:
+    """Scale the sub-tensors along `dim` whose `p`-norm exceeds `maxnorm` down to it."""
+    if input._kind.dtype.category < FLOAT:
+        raise RuntimeError(f"renorm: expected a floating point or complex tensor, got {LEGACY_NAMES[input.dtype]}")
+    if isinstance(p, complex) or p <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported: p is {p}")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input._array.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
+    return _renorm(input, float(p), wrap_dim(dim, input._array.ndim), float(maxnorm))  # type: ignore[no-any-return]
+
+
+# ----- norms of matrices ------------------------------------------------------------------------------------------
+
+
+def _check_matrix(name: str, A: Tensor, dim: Any) -> tuple[int, int]:
+    if A._kind.dtype.category < FLOAT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[A.dtype]}")
+    if A._array.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim}")
+    first, second = (wrap_dim(each, A._array.ndim) for each in dim)
+    if first == second:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    return first, second
+
+
+def _singular_values(A: Tensor, dims: tuple[int, int]) -> Any:
+    from ..linalg.decompose import svdvals
+
+    return svdvals(A.movedim(dims, (-2, -1)))
+
+
+def _zero_norm(nothing: Any, dim: int, keepdim: bool) -> Tensor:
+    """The norm of an empty matrix: zero, and as in PyTorch a constant."""
+    return nothing.detach().sum(dim, keepdim)  # type: ignore[no-any-return]
+
+
+@public("linalg.matrix_norm", function=False, method=False, out=True)
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norm of matrices: "fro", "nuc", or 1, 2, inf and their negatives."""
+    dims = _check_matrix("linalg.matrix_norm", A, dim)
+    if dtype is not None:
+        A = A.to(dtype)
+    if ord == "fro":
+        return vector_norm(A, 2, dims, keepdim)
+    if isinstance(ord, str) and ord != "nuc":
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if ord == "nuc" or abs(ord) == 2:
+        if A._kind.dtype.itemsize == 2:
+            raise RuntimeError(f"linalg.matrix_norm: Low precision dtypes not supported. Got {LEGACY_NAMES[A.dtype]}")
+        values = _singular_values(A, dims)
+        if ord == "nuc":
+            result = values.sum(-1)
+        elif ord > 0:
+            result = values.amax(-1) if values._array.shape[-1] else _zero_norm(values, -1, False)
+        else:
+            result = values.amin(-1)
+        return restore_dims(result, A._array.ndim, dims, False) if keepdim else result
+    if abs(ord) not in (1, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    summed, compared = dims if abs(ord) == 1 else (dims[1], dims[0])
+    sums = vector_norm(A, 1, summed, True)
+    empty = sums._array.shape[compared] == 0
+    if not keepdim:
+        sums = sums.squeeze(summed)
+        compared -= compared > summed
+    if ord > 0 and empty:
+        return _zero_norm(sums, compared, keepdim)
+    return sums.amax(compared, keepdim) if ord > 0 else sums.amin(compared, keepdim)
+
+
+@public("linalg.norm", function=False, method=False, out=True, name="linalg_norm")
+def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of vectors or, where `dim` names two dimensions, of matrices."""
+    ndim = A._array.ndim
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if dim is None and ndim not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
+    if isinstance(ord, str) or (dim is None and ndim == 2) or (isinstance(dim, (tuple, list)) and len(dim) == 2):
+        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype)

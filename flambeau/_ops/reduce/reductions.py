@@ -1,0 +1,481 @@
+"""Reductions: sums, means, products, variances, norms, counts, over all elements or along dimensions."""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import LARGE, generated
+from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
+from ..._core.dtype import dtype as DType
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.exact_out import store_exactly, store_truth
+from ..._dispatch.registry import public, write_out
+from ..create.constants import as_dtype
+from ..pointwise.binary import conj
+from ..shape.view import wrap_dim
+
+Dims = Any
+"""None, an int or a sequence of ints."""
+
+
+def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
+    """The dimensions to reduce, counted from the front; None and () mean all."""
+    if dim is None:
+        return tuple(range(ndim))
+    if type(dim) is int:
+        wrapped_dim = wrap_dim(dim, ndim)
+        return (wrapped_dim,) if ndim else ()
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (operator.index(dim),)
+    if not dims:
+        return tuple(range(ndim))
+    wrapped = tuple([wrap_dim(each, ndim) for each in dims])
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError(f"dim {max(set(wrapped), key=wrapped.count)} appears multiple times in the list of dims")
+    return wrapped if ndim else ()
+
+
+def expand_reduced(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The gradient of a reduction's result, spread over the shape that was reduced."""
+    return restore_dims(grad, len(shape), dim, keepdim).expand(shape)
+
+
+def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    """A reduction's result with its reduced dimensions back, each of size 1."""
+    if keepdim or not dim:
+        return tensor
+    shape = list(tensor._array.shape)
+    for position in sorted(dim):
+        shape.insert(position, 1)
+    return tensor.reshape(shape)
+
+
+def no_kernel(kernel: str, input: Tensor) -> NotImplementedError:
+    """PyTorch's error where an op has no code for a dtype."""
+    return NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[input._kind.dtype]!r}')
+
+
+def in_single(array: Any) -> Any:
+    """Half precision as float32, in which its reductions run; others as they are."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
+
+
+def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """`array` reduced by `ufunc`; contiguous, as in PyTorch, whatever the layout of `array`.
+
+    Integers need a `dtype`: NumPy would compute narrow ones in the machine's own.
+    """
+    if array.size >= LARGE and (done := _reduced_at_once(ufunc, array, dim, keepdim, dtype)) is not None:
+        return done
+    if array.flags.c_contiguous and array.size:  # arrays without elements all say that they are contiguous
+        return ufunc.reduce(array, dim, dtype, None, keepdim)
+    result = np.array(ufunc.reduce(array, dim, dtype), order="C")
+    return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
+
+
+def _reduced_at_once(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Any:
+    """The reduction by a generated kernel; None: there is none for it."""
+    kernels = generated("reduce")
+    if kernels is None:
+        return None
+    done = kernels.reduced(ufunc.__name__, array, dim, array.dtype if dtype is None else np.dtype(dtype))
+    return done.reshape(kept_shape(array.shape, dim)) if keepdim and done is not None else done
+
+
+def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The shape of a reduction's result that keeps the reduced dimensions, each of size 1."""
+    if dim is None:
+        return (1,) * len(shape)
+    return tuple([1 if position in dim else size for position, size in enumerate(shape)])
+
+
+# ----- sum, mean, prod --------------------------------------------------------------------------------------------
+
+_BLOCK = 128
+
+
+def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
+    """The sum; in blocks where NumPy would add up a long dimension one by one, and rounding errors with it."""
+    if array.size >= LARGE and (done := _reduced_at_once(np.add, array, dim, keepdim, None)) is not None:
+        return done
+    if dim is not None and len(dim) == 1 and array.ndim > 1 and array.shape[dim[0]] > 8 * _BLOCK:
+        axis = dim[0]
+        size = array.shape[axis]
+        if axis != array.ndim - 1 and array.dtype.kind in "fc":
+            whole = size // _BLOCK * _BLOCK
+            lines = np.moveaxis(array, axis, 0)
+            blocks = np.add.reduce(lines[:whole].reshape(-1, _BLOCK, *lines.shape[1:]), 1)
+            total = _total(blocks, (0,), False) + np.add.reduce(lines[whole:], 0)
+            return total.reshape(kept_shape(array.shape, dim)) if keepdim else np.ascontiguousarray(total)
+    return reduced(np.add, array, dim, keepdim)
+
+
+def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
+    if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
+        return _total(array, dim, keepdim)
+    if dtype.category == FLOAT and dtype.itemsize == 2:
+        wide = np.float64 if array.dtype.itemsize == 8 else np.float32
+        if array.size >= LARGE and (done := _reduced_at_once(np.add, array, dim, keepdim, wide)) is not None:
+            return done.astype(dtype.numpy)
+        return np.asarray(_total(array.astype(wide), dim, keepdim)).astype(dtype.numpy)
+    if dtype.category <= INTEGER:
+        return reduced(np.add, array.astype(dtype.numpy), dim, keepdim, dtype.numpy)
+    return _total(array.astype(dtype.numpy), dim, keepdim)
+
+
+def sum_dtype(name: str, tensor: Tensor, dtype: Any, out: Any) -> DType:
+    """The dtype of a sum or product: the one asked for, that of `out`, or the tensor's own (int64 for integers)."""
+    if dtype is not None:
+        return as_dtype(dtype, name)
+    if isinstance(out, Tensor):
+        return out._kind.dtype
+    own = tensor._kind.dtype
+    return int64 if own.category <= INTEGER else own
+
+
+@primitive("SumBackward0", self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes))
+def _sum_all(self: Array, dtype: Any) -> Array:
+    return _sum_of(self, None, False, dtype)
+
+
+@primitive(
+    "SumBackward1",
+    self=lambda grad, self_sym_sizes, dim, keepdim: expand_reduced(grad, self_sym_sizes, dim, keepdim),
+)
+def _sum_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    return _sum_of(self, dim, keepdim, dtype)
+
+
+@public()
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Sum of the elements, of all or along `dim`.
+
+    >>> flambeau.tensor([[1, 2], [3, 4]]).sum(0)
+    tensor([4, 6])
+    """
+    result = sum_dtype("sum", input, dtype, out)
+    if dim is None and not keepdim:
+        return store_exactly(_sum_all(input, result), out)  # type: ignore[no-any-return]
+    return store_exactly(_sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result), out)  # type: ignore[no-any-return]
+
+
+def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    return expand_reduced(grad, self._array.shape, dim, keepdim) * self.isnan().logical_not()
+
+
+@primitive("NansumBackward0", self=_nansum_gradient)
+def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    return _sum_of(np.where(np.isnan(self), np.zeros((), self.dtype), self), dim, keepdim, dtype)
+
+
+def _store_nansum(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Any:
+    if isinstance(out, Tensor) and out._kind.dtype.category < FLOAT <= operands[0]._kind.dtype.category:
+        raise no_kernel("nansum_cpu", out)
+    return write_out(result, out, operands)
+
+
+@public(out=_store_nansum)
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Sum with NaN counted as zero."""
+    own = input._kind.dtype
+    if own.is_complex:
+        raise RuntimeError(f"nansum on CPU does not support complex inputs: got {LEGACY_NAMES[own]}")
+    if own.category < FLOAT:
+        return sum(input, dim, keepdim, dtype=dtype)
+    return _nansum(input, reduced_dims(dim, input._array.ndim), keepdim, own if dtype is None else dtype)  # type: ignore[no-any-return]
+
+
+def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
+    count = array.size if dim is None else math.prod([array.shape[each] for each in dim])
+    if array.dtype is dtype.numpy and dtype.itemsize > 2:
+        return _total(array, dim, keepdim) / count
+    wide = array.astype(np.float32 if dtype.itemsize == 2 else dtype.numpy)
+    return np.asarray(_total(wide, dim, keepdim) / count).astype(dtype.numpy, copy=False)
+
+
+@primitive(
+    "MeanBackward0", self=lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel
+)
+def _mean_all(self: Array, dtype: Any) -> Array:
+    return _mean_of(self, None, False, dtype)
+
+
+def _mean_gradient(grad: Tensor, self_sym_sizes: Any, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    count = math.prod(self_sym_sizes[each] for each in dim)
+    return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count  # type: ignore[no-any-return]
+
+
+@primitive("MeanBackward1", self=_mean_gradient)
+def _mean_dim(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    return _mean_of(self, dim, keepdim, dtype)
+
+
+@public(out=True)
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Arithmetic mean, of all elements or along `dim`.
+
+    >>> flambeau.tensor([1.0, 3.0]).mean()
+    tensor(2.)
+    """
+    result = input._kind.dtype if dtype is None else dtype
+    if result.category < FLOAT:
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} dtype must be either a "
+            f"floating point or complex dtype. Got: {LEGACY_NAMES[result]}. Convert first, as in x.float().mean()"
+        )
+    if dim is None and not keepdim:
+        return _mean_all(input, result)  # type: ignore[no-any-return]
+    return _mean_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result)  # type: ignore[no-any-return]
+
+
+@public(out=_store_nansum)
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Mean of the elements that are not NaN."""
+    own = input._kind.dtype
+    if own.category < FLOAT:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {LEGACY_NAMES[own]}"
+        )
+    counted = sum(input.isnan().logical_not(), dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / counted
+
+
+def _prod_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
+    if array.dtype is dtype.numpy and dtype.itemsize > 2:
+        return reduced(np.multiply, array, dim, keepdim, array.dtype)
+    half = dtype.itemsize == 2 and dtype.category == FLOAT
+    wide = array.astype(np.float32 if half else dtype.numpy)
+    return np.asarray(reduced(np.multiply, wide, dim, keepdim, wide.dtype)).astype(dtype.numpy, copy=False)
+
+
+def _product_of_others(tensor: Tensor, dim: int) -> Tensor:
+    """For each element the product of all the others along `dim`; right where elements are zero, too."""
+    size = tensor.shape[dim]
+    if size == 0:
+        return tensor
+    ones = tensor.narrow(dim, 0, 1) * 0 + 1
+    before = _cat([ones, tensor.narrow(dim, 0, size - 1)], dim).cumprod(dim)
+    after = _cat([ones, tensor.flip(dim).narrow(dim, 0, size - 1)], dim).cumprod(dim).flip(dim)
+    return before * after  # type: ignore[no-any-return]
+
+
+def _cat(tensors: list[Tensor], dim: int) -> Any:
+    from ..shape.join import cat
+
+    return cat(tensors, dim)
+
+
+def _prod_gradient(grad: Tensor, self: Tensor) -> Tensor:
+    return grad * conj(_product_of_others(self.reshape(-1), 0)).reshape(self.shape)  # type: ignore[no-any-return]
+
+
+@primitive("ProdBackward0", self=_prod_gradient)
+def _prod_all(self: Array, dtype: Any) -> Array:
+    return _prod_of(self, None, False, dtype)
+
+
+def _prod_dim_gradient(grad: Tensor, self: Tensor, dim: int, keepdim: bool) -> Tensor:
+    if self.ndim == 0:
+        return grad
+    spread = restore_dims(grad, self.ndim, (dim,), keepdim)
+    return spread * conj(_product_of_others(self, dim))  # type: ignore[no-any-return]
+
+
+@primitive("ProdBackward1", self=_prod_dim_gradient)
+def _prod_dim(self: Array, dim: int, keepdim: bool, dtype: Any) -> Array:
+    return _prod_of(self, (dim,) if self.ndim else None, keepdim, dtype)
+
+
+@public()
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Product of the elements, of all or along `dim`."""
+    result = sum_dtype("prod", input, dtype, out)
+    if input._kind.dtype is not result and result.category >= FLOAT:
+        input = input.to(result)
+    if dim is None:
+        return store_exactly(_prod_all(input, result), out)  # type: ignore[no-any-return]
+    return store_exactly(_prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim, result), out)  # type: ignore[no-any-return]
+
+
+# ----- variance ---------------------------------------------------------------------------------------------------
+
+
+def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Any, Any]:
+    """Variance and mean, in float32 where `array` is half precision."""
+    wide = in_single(array)
+    count = math.prod([array.shape[each] for each in dim])
+    mean = _total(wide, dim, True) / count
+    apart = wide - mean
+    squares = np.square(apart) if apart.dtype.kind == "f" else (apart * apart.conjugate()).real
+    free = count - correction
+    return _total(squares, dim, keepdim) / (max(0, free)), mean
+
+
+def _var_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
+    free = math.prod(self.shape[each] for each in dim) - correction
+    scale = 2.0 / free if free else math.nan
+    return restore_dims(grad, self.ndim, dim, keepdim) * scale * (self - self.mean(dim, keepdim=True))
+
+
+def _std_gradient(
+    grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool
+) -> Tensor:
+    scaled = (grad / (result * 2)).masked_fill(result == 0, 0)
+    return _var_gradient(scaled, self, dim, correction, keepdim)
+
+
+def _var_mean_gradients(
+    grads: Any, needs: Any, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool
+) -> list[Any]:
+    of_var = None if grads[0] is None else _var_gradient(grads[0], self, dim, correction, keepdim)
+    return [_with_mean(of_var, grads[1], self, dim, keepdim)]
+
+
+def _std_mean_gradients(
+    grads: Any, needs: Any, self: Tensor, result0: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool
+) -> list[Any]:
+    of_std = None if grads[0] is None else _std_gradient(grads[0], self, result0, dim, correction, keepdim)
+    return [_with_mean(of_std, grads[1], self, dim, keepdim)]
+
+
+def _with_mean(spread: Any, grad: Any, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Any:
+    if grad is None:
+        return spread
+    of_mean = _mean_gradient(grad, self._array.shape, dim, keepdim)
+    return of_mean if spread is None else spread + of_mean
+
+
+@primitive("VarBackward0", self=_var_gradient)
+def _var(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
+    return _rounded(_moments(self, dim, correction, keepdim)[0], self)
+
+
+@primitive("StdBackward0", self=_std_gradient)
+def _std(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
+    return _rounded(np.sqrt(_moments(self, dim, correction, keepdim)[0]), self)
+
+
+def _rounded(value: Any, source: Any) -> Any:
+    """`value` in the precision of `source`, from which it was computed in float32 if that is half precision."""
+    return value.astype(source.dtype) if source.dtype.itemsize == 2 else value
+
+
+def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, root: bool) -> tuple[Any, Any]:
+    spread, mean = _moments(array, dim, correction, keepdim)
+    if root:
+        spread = np.sqrt(spread)
+    return (
+        _rounded(spread, array),
+        _rounded(mean, array).reshape(np.shape(spread)),
+    )
+
+
+@primitive("VarMeanBackward0", joint=_var_mean_gradients)
+def _var_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return _both(self, dim, correction, keepdim, False)
+
+
+@primitive("StdMeanBackward0", joint=_std_mean_gradients)
+def _std_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    return _both(self, dim, correction, keepdim, True)
+
+
+def _spread(
+    op: Any, name: str, kin: str, input: Tensor, dim: Dims, unbiased: Any, keepdim: bool, correction: Any
+) -> Any:
+    if input._kind.dtype.category < FLOAT:
+        raise RuntimeError(f"{kin} only support floating point and complex dtypes: {name} of {input.dtype}")
+    if isinstance(dim, bool):  # var(unbiased)
+        dim, unbiased = None, dim
+    if unbiased is not None and correction is not None:
+        raise TypeError(f"{name}(): give unbiased or correction, not both")
+    dims = reduced_dims(dim, input._array.ndim)
+    free = (1 if unbiased is None or unbiased else 0) if correction is None else correction
+    if math.prod([input._array.shape[each] for each in dims]) - free <= 0:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            f"(input numel divided by output numel): shape {list(input._array.shape)}, dims {list(dims)}, "
+            f"correction {free}.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return op(input, dims, free, keepdim)
+
+
+@public(out=True)
+def var(
+    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """Variance; `correction` is subtracted from the number of elements (1 unless told)."""
+    return _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+
+
+@public(out=True)
+def std(
+    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
+    """Standard deviation; `correction` as in `var`."""
+    return _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def var_mean(
+    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean."""
+    return _spread(_var_mean, "var_mean", "var_mean", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def std_mean(
+    input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean."""
+    return _spread(_std_mean, "std_mean", "std_mean", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+
+
+# ----- truth and counts -------------------------------------------------------------------------------------------
+
+
+@primitive(None)
+def _all(self: Array, dim: tuple[int, ...] | None, keepdim: bool) -> Array:
+    return reduced(np.logical_and, self if self.dtype == bool else self.astype(bool), dim, keepdim)
+
+
+@primitive(None)
+def _any(self: Array, dim: tuple[int, ...] | None, keepdim: bool) -> Array:
+    return reduced(np.logical_or, self if self.dtype == bool else self.astype(bool), dim, keepdim)
+
+
+def _truth(op: Any, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    none = isinstance(dim, (tuple, list)) and not dim  # unlike elsewhere, () means no dimension here
+    result: Tensor = op(input, () if none else reduced_dims(dim, input._array.ndim), keepdim)
+    return result.to(uint8) if input._kind.dtype is uint8 else result
+
+
+@public(out=store_truth)
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are true, altogether or along `dim`."""
+    return _truth(_all, input, dim, keepdim)
+
+
+@public(out=store_truth)
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether any element is true, altogether or along `dim`."""
+    return _truth(_any, input, dim, keepdim)
+
+
+@primitive(None)
+def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
+    return reduced(np.add, (self != 0).astype(np.int64), dim)
+
+
+@public()
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements are not zero."""
+    return _count_nonzero(input, reduced_dims(dim, input._array.ndim))  # type: ignore[no-any-return]

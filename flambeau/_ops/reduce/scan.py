@@ -1,0 +1,321 @@
+"""Running sums, products and extremes along a dimension."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL, COMPLEX, FLOAT
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.exact_out import store_exactly
+from ..._dispatch.registry import public
+from ..._dispatch.return_types import named, return_type
+from ..create.like import zeros_like
+from ..pointwise.binary import conj
+from ..shape.view import wrap_dim
+from .extremes import value_selecting_gradient
+from .reductions import in_single, no_kernel, sum_dtype
+
+CUMMAX = return_type("cummax", ("values", "indices"))
+CUMMIN = return_type("cummin", ("values", "indices"))
+
+
+def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
+    half = dtype.itemsize == 2 and dtype.category == FLOAT
+    wide = np.dtype(np.float32) if half else dtype.numpy
+    if array.ndim == 0:
+        return array.astype(dtype.numpy)
+    converted = array if array.dtype is wide else array.astype(wide)
+    result = ufunc.accumulate(converted, dim, wide)
+    if half:
+        result = result.astype(dtype.numpy)
+    return result if array.flags.c_contiguous else np.array(result, order="C")
+
+
+def _running_dtype(name: str, input: Tensor, dtype: Any, out: Any) -> Any:
+    result = sum_dtype(name, input, dtype, out)
+    if result.category == BOOL:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    return result
+
+
+def reverse_cumsum(tensor: Tensor, dim: int) -> Tensor:
+    """At each place the sum of the elements from there to the end."""
+    return tensor.flip(dim).cumsum(dim).flip(dim) if tensor.ndim else tensor
+
+
+@primitive("CumsumBackward0", self=lambda grad, dim: reverse_cumsum(grad, dim))
+def _cumsum(self: Array, dim: int, dtype: Any) -> Array:
+    return _running(np.add, self, dim, dtype)
+
+
+@public(inplace=True)
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running sum along `dim`.
+
+    >>> flambeau.tensor([1, 2, 3]).cumsum(0)
+    tensor([1, 3, 6])
+    """
+    result = _running_dtype("cumsum", input, dtype, out)
+    return store_exactly(_cumsum(input, wrap_dim(dim, input._array.ndim), result), out)  # type: ignore[no-any-return]
+
+
+def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    if self.numel() <= 1:
+        return grad
+    if not bool((self == 0).any()):
+        return reverse_cumsum(grad * conj(result), dim) / conj(self)  # type: ignore[no-any-return]
+    # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
+    # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.
+    size = self.shape[dim]
+    factors = conj(self)
+    rest = grad.narrow(dim, size - 1, 1)
+    rests = [rest]
+    for place in range(size - 2, -1, -1):
+        rest = grad.narrow(dim, place, 1) + factors.narrow(dim, place + 1, 1) * rest
+        rests.append(rest)
+    ones = grad.new_ones(grad.narrow(dim, 0, 1).shape)
+    before = _cat([ones, factors.narrow(dim, 0, size - 1)], dim).cumprod(dim)
+    return before * _cat(rests[::-1], dim)  # type: ignore[no-any-return]
+
+
+def _cat(tensors: list[Tensor], dim: int) -> Any:
+    from ..shape.join import cat
+
+    return cat(tensors, dim)
+
+
+@primitive("CumprodBackward0", self=_cumprod_gradient)
+def _cumprod(self: Array, dim: int, dtype: Any) -> Array:
+    return _running(np.multiply, self, dim, dtype)
+
+
+@public(inplace=True)
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """Running product along `dim`."""
+    result = _running_dtype("cumprod", input, dtype, out)
+    if result is not input._kind.dtype and result.category >= FLOAT:
+        input = input.to(result)
+    return store_exactly(_cumprod(input, wrap_dim(dim, input._array.ndim), result), out)  # type: ignore[no-any-return]
+
+
+def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
+    """Running extremes and where each was last attained; a NaN stays from where it occurs."""
+    if array.ndim == 0 or array.shape[dim] == 0:
+        return array.copy(), np.zeros(array.shape, np.int64)
+    lines = np.moveaxis(array, dim, 0)
+    comparable = lines.astype(np.uint8) if lines.dtype == bool else lines
+    values = (np.maximum if largest else np.minimum).accumulate(comparable, axis=0)
+    attained = comparable == values
+    if comparable.dtype.kind in "fV":
+        attained |= np.isnan(comparable)
+    shape = (-1,) + (1,) * (lines.ndim - 1)
+    places = np.where(attained, np.arange(len(lines), dtype=np.int64).reshape(shape), 0)
+    indices = np.maximum.accumulate(places, axis=0)
+    return (
+        np.ascontiguousarray(np.moveaxis(values.astype(array.dtype), 0, dim)),
+        np.ascontiguousarray(np.moveaxis(indices, 0, dim)),
+    )
+
+
+def _running_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int) -> Tensor:
+    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, True)
+
+
+@primitive("CummaxBackward0", results=("values", "indices"), self=_running_gradient)
+def _cummax(self: Array, dim: int) -> Any:
+    return _running_extreme(self, dim, True)
+
+
+@primitive("CumminBackward0", results=("values", "indices"), self=_running_gradient)
+def _cummin(self: Array, dim: int) -> Any:
+    return _running_extreme(self, dim, False)
+
+
+def _ordered(name: str, input: Tensor, dim: int) -> int:
+    if input._kind.dtype.category == COMPLEX:
+        raise no_kernel(name, input)
+    return wrap_dim(dim, input._array.ndim)
+
+
+@public()
+def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
+    """Running maximum along `dim`, with the index of each."""
+    return store_exactly(named(CUMMAX, _cummax(input, _ordered("cummax_cpu", input, dim))), out)
+
+
+@public()
+def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
+    """Running minimum along `dim`, with the index of each."""
+    return store_exactly(named(CUMMIN, _cummin(input, _ordered("cummin_cpu", input, dim))), out)
+
+
+def _fading_gradient(grad: Tensor, fade: Tensor, dim: int) -> Tensor:
+    return _fading_sum(grad.flip(dim), _shifted(conj(fade).flip(dim), dim), dim).flip(dim)  # type: ignore[no-any-return]
+
+
+def _fade_gradient(grad: Tensor, fade: Tensor, result: Tensor, dim: int) -> Tensor:
+    return _fading_gradient(grad, fade, dim) * conj(_shifted(result, dim))  # type: ignore[no-any-return]
+
+
+@primitive("FadingSumBackward0", self=_fading_gradient, fade=_fade_gradient)
+def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
+    """Running sums in which what was summed so far is multiplied by `fade` at each step."""
+    result = np.array(self, order="C")
+    lines, fades = np.moveaxis(result, dim, 0), np.moveaxis(fade, dim, 0)
+    for place in range(1, len(lines)):
+        lines[place] += fades[place] * lines[place - 1]
+    return result
+
+
+def _shifted(tensor: Any, dim: int) -> Any:
+    """One step later along `dim`; zero comes first."""
+    size = tensor.shape[dim]
+    return _cat([zeros_like(tensor.narrow(dim, 0, 1)), tensor.narrow(dim, 0, size - 1)], dim)
+
+
+def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """Each exponential is relative to the running sum, so that none overflows."""
+    if grad.ndim == 0 or grad.numel() == 0:
+        return grad
+    later = conj(result).flip(dim)
+    before = _cat([later.narrow(dim, 0, 1), later.narrow(dim, 0, later.shape[dim] - 1)], dim)
+    fade = (later - before).exp().masked_fill(later.real == -math.inf, 0)
+    weight = (conj(self) - conj(result)).exp().masked_fill(self.real == -math.inf, 0)
+    return _fading_sum(grad.flip(dim), fade, dim).flip(dim) * weight  # type: ignore[no-any-return]
+
+
+@primitive("LogcumsumexpBackward0", self=_logcumsumexp_gradient)
+def _logcumsumexp(self: Array, dim: int) -> Array:
+    if self.ndim == 0:
+        return self.copy()
+    if self.dtype.kind == "c":
+        return _complex_logcumsumexp(self, dim)
+    result = np.logaddexp.accumulate(in_single(self), axis=dim).astype(self.dtype, copy=False)
+    return result if self.flags.c_contiguous else np.array(result, order="C")
+
+
+def _complex_logcumsumexp(array: Any, dim: int) -> Any:
+    result = np.array(array, order="C")
+    lines = np.moveaxis(result, dim, 0)
+    for place in range(1, len(lines)):
+        before, here = lines[place - 1], lines[place]
+        swap = before.real > here.real
+        larger, smaller = np.where(swap, before, here), np.where(swap, here, before)
+        added = larger + np.log1p(np.exp(smaller - larger))  # exp of what is not positive cannot overflow
+        added = np.where(np.isinf(larger.real), larger, added)
+        lines[place] = np.where(np.isnan(before) | np.isnan(here), complex(np.nan, np.nan), added)
+    return result
+
+
+@public()
+def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
+    """Logarithm of the running sum of exponentials along `dim`."""
+    if input._kind.dtype.category < FLOAT:
+        raise no_kernel("logcumsumexp_out_cpu", input)
+    return store_exactly(_logcumsumexp(input, wrap_dim(dim, input._array.ndim)), out)  # type: ignore[no-any-return]
+
+
+@public(out=True)
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours along `dim`, `n` times over."""
+    ndim = input._array.ndim
+    if ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, ndim)
+    for end in (prepend, append):
+        if end is not None:
+            _check_end(input, end, dim)
+    if n == 0:
+        return zeros_like(input).copy_(input)  # type: ignore[no-any-return]
+    ends = [each for each in (prepend, input, append) if each is not None]
+    result = _cat(ends, dim) if len(ends) > 1 else input
+    for _ in range(n):
+        size = result.shape[dim]
+        if size == 0:
+            break
+        later, earlier = result.narrow(dim, 1, size - 1), result.narrow(dim, 0, size - 1)
+        result = later.logical_xor(earlier) if result._kind.dtype.category == BOOL else later - earlier
+    return result
+
+
+def _check_end(input: Tensor, end: Tensor, dim: int) -> None:
+    shape, given = input._array.shape, end._array.shape
+    if len(given) != len(shape):
+        raise RuntimeError(
+            "diff expects prepend or append to be the same dimension as input: "
+            f"they have shapes {list(given)} and {list(shape)}"
+        )
+    for position, (size, other) in enumerate(zip(shape, given, strict=True)):
+        if position != dim and size != other:
+            raise RuntimeError(
+                "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                f"differencing dimension; input.size({position}) = {size}, but got tensor.size({position}) = {other}"
+            )
+
+
+def _neighbour_sums(y: Tensor, dim: int) -> Tensor:
+    steps = max(y._array.shape[dim] - 1, 0)
+    return y.narrow(dim, y._array.shape[dim] - steps, steps) + y.narrow(dim, 0, steps)
+
+
+def _steps(y: Tensor, x: Tensor, dim: int) -> Tensor:
+    """The distances of the sample points `x` along `dim`, in a shape that meets `y`."""
+    if x._array.ndim == 1:
+        shape = [1] * y._array.ndim
+        shape[dim] = -1
+        return x.diff().reshape(shape)
+    missing = y._array.ndim - x._array.ndim
+    return x.reshape([1] * missing + list(x._array.shape)).diff(dim=dim)
+
+
+def _check_trapezoid(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> int:
+    if y._array.ndim == 0:
+        raise IndexError(f"{name}: Dimension specified as {dim} but tensor has no dimensions")
+    dim = wrap_dim(dim, y._array.ndim)
+    if x is not None:
+        if x._kind.dtype.category == BOOL or y._kind.dtype.category == BOOL:
+            raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+        if x.ndim == 1 and x.numel() != y.shape[dim]:
+            raise RuntimeError(
+                f"{name}: There must be one `x` value for each sample point: "
+                f"`x` has {x.numel()} values, `y` has {y.shape[dim]} along dimension {dim}"
+            )
+    elif y._kind.dtype.category == BOOL:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    elif isinstance(dx, complex):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    return dim
+
+
+@public("trapz", method=False)
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The integral of `y` along `dim` by the trapezoidal rule; `x` or `dx` tell where the samples are.
+
+    >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+    dim = _check_trapezoid("trapezoid", y, x, dx, dim)
+    size = y._array.shape[dim]
+    if size == 0:
+        return y.new_zeros([each for position, each in enumerate(y._array.shape) if position != dim])
+    if x is not None:
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).sum(dim) / 2.0
+    ends = (y.select(dim, 0) + y.select(dim, size - 1)) * 0.5
+    return (y.sum(dim) - ends) * dx  # type: ignore[no-any-return]
+
+
+@public(method=False)
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The running integral of `y` along `dim` by the trapezoidal rule."""
+    dim = _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
+    if x is not None:
+        return (_steps(y, x, dim) * _neighbour_sums(y, dim)).cumsum(dim) / 2.0
+    return (_neighbour_sums(y, dim) * (dx / 2.0)).cumsum(dim)  # type: ignore[no-any-return]

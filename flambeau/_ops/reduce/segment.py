@@ -1,0 +1,174 @@
+"""Reductions of the segments of a dimension."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.precision import in_single
+from ..._dispatch.registry import public
+from ..._dispatch.undifferentiable import no_derivative
+from ..shape.view import wrap_dim
+
+_COMBINE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+_NEUTRAL = {"sum": 0.0, "mean": np.nan, "prod": 1.0, "max": -np.inf, "min": np.inf}
+"""What segments without elements give where there is no initial value."""
+
+
+def _bounds(shape: tuple[int, ...], lengths: Array | None, offsets: Array | None, axis: int) -> tuple[Array, Array]:
+    """Where each segment starts and ends, counted in rows of the data with the dimensions up to `axis` made one."""
+    if offsets is not None:
+        starts, ends = offsets[..., :-1], offsets[..., 1:]
+    else:
+        assert lengths is not None
+        ends = np.cumsum(lengths, -1)
+        starts = ends - lengths
+    outer = np.arange(int(np.prod(shape[:axis], dtype=np.int64))).reshape(*shape[:axis], 1) * shape[axis]
+    return (starts + outer).ravel(), (ends + outer).ravel()
+
+
+def _rows(data: Array, axis: int) -> Array:
+    return data.reshape(int(np.prod(data.shape[: axis + 1], dtype=np.int64)), -1 if data.size else 0)
+
+
+def _reduce_segments(rows: Array, starts: Array, ends: Array, combine: Any, fill: Any) -> Array:
+    """`combine` over the rows of each segment; `fill` where there are none."""
+    result = np.full((len(starts), rows.shape[1]), fill, rows.dtype)
+    present = ends > starts
+    if present.any() and rows.size:
+        edges = np.stack([starts[present], ends[present]], 1).ravel()  # every other interval lies between segments
+        if edges[-1] == len(rows):
+            edges = edges[:-1]
+        result[present] = combine.reduceat(rows, edges, axis=0)[::2]
+    return result
+
+
+_SECOND = no_derivative("_segment_reduce_backward")
+
+
+@primitive("NotImplemented", self=_SECOND, result=_SECOND, data=_SECOND)
+@in_single
+def _segment_backward(
+    self: Array,
+    result: Array,
+    data: Array,
+    reduce: str,
+    lengths: Array | None,
+    offsets: Array | None,
+    axis: int,
+    initial: Any,
+) -> Array:
+    starts, ends = _bounds(data.shape, lengths, offsets, axis)
+    counts = ends - starts
+    segment = np.repeat(np.arange(len(counts)), counts)
+    places = np.arange(len(segment)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+    rows, results = _rows(data, axis), _rows(result, axis)
+    values, slopes = rows[places], _rows(self, axis)[segment]
+    if reduce == "mean":
+        slopes = slopes / counts[segment, None].astype(data.dtype)
+    elif reduce in ("max", "min"):
+        chosen = (values == results[segment]) | np.isnan(values)
+        slopes = np.where(chosen, slopes / np.maximum(_totals(chosen, counts), 1)[segment], 0)
+    elif reduce == "prod":
+        special = (values == 0) | np.isnan(values)
+        ordinary = np.ones_like(rows)
+        ordinary[places] = np.where(special, 1, values)
+        others = _reduce_segments(ordinary, starts, ends, np.multiply, 1) * (1 if initial is None else initial)
+        alone = _totals(special, counts)[segment] == 1
+        with_itself = results[segment] / np.where(special, 1, values)
+        slopes = slopes * np.where(special & alone, others[segment], with_itself)
+    gradient = np.zeros_like(rows)
+    gradient[places] = slopes
+    return gradient.reshape(data.shape)
+
+
+def _totals(chosen: Array, counts: Array) -> Array:
+    """How many of the elements of each segment are chosen."""
+    ends = np.cumsum(counts)
+    sums = np.concatenate([np.zeros((1, chosen.shape[1]), np.int64), np.cumsum(chosen, 0)])
+    return np.asarray(sums[ends] - sums[ends - counts])
+
+
+def _gradient(
+    grad: Any, data: Any, result: Any, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any
+) -> Any:
+    return _segment_backward(grad, result, data, reduce, lengths, offsets, axis, initial)
+
+
+@primitive("SegmentReduceBackward0", data=_gradient)
+@in_single
+def _segment_reduce(
+    data: Array, reduce: str, lengths: Array | None, offsets: Array | None, axis: int, initial: Any
+) -> Array:
+    starts, ends = _bounds(data.shape, lengths, offsets, axis)
+    combine = _COMBINE[reduce]
+    start = _NEUTRAL[reduce] if initial is None else initial
+    result = _reduce_segments(_rows(data, axis), starts, ends, combine, start)
+    present = ends > starts
+    if initial is not None:
+        result[present] = combine(result[present], data.dtype.type(initial))
+    if reduce == "mean":
+        result[present] /= (ends - starts)[present, None].astype(data.dtype)
+    return result.reshape(*data.shape[:axis], -1 if len(starts) else 0, *data.shape[axis + 1 :])
+
+
+def _check_segments(data: Tensor, name: str, segments: Tensor, axis: int) -> None:
+    if segments._kind.dtype.category != INTEGER:
+        kernel = f"_segment_reduce_{name}_cpu_kernel1"
+        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[segments.dtype]!r}')
+    if data.dim() < segments.dim():
+        raise RuntimeError(
+            f"segment_reduce(): Expected data.dim() >= {name}.dim(), got {data.dim()} and {segments.dim()}"
+        )
+    if segments.dim() != axis + 1:
+        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
+
+
+def _check_lengths(data: Tensor, lengths: Tensor, axis: int) -> None:
+    if lengths.is_meta:
+        return
+    if np.any(lengths._array < 0):
+        raise RuntimeError("lengths contains negative value!")
+    if np.any(lengths._array.sum(-1) != data.shape[axis]):
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+            f"!unsafe: to {data.shape[axis]}."
+        )
+
+
+@public(method=False)
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """`data` along `axis`, cut into segments by their lengths or by the offsets between them, each reduced to one.
+
+    `reduce` is "sum", "mean", "prod", "max" or "min". Segments without elements give `initial`, which also takes
+    part in the others.
+    """
+    axis = wrap_dim(axis, data.dim())
+    if reduce not in _COMBINE:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, max or min, got {reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    segments = lengths if offsets is None else offsets
+    if segments is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    _check_segments(data, "lengths" if offsets is None else "offsets", segments, axis)
+    if offsets is None and not unsafe:
+        _check_lengths(data, segments, axis)
+    if data._kind.dtype.category != FLOAT:
+        raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {LEGACY_NAMES[data.dtype]!r}')
+    start = initial.item() if isinstance(initial, Tensor) else initial
+    return _segment_reduce(data, reduce, lengths, offsets, axis, start)  # type: ignore[no-any-return]

@@ -1,0 +1,176 @@
+"""softmax and its relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import first_by
+from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.precision import as_floating, in_single
+from ..._dispatch.registry import public
+from ..pointwise.binary import conj
+from ..shape.view import wrap_dim
+from .reductions import Dims, expand_reduced, reduced_dims
+
+
+def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Any:
+    return _softmax_backward(grad, output, dim)
+
+
+@primitive(
+    "SoftmaxBackwardDataBackward0",
+    self=_softmax_gradient,
+    output=lambda grad, self, output, dim: (
+        grad * (self - (self * output).sum(dim, keepdim=True)) - self * (grad * output).sum(dim, keepdim=True)
+    ),
+)
+@first_by("rows", "softmax_backward")
+@in_single
+def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
+    product = self * output
+    if not product.ndim:
+        return np.zeros_like(product)
+    return product - output * np.add.reduce(product, axis=dim, keepdims=True)
+
+
+@primitive(
+    "LogSoftmaxBackwardDataBackward0",
+    self=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
+    output=lambda grad, self, output, dim: -grad * output.exp() * self.sum(dim, keepdim=True),
+)
+@first_by("rows", "log_softmax_backward")
+@in_single
+def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
+    if not self.ndim:
+        return np.zeros_like(self)
+    return self - np.exp(output) * np.add.reduce(self, axis=dim, keepdims=True)
+
+
+@primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
+@first_by("rows", "softmax")
+@in_single
+def _softmax(self: Array, dim: int) -> Array:
+    if not self.size:
+        return np.empty(self.shape, self.dtype)
+    if not self.ndim:
+        return self - self + 1
+    powers = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
+    np.exp(powers, powers)
+    powers /= np.add.reduce(powers, axis=dim, keepdims=True)
+    return powers
+
+
+@primitive("LogSoftmaxBackward0", self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim))
+@first_by("rows", "log_softmax")
+@in_single
+def _log_softmax(self: Array, dim: int) -> Array:
+    if not self.size:
+        return np.empty(self.shape, self.dtype)
+    if not self.ndim:
+        return self - self
+    shifted = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
+    shifted -= np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
+    return shifted
+
+
+def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
+    if dtype is None and type(input) is Tensor and input._kind.dtype.category == FLOAT:  # the ordinary case
+        return input
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if dtype is not None and dtype is not input.dtype:
+        input = input.to(dtype)
+    if input._kind.dtype.category != FLOAT:
+        raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for {LEGACY_NAMES[input.dtype]!r}')
+    return input
+
+
+@public("special.softmax", out=True)
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """Exponentials divided by their sum along `dim`."""
+    return _softmax(_prepared("softmax", input, dtype), wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+@public("special.log_softmax", out=True)
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`, computed in one go."""
+    return _log_softmax(_prepared("log_softmax", input, dtype), wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+@public("ops.aten._softmax_backward_data", method=False)
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of the input of `softmax`, from that of its result and the result itself."""
+    dim = wrap_dim(dim, grad_output._array.ndim)
+    if grad_output._array.shape != output._array.shape:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but "
+            f"{list(grad_output.shape)} does not equal {list(output.shape)} (while checking arguments for "
+            "softmax_backward)"
+        )
+    found = output.dtype if output.dtype is not grad_output.dtype else input_dtype
+    if found is not grad_output.dtype and not (found is float32 and grad_output.dtype.itemsize == 2):
+        raise RuntimeError(
+            f"expected scalar type {LEGACY_NAMES[grad_output.dtype]} but found {LEGACY_NAMES[found]} (in "
+            "_softmax_backward_data)"
+        )
+    if grad_output._kind.dtype.category != FLOAT:
+        kernel = "softmax_backward_lastdim_kernel_impl"
+        raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[grad_output.dtype]!r}')
+    return _softmax_backward(grad_output, output, dim)  # type: ignore[no-any-return]
+
+
+def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=stacklevel + 2,
+    )
+    return 0 if input.dim() in (0, 1, 3) else 1
+
+
+def _functional(name: str, op: Any, negated: bool = False) -> Any:
+    def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+        if dim is None:
+            dim = _implicit_dim(name, input, _stacklevel)
+        return op(-input if negated else input, dim, dtype)  # type: ignore[no-any-return]
+
+    function.__doc__ = f"`{'softmax of the negative' if negated else name}` along `dim`."
+    public(f"nn.functional.{name}", function=False, method=False, name=name)(function)
+    return function
+
+
+_functional("softmax", softmax)
+_functional("log_softmax", log_softmax)
+_functional("softmin", softmax, negated=True)
+
+
+def _logsumexp_gradient(grad: Any, self: Any, result: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    shape = self._array.shape
+    whole, spread = (expand_reduced(each, shape, dim, keepdim) for each in (result, grad))
+    return spread * conj((self - whole).exp())
+
+
+@primitive("LogsumexpBackward0", self=_logsumexp_gradient)
+@in_single
+def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
+    if not self.size:
+        total = np.log(np.add.reduce(np.exp(self), axis=dim, keepdims=True))
+        return total if keepdim else np.squeeze(total, dim)
+    highest = np.maximum.reduce(self.real, axis=dim, keepdims=True) if self.ndim else self.real
+    highest = np.where(np.isinf(highest), 0, highest).astype(highest.dtype)
+    powers = np.exp(np.subtract(self, highest, order="C"))
+    total = np.asarray(np.log(np.add.reduce(powers, axis=dim, keepdims=True)) + highest, order="C")
+    return total if keepdim or not self.ndim else np.squeeze(total, dim)
+
+
+@public("special.logsumexp", out=True)
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """The logarithm of the sum of exponentials along `dim`."""
+    floating = as_floating(input)
+    return _logsumexp(floating, reduced_dims(dim, input._array.ndim), keepdim)  # type: ignore[no-any-return]

@@ -1,0 +1,431 @@
+"""Order: sorting, the k largest, medians, distinct values, searching in sorted data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL, COMPLEX, int32, int64
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.exact_out import store_apart, store_exactly
+from ..._dispatch.layout import empty_array, strides_like
+from ..._dispatch.registry import public
+from ..._dispatch.return_types import named, return_type
+from ..shape.view import wrap_dim
+from .extremes import check_nonempty, value_selecting_gradient
+from .reductions import no_kernel
+
+SORT = return_type("sort", ("values", "indices"))
+TOPK = return_type("topk", ("values", "indices"))
+KTHVALUE = return_type("kthvalue", ("values", "indices"))
+MEDIAN = return_type("median", ("values", "indices"))
+NANMEDIAN = return_type("nanmedian", ("values", "indices"))
+MODE = return_type("mode", ("values", "indices"))
+
+
+def ordered_positions(array: Any, dim: int, descending: bool) -> Any:
+    """Indices that sort `array` along `dim`, equal elements in their order; NaN counts as the largest."""
+    array = _sortable(array)
+    if not descending:
+        return array.argsort(dim, "stable")
+    if array.dtype.kind in "iub":
+        return np.invert(array).argsort(dim, "stable")  # ~x falls as x rises, without overflow
+    negative = np.negative(array)
+    if array.size and not np.isnan(np.maximum.reduce(negative, None)):
+        return negative.argsort(dim, "stable")
+    backwards = (slice(None),) * dim + (slice(None, None, -1),)
+    return array.shape[dim] - 1 - array[backwards].argsort(dim, "stable")[backwards]
+
+
+def _sortable(array: Any) -> Any:
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def taken(array: Any, indices: Any, dim: int) -> Any:
+    """The elements of `array` at `indices` along `dim`; for few dimensions quicker than `np.take_along_axis`."""
+    if array.ndim == 1:
+        return array[indices]
+    if array.ndim == 2:
+        rows, columns = indices.shape
+        if dim == 1:
+            return array[np.arange(rows)[:, None], indices]
+        return array[indices, np.arange(columns)]
+    return np.take_along_axis(array, indices, dim)
+
+
+def _scattered_back(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int) -> Tensor:
+    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, True)
+
+
+def _sorted(array: Any, dim: int, descending: bool) -> tuple[Any, Any]:
+    if array.ndim == 0:
+        return array.copy(), np.zeros((), np.int64)
+    indices = ordered_positions(array, dim, descending)
+    values = taken(array, indices, dim)
+    return as_laid_out(values, array), as_laid_out(indices, array)
+
+
+def as_laid_out(result: Any, source: Any) -> Any:
+    """`result` with the strides that a copy of `source` has."""
+    if source.flags.c_contiguous:
+        return np.ascontiguousarray(result)
+    placed = empty_array(source.shape, strides_like(source, None), result.dtype)
+    placed[...] = result
+    return placed
+
+
+@primitive("SortBackward0", results=("values", "indices"), self=_scattered_back)
+def _sort(self: Array, dim: int, descending: bool) -> Any:
+    return _sorted(self, dim, descending)
+
+
+@primitive("SortBackward1", results=("values", "indices"), self=_scattered_back)
+def _stable_sort(self: Array, dim: int, descending: bool) -> Any:
+    return _sorted(self, dim, descending)
+
+
+@public()
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
+    """The elements in order along `dim`, and where they were; equal ones in their order, asked for or not.
+
+    >>> flambeau.tensor([3, 1, 2]).sort()
+    torch.return_types.sort(
+    values=tensor([1, 2, 3]),
+    indices=tensor([1, 2, 0]))
+    """
+    if input._kind.dtype.category == COMPLEX:
+        raise RuntimeError(f"Sort does not support complex dtypes on CPU: got {input.dtype}")
+    op = _sort if stable is None else _stable_sort
+    return store_exactly(named(SORT, op(input, wrap_dim(dim, input._array.ndim), descending)), out)
+
+
+@public(out=True)
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """The indices that sort `input` along `dim`."""
+    return sort(input, dim, descending)[1]  # type: ignore[no-any-return]
+
+
+@public()
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """`input` sorted along its first dimension."""
+    return store_exactly(sort(input, 0)[0], out)  # type: ignore[no-any-return]
+
+
+@primitive("TopkBackward0", results=("values", "indices"), self=_scattered_back)
+def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
+    if self.ndim == 0:
+        return (self.copy(), np.zeros((), np.int64)) if k else (self[None][:0], np.zeros(0, np.int64))
+    first = (slice(None),) * dim + (slice(k),)
+    if self.shape[dim] > 64 + 4 * k and self.dtype.kind in "iuf":
+        indices = _leading_positions(self, k, dim, largest)
+    else:
+        indices = ordered_positions(self, dim, largest)[first]
+    return np.ascontiguousarray(taken(self, indices, dim)), np.ascontiguousarray(indices)
+
+
+def _leading_positions(array: Any, k: int, dim: int, largest: bool) -> Any:
+    """The positions of the `k` first in order, without a sort of all: sorts only those that a partition picks."""
+    size = array.shape[dim]
+    pick = (slice(None),) * dim + (slice(size - k, None) if largest else slice(k),)
+    picked = array.argpartition(min(size - k if largest else k, size - 1), dim)[pick]
+    return np.take_along_axis(picked, ordered_positions(np.take_along_axis(array, picked, dim), dim, largest), dim)
+
+
+@public()
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out: Any = None) -> Any:
+    """The `k` largest (or smallest) elements along `dim`, in order, and where they are."""
+    category = input._kind.dtype.category
+    if category in (COMPLEX, BOOL):
+        word = "complex" if category == COMPLEX else "bool"
+        raise RuntimeError(f"topk does not support {word} dtypes on CPU: got {input.dtype}")
+    dim = wrap_dim(dim, input._array.ndim)
+    size = input._array.shape[dim] if input._array.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError(f"selected index k out of range: k is {k}, dimension {dim} has size {size}")
+    return store_exactly(named(TOPK, _topk(input, k, dim, largest)), out)
+
+
+def _chosen_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
+    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, keepdim)
+
+
+def _chosen(array: Any, positions: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    values = taken(array, positions, dim)
+    if not keepdim:
+        values, positions = np.squeeze(values, dim), np.squeeze(positions, dim)
+    return np.array(values, order="C"), np.array(positions, np.int64, order="C")
+
+
+@primitive("KthvalueBackward0", results=("values", "indices"), self=_chosen_gradient)
+def _kthvalue(self: Array, k: int, dim: int, keepdim: bool) -> Any:
+    if self.ndim == 0:
+        return self.copy(), np.zeros((), np.int64)
+    return _chosen(self, np.take(ordered_positions(self, dim, False), [k - 1], axis=dim), dim, keepdim)
+
+
+@public()
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The `k`-th smallest element along `dim`, and where it is."""
+    if input._kind.dtype.category in (BOOL, COMPLEX):
+        raise no_kernel("kthvalue_cpu", input)
+    dim = wrap_dim(dim, input._array.ndim)
+    check_nonempty("kthvalue", input, dim)
+    size = input._array.shape[dim] if input._array.ndim else 1
+    if not 0 < k <= size:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k is {k}, the size {size}")
+    result = named(KTHVALUE, _kthvalue(input, k, dim, keepdim))
+    return result if out is None else store_apart(result, out, (input,))
+
+
+def _median_positions(array: Any, dim: int, ignore_nan: bool) -> Any:
+    """Where the lower median is along `dim`. A NaN is the median, unless NaN are left out."""
+    order = ordered_positions(array, dim, False)
+    size = array.shape[dim]
+    if array.dtype.kind not in "fV":
+        return np.take(order, [(size - 1) // 2], axis=dim)
+    is_nan = np.isnan(_sortable(array))
+    missing = is_nan.sum(axis=dim, keepdims=True)
+    if ignore_nan:
+        rank = np.maximum(size - missing - 1, 0) // 2
+    else:
+        rank = np.where(missing > 0, size - missing, (size - 1) // 2)
+    return np.take_along_axis(order, rank, dim)
+
+
+@primitive("MedianBackward1", results=("values", "indices"), self=_chosen_gradient)
+def _median_dim(self: Array, dim: int, keepdim: bool) -> Any:
+    if self.ndim == 0:
+        return self.copy(), np.zeros((), np.int64)
+    return _chosen(self, _median_positions(self, dim, False), dim, keepdim)
+
+
+@primitive("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient)
+def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
+    if self.ndim == 0:
+        return self.copy(), np.zeros((), np.int64)
+    return _chosen(self, _median_positions(self, dim, True), dim, keepdim)
+
+
+def _whole_median_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    attained = (self == result).logical_or(self.isnan().logical_and(result.isnan()))
+    return attained * (grad / attained.sum())
+
+
+def _whole_median(array: Any, ignore_nan: bool) -> Any:
+    flat = array.reshape(-1)
+    if flat.size == 0:
+        return np.array(np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min, array.dtype)
+    return np.array(flat[_median_positions(flat, 0, ignore_nan)[0]])
+
+
+@primitive("MedianBackward0", self=_whole_median_gradient)
+def _median_all(self: Array) -> Array:
+    return _whole_median(self, False)
+
+
+@primitive("NanmedianBackward0", self=_whole_median_gradient)
+def _nanmedian_all(self: Array) -> Array:
+    return _whole_median(self, True)
+
+
+def _median(
+    name: str, whole: Any, along: Any, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any
+) -> Any:
+    if input._kind.dtype.category in (BOOL, COMPLEX):
+        raise no_kernel("median_cpu" if dim is None else "median_out", input)
+    if dim is None:
+        return store_exactly(whole(input), out)
+    dim = wrap_dim(dim, input._array.ndim)
+    check_nonempty(name, input, dim)
+    return store_exactly(named(kind, along(input, dim, keepdim)), out)
+
+
+@public()
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The median; of an even number of elements the lower of the two in the middle."""
+    return _median("median", _median_all, _median_dim, MEDIAN, input, dim, keepdim, out)
+
+
+@public()
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The median of the elements that are not NaN."""
+    return _median("nanmedian", _nanmedian_all, _nanmedian_dim, NANMEDIAN, input, dim, keepdim, out)
+
+
+@primitive("ModeBackward0", results=("values", "indices"), self=_chosen_gradient)
+def _mode(self: Array, dim: int, keepdim: bool) -> Any:
+    if self.ndim == 0:
+        return self.copy(), np.zeros((), np.int64)
+    lines = np.moveaxis(self, dim, -1)
+    positions = np.zeros((*lines.shape[:-1], 1), np.int64)
+    for place in np.ndindex(lines.shape[:-1]):
+        line = _sortable(lines[place])
+        values, counts = np.unique(line, return_counts=True, equal_nan=False)
+        positions[place] = np.flatnonzero(line == values[np.argmax(counts)])[-1] if counts.max() > 0 else 0
+    return _chosen(self, np.moveaxis(positions, -1, dim), dim, keepdim)
+
+
+@public()
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The most frequent value along `dim` (the smallest of several), and an index of it."""
+    if input._kind.dtype.category == COMPLEX:
+        raise no_kernel("mode_cpu", input)
+    dim = wrap_dim(dim, input._array.ndim)
+    check_nonempty("mode", input, dim)
+    return store_exactly(named(MODE, _mode(input, dim, keepdim)), out)
+
+
+# ----- distinct values --------------------------------------------------------------------------------------------
+
+
+@primitive(None)
+def _unique(self: Array, dim: int | None) -> Any:
+    if dim is None:
+        values, inverse, counts = np.unique(_sortable(self), return_inverse=True, return_counts=True, equal_nan=False)
+        shape = self.shape
+    else:
+        values, inverse, counts = np.unique(
+            np.moveaxis(_sortable(self), dim, 0), return_inverse=True, return_counts=True, axis=0, equal_nan=False
+        )
+        values = np.moveaxis(np.ascontiguousarray(values), 0, dim)
+        shape = (self.shape[dim],)
+    return values.astype(self.dtype, copy=False), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
+
+
+@primitive(None)
+def _unique_consecutive(self: Array, dim: int | None) -> Any:
+    lines = self.reshape(-1) if dim is None else np.moveaxis(self, dim, 0)
+    if len(lines) == 0:
+        return np.array(self), np.zeros(self.shape if dim is None else (0,), np.int64), np.zeros(0, np.int64)
+    changes = np.not_equal(lines[1:], lines[:-1]).any(axis=tuple(range(1, lines.ndim)))
+    starts = np.flatnonzero(np.concatenate([[True], changes]))
+    inverse = np.cumsum(np.concatenate([[0], changes])).astype(np.int64)
+    counts = np.diff(np.append(starts, len(lines))).astype(np.int64)
+    if dim is None:
+        return lines[starts], inverse.reshape(self.shape), counts
+    return np.moveaxis(np.ascontiguousarray(lines[starts]), 0, dim), inverse, counts
+
+
+def _with_extras(results: tuple[Tensor, ...], inverse: bool, counts: bool) -> Any:
+    wanted = [results[0], *([results[1]] if inverse else []), *([results[2]] if counts else [])]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+def _distinct_dim(input: Tensor, dim: int | None) -> int | None:
+    if input._kind.dtype.category == COMPLEX:
+        raise no_kernel("unique", input)
+    if dim is None:
+        return None
+    shape = input._array.shape
+    dim = wrap_dim(dim, len(shape))
+    if input._array.size == 0 and shape[dim] != 0:
+        raise RuntimeError(
+            f"There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: {shape}"
+        )
+    return dim if shape else None
+
+
+@public()
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements (or, with `dim`, the distinct slices), in order."""
+    wrapped = _distinct_dim(input, dim)
+    return _with_extras(_unique(input, wrapped), return_inverse, return_counts)
+
+
+@public()
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements without those that equal the one before."""
+    wrapped = _distinct_dim(input, dim)
+    return _with_extras(_unique_consecutive(input, wrapped), return_inverse, return_counts)
+
+
+# ----- searching -------------------------------------------------------------------------------------
+
+
+@primitive(None)
+def _searchsorted(sorted_sequence: Array, values: Array, right: bool, dtype: Any) -> Array:
+    side: Any = "right" if right else "left"
+    if sorted_sequence.ndim == 1:
+        return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(dtype.numpy)
+    result = np.empty(values.shape, dtype.numpy)
+    for place in np.ndindex(values.shape[:-1]):
+        result[place] = np.searchsorted(sorted_sequence[place], values[place], side)
+    return result
+
+
+@public(method=False)
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Any = None,
+) -> Tensor:
+    """Where to insert each value so that the last dimension of `sorted_sequence` stays sorted.
+
+    >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 4]))
+    tensor([1, 2])
+    """
+    values = input if isinstance(input, Tensor) else sorted_sequence.new_tensor(input)
+    _check_search(sorted_sequence, values, right, side)
+    if sorter is not None:
+        _check_sorter(sorted_sequence, sorter)
+        sorted_sequence = sorted_sequence.gather(-1, sorter)
+    result = _searchsorted(sorted_sequence, values, right or side == "right", int32 if out_int32 else int64)
+    return store_exactly(result, out)  # type: ignore[no-any-return]
+
+
+def _check_search(boundaries: Tensor, values: Tensor, right: bool, side: str | None) -> None:
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    if boundaries.ndim == 0:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+    if boundaries.ndim > 1 and boundaries.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(boundaries.shape)} and "
+            f"input value tensor {list(values.shape)}"
+        )
+    if boundaries._kind.dtype.category in (BOOL, COMPLEX):
+        raise no_kernel("searchsorted_out_cpu", boundaries)
+
+
+def _check_sorter(boundaries: Tensor, sorter: Tensor) -> None:
+    if sorter.shape != boundaries.shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(boundaries.shape)} and got sorter tensor {list(sorter.shape)}"
+        )
+    if sorter.dtype is not int64:
+        raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
+    if sorter.numel() and not sorter.is_meta and (int(sorter.min()) < 0 or int(sorter.max()) >= sorter.shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
+
+
+@public(method=False)
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Tensor:
+    """The index of the bucket between `boundaries` into which each value falls."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

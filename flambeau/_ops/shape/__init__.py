@@ -1,0 +1,1 @@
+"""Other shapes and places for the same elements."""

@@ -1,0 +1,489 @@
+"""Elements in other places: flip, roll, repeat, triangles and diagonals, and parts replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
+from ..._core.geometry import overlaps, positions, window
+from ..._core.storage import owner_of
+from ..._core.tensor import Tensor, wrap
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.layout import element_strides, empty_array, strides_like
+from ..._dispatch.registry import public
+from .view import (
+    _ALL,
+    _contiguous_clone,
+    _diagonal_backward,
+    _diagonal_of,
+    _restride,
+    as_shape,
+    diagonal_dims,
+    distinct_dims,
+    reshaped,
+    selected_index,
+    slice_bounds,
+    strided_arguments,
+    wrap_dim,
+)
+
+# ----- repetition ---------------------------------------------------------------------------------------------------
+
+
+def _repeat_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
+    if not repeats:
+        return grad
+    if 0 in repeats:
+        return grad.new_zeros(self_sym_sizes)
+    shape = (1,) * (len(repeats) - len(self_sym_sizes)) + self_sym_sizes
+    pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
+    summed = grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2)))
+    return summed.reshape(self_sym_sizes)
+
+
+@primitive("RepeatBackward0", self=_repeat_gradient)
+def _repeat(self: Array, repeats: tuple[int, ...]) -> Array:
+    shape = (1,) * (len(repeats) - self.ndim) + self.shape
+    result = np.empty([count * size for count, size in zip(repeats, shape, strict=True)], self.dtype)
+    pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
+    result.reshape(pairs)[...] = self.reshape([size for each in shape for size in (1, each)])
+    return result
+
+
+@public(function=False)
+def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
+    """Copies of `input` side by side, so many along each dimension; `repeats` may name new leading dimensions."""
+    counts = as_shape((repeats, *more))
+    shape = input._array.shape
+    if len(counts) < len(shape):
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            f"repeats {list(counts)}, shape {list(shape)}"
+        )
+    if min(counts, default=0) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension: repeats {list(counts)}")
+    return _repeat(input, counts)  # type: ignore[no-any-return]
+
+
+@public()
+def tile(input: Tensor, dims: Any, *more: int) -> Tensor:
+    """Copies of `input` side by side; `dims` that are missing in front count as 1."""
+    counts = as_shape((dims, *more))
+    return input.repeat((1,) * (input._array.ndim - len(counts)) + counts)
+
+
+@public()
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element of `input` (or each part along `dim`) so many times in a row.
+
+    With `input` alone, its values are the counts, and the result says which element comes where.
+    """
+    if repeats is None:
+        return wrap(_interleaved(input, None, output_size), input._kind.device)
+    if dim is None:
+        input, dim = reshaped(input, (input._array.size,)), 0
+    dim = wrap_dim(dim, input._array.ndim)
+    if input._array.ndim == 0:
+        input = reshaped(input, (1,))
+    if not isinstance(repeats, Tensor):
+        if isinstance(repeats, (tuple, list)):
+            repeats = wrap(np.asarray(repeats, np.int64), input._kind.device)
+        else:
+            return _interleave_evenly(input, repeats, dim, output_size)
+    if repeats._array.ndim > 1:
+        raise RuntimeError(f"repeats must be 0-dim or 1-dim tensor, got shape {list(repeats._array.shape)}")
+    size = input._array.shape[dim]
+    if repeats._array.size == 1:
+        repeats = repeats.reshape(1).expand(size)
+    elif repeats._array.size != size:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._array.size} and "
+            f"input.size({dim}) = {size}"
+        )
+    places = wrap(_interleaved(repeats, size, output_size), input._kind.device)
+    return input.index_select(dim, places)
+
+
+def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> Any:
+    if repeats.dtype not in (int32, int64):
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{LEGACY_NAMES[repeats.dtype]}'")
+    counts = repeats._array
+    if counts.ndim != 1:
+        raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat, got shape {list(counts.shape)}")
+    if repeats.is_meta:
+        if output_size is None:
+            raise NotImplementedError("repeat_interleave of meta tensors needs output_size: the counts are unknown")
+        return np.zeros(output_size, counts.dtype)
+    if (counts < 0).any():
+        raise RuntimeError(f"repeats can not be negative, got {counts.min()}")
+    if output_size is not None and counts.sum() != output_size:
+        raise RuntimeError(
+            f"allocated size does not match required size: output_size={output_size}, needed {counts.sum()}"
+        )
+    return np.repeat(np.arange(len(counts), dtype=counts.dtype), counts)
+
+
+def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Tensor:
+    if repeats < 0:
+        raise RuntimeError(f"Repeats must be non-negative, got {repeats}")
+    shape = input._array.shape
+    if output_size is not None and output_size != shape[dim] * repeats:
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {shape[dim] * repeats} but got {output_size}"
+        )
+    spread: Any = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))
+    return _contiguous_clone(spread).flatten(dim, dim + 1)  # type: ignore[no-any-return]
+
+
+# ----- reordering ---------------------------------------------------------------------------------------------------
+
+
+def _roll_gradient(grad: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
+    return _roll(grad, tuple([-shift for shift in shifts]), dims)  # type: ignore[no-any-return]
+
+
+@primitive("RollBackward0", self=_roll_gradient)
+def _roll(self: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+    return np.ascontiguousarray(np.roll(self, shifts, dims) if dims else np.roll(self, shifts[0])).reshape(self.shape)
+
+
+@public()
+def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
+    """Elements moved along `dims`, or in the flat tensor; those that leave at the end enter at the beginning."""
+    steps, axes = as_shape((shifts,)), as_shape(() if dims is None else (dims,))
+    if not steps:
+        raise RuntimeError("`shifts` required")
+    if len(steps) != len(axes) and not (len(steps) == 1 and not axes):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
+    if axes and not input._array.ndim:
+        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
+    return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))  # type: ignore[no-any-return]
+
+
+@primitive("FlipBackward0", self=lambda grad, dims: grad.flip(dims))
+def _flip(self: Array, dims: tuple[int, ...]) -> Array:
+    return _flipped(self, dims)
+
+
+def _flipped(array: Any, dims: Any) -> Any:
+    result = empty_array(array.shape, strides_like(array, None), array.dtype)
+    result[...] = np.flip(array, dims) if array.ndim else array
+    return result
+
+
+@public()
+def flip(input: Tensor, dims: Any, *more: int) -> Tensor:
+    """`input` with the order along `dims` reversed, in memory of its own."""
+    return _flip(input, distinct_dims(as_shape((dims, *more)), input._array.ndim))  # type: ignore[no-any-return]
+
+
+@public()
+def fliplr(input: Tensor) -> Tensor:
+    """`input` with its second dimension reversed."""
+    if input._array.ndim < 2:
+        raise RuntimeError(f"Input must be >= 2-d. (fliplr of shape {list(input._array.shape)})")
+    return flip(input, 1)
+
+
+@public()
+def flipud(input: Tensor) -> Tensor:
+    """`input` with its first dimension reversed."""
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d. (flipud of a 0-d tensor)")
+    return flip(input, 0)
+
+
+@primitive("Rot90Backward0", self=lambda grad, k, dims: grad.rot90(-k, dims))
+def _rot90(self: Array, k: int, dims: tuple[int, ...]) -> Array:
+    turns = k % 4
+    if turns == 0:
+        return self.copy("C")
+    if turns == 2:
+        return _flipped(self, dims)
+    return _flipped(self, dims[1] if turns == 1 else dims[0]).swapaxes(*dims)
+
+
+@public()
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """`input` turned by `k` right angles in the plane of two dimensions, from the first towards the second."""
+    plane = as_shape((dims,))
+    ndim = input._array.ndim
+    if len(plane) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(plane)}")
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    axes = tuple([wrap_dim(each, ndim) for each in plane])
+    if axes[0] == axes[1]:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = {plane[1]}")
+    return _rot90(input, k, axes)  # type: ignore[no-any-return]
+
+
+# ----- triangles and diagonals --------------------------------------------------------------------------------------
+
+
+def _kept(self: Any, keep: Any) -> Any:
+    result = np.zeros(self.shape, self.dtype)
+    np.copyto(result, self, where=keep)
+    return result
+
+
+@primitive("TrilBackward0", self=lambda grad, diagonal: grad.tril(diagonal))
+def _tril(self: Array, diagonal: int) -> Array:
+    return _kept(self, np.tri(self.shape[-2], self.shape[-1], diagonal, np.bool_))
+
+
+@primitive("TriuBackward0", self=lambda grad, diagonal: grad.triu(diagonal))
+def _triu(self: Array, diagonal: int) -> Array:
+    return _kept(self, ~np.tri(self.shape[-2], self.shape[-1], diagonal - 1, np.bool_))
+
+
+def _check_matrix(input: Tensor, name: str) -> None:
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"{name}: input tensor must have at least 2 dimensions, got shape {list(input._array.shape)}"
+        )
+
+
+@public(inplace=True, out=True)
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The lower triangle of the matrices in `input`, up to the given diagonal; zeros elsewhere."""
+    _check_matrix(input, "tril")
+    return _tril(input, diagonal)  # type: ignore[no-any-return]
+
+
+@public(inplace=True, out=True)
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The upper triangle of the matrices in `input`, from the given diagonal on; zeros elsewhere."""
+    _check_matrix(input, "triu")
+    return _triu(input, diagonal)  # type: ignore[no-any-return]
+
+
+@primitive("DiagEmbedBackward0", self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2))
+def _diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
+    size = self.shape[-1] + abs(offset)
+    shape = list(self.shape[:-1])
+    for dim in sorted((dim1, dim2)):
+        shape.insert(dim, size)
+    result = np.zeros(shape, self.dtype)
+    _diagonal_of(result, offset, dim1, dim2)[...] = self
+    return result
+
+
+@public()
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices with the last dimension of `input` as diagonal and zeros elsewhere."""
+    dims = diagonal_dims(dim1, dim2, input._array.ndim + 1)
+    return _diag_embed(input, offset, *dims)  # type: ignore[no-any-return]
+
+
+@public(out=True)
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The diagonal of a matrix, or the matrix with a vector as its diagonal."""
+    from .view_copy import diagonal_copy
+
+    ndim = input._array.ndim
+    if ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
+    if ndim == 1:
+        return diag_embed(input, diagonal)
+    return diagonal_copy(input, diagonal)
+
+
+@public()
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """The matrix with the elements of `input` as its diagonal."""
+    return diag_embed(reshaped(input, (input._array.size,)), offset)
+
+
+def _trace_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
+    spread = grad.expand((min(self_sym_sizes),))
+    return _diagonal_backward(spread, self_sym_sizes, 0, 0, 1)  # type: ignore[no-any-return]
+
+
+@primitive("TraceBackward0", self=_trace_gradient)
+def _trace(self: Array, dtype: Any) -> Array:
+    if self.dtype.itemsize == 2 and dtype.category == FLOAT:  # half precision is summed in float32
+        return self.diagonal().astype(np.float32).sum().astype(dtype.numpy)
+    return self.diagonal().sum(dtype=dtype.numpy)
+
+
+@public()
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    return _trace(input, int64 if input.dtype.category in (BOOL, INTEGER) else input.dtype)  # type: ignore[no-any-return]
+
+
+# ----- parts replaced -----------------------------------------------------------------------------------------------
+
+
+def _check_source(src: Tensor, shape: tuple[int, ...]) -> None:
+    if src._array.shape != shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice size "
+            f"= {list(shape)}"
+        )
+
+
+def _same_strides(array: Any) -> Any:
+    """A copy with the strides of `array`, gaps and all, unless elements share memory."""
+    shared = overlaps(array.shape, array.strides)
+    result = empty_array(array.shape, strides_like(array, None) if shared else element_strides(array), array.dtype)
+    result[...] = array
+    return result
+
+
+def _replaced(array: Any, index: Any, value: Any) -> Any:
+    result = _same_strides(array)
+    result[index] = value
+    return result
+
+
+def _select_scatter_gradient(grad: Tensor, dim: int, index: int) -> Tensor:
+    zeros = grad.new_zeros(grad.select(dim, index).shape)
+    return _select_scatter(grad, zeros, dim, index)  # type: ignore[no-any-return]
+
+
+@primitive(
+    "SelectScatterBackward0",
+    self=_select_scatter_gradient,
+    src=lambda grad, dim, index: grad.select(dim, index),
+)
+def _select_scatter(self: Array, src: Array, dim: int, index: int) -> Array:
+    return _replaced(self, (*_ALL[dim], index, ...), src)
+
+
+@public()
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of `input` with `src` at one position of `dim`."""
+    dim, index = selected_index(input._array.shape, dim, index)
+    shape = input._array.shape
+    _check_source(src, shape[:dim] + shape[dim + 1 :])
+    return _select_scatter(input, src, dim, index)  # type: ignore[no-any-return]
+
+
+def _slice_of(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
+    from .view import _slice
+
+    return _slice(grad, dim, start, end, step)  # type: ignore[no-any-return]
+
+
+def _slice_scatter_gradient(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
+    zeros = grad.new_zeros(_slice_of(grad, dim, start, end, step).shape)
+    return _slice_scatter(grad, zeros, dim, start, end, step)  # type: ignore[no-any-return]
+
+
+@primitive("SliceScatterBackward0", self=_slice_scatter_gradient, src=_slice_of)
+def _slice_scatter(self: Array, src: Array, dim: int, start: int, end: int, step: int) -> Array:
+    return _replaced(self, (*_ALL[dim], slice(start, end, step)), src)
+
+
+@public(out=True)
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy of `input` with `src` at the positions `start:end:step` of `dim`."""
+    shape = input._array.shape
+    dim = wrap_dim(dim, len(shape))
+    first, last = slice_bounds(shape[dim], start, end, step)
+    _check_source(src, (*shape[:dim], len(range(first, last, step)), *shape[dim + 1 :]))
+    return _slice_scatter(input, src, dim, first, last, step)  # type: ignore[no-any-return]
+
+
+def _diagonal_scatter_gradient(grad: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    zeros = grad.new_zeros(grad.diagonal(offset, dim1, dim2).shape)
+    return _diagonal_scatter(grad, zeros, offset, dim1, dim2)  # type: ignore[no-any-return]
+
+
+@primitive(
+    "DiagonalScatterBackward0",
+    self=_diagonal_scatter_gradient,
+    src=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
+)
+def _diagonal_scatter(self: Array, src: Array, offset: int, dim1: int, dim2: int) -> Array:
+    result = _same_strides(self)
+    _diagonal_of(result, offset, dim1, dim2)[...] = src
+    return result
+
+
+@public()
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy of `input` with `src` on its diagonal."""
+    dims = diagonal_dims(dim1, dim2, input._array.ndim)
+    _check_source(src, input._array.diagonal(offset, *dims).shape)
+    return _diagonal_scatter(input, src, offset, *dims)  # type: ignore[no-any-return]
+
+
+@public(function=False)
+def fill_diagonal_(input: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Set the elements whose indices are all equal; with `wrap` the diagonal of a tall matrix starts anew below."""
+    shape, offset = input._array.shape, input.storage_offset()
+    if len(shape) < 2:
+        raise RuntimeError(f"dimensions must larger than 1: fill_diagonal_ of shape {list(shape)}")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError(f"all dimensions of input must be of equal length: fill_diagonal_ of shape {list(shape)}")
+    step = sum(input.stride())
+    input.as_strided((min(shape),), (step,), offset).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        for row in range(shape[1] + 1, shape[0], shape[1] + 1):
+            length = min(shape[1], shape[0] - row)
+            input.as_strided((length,), (step,), offset + row * input.stride(0)).fill_(fill_value)
+    return input
+
+
+def _own_and_part(sizes: Any, strides: Any, offset: int, size: Any, stride: Any, start: int | None) -> Any:
+    return (sizes, strides, offset), (size, stride, offset if start is None else start)
+
+
+def _outside_gradient(
+    grad: Tensor,
+    self_sym_sizes: Any,
+    self_sym_strides: Any,
+    self_offset: int,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
+) -> Tensor:
+    own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
+    kept = ~np.isin(positions(own), positions(part))
+    return grad * wrap(kept.astype(grad._array.dtype), grad._kind.device)
+
+
+def _inside_gradient(
+    grad: Tensor,
+    self_sym_sizes: Any,
+    self_sym_strides: Any,
+    self_offset: int,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
+) -> Tensor:
+    own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
+    return _restride(grad, own, part, None)  # type: ignore[no-any-return]
+
+
+@primitive("AsStridedScatterBackward0", self=_outside_gradient, src=_inside_gradient)
+def _as_strided_scatter(
+    self: Array, src: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None
+) -> Array:
+    owner = owner_of(self)
+    memory, item = owner.copy("K"), self.itemsize
+    own_start = self.ctypes.data - owner.ctypes.data
+    start = own_start if storage_offset is None else storage_offset * item
+    window(memory, self.dtype, size, tuple([step * item for step in stride]), start)[...] = src
+    return window(memory, self.dtype, self.shape, self.strides, own_start)
+
+
+@public()
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A copy of `input` with `src` in the window that `as_strided` would give."""
+    size, stride, storage_offset = strided_arguments(input, size, stride, storage_offset)
+    _check_source(src, size)
+    if input.is_meta:  # there is no memory to have a window on
+        return input.clone()
+    return _as_strided_scatter(input, src, size, stride, storage_offset)  # type: ignore[no-any-return]

@@ -1,0 +1,264 @@
+"""A tensor in parts: split, chunk, unbind and their like."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.registry import export_method, public
+from ..._dispatch.variants import variant
+from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
+
+
+def _joined(grads: Sequence[Any], sizes: Sequence[int], shape: tuple[int, ...], dim: int) -> list[Any]:
+    """The gradient of a tensor from those of its parts along `dim`; a part without one counts as zeros."""
+    from .join import cat
+
+    present = next((grad for grad in grads if grad is not None), None)
+    if present is None:
+        return [None]
+    parts = [
+        present.new_zeros((*shape[:dim], size, *shape[dim + 1 :])) if grad is None else grad
+        for grad, size in zip(grads, sizes, strict=True)
+    ]
+    return [cat(parts, dim)]
+
+
+def _equal_sizes(size: int, split_size: int) -> list[int]:
+    if size == 0:
+        return [0]
+    return [min(split_size, size - start) for start in range(0, size, split_size)]
+
+
+def _parts(array: Any, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(sliced(array, dim, start, start + size, 1))
+        start += size
+    return tuple(parts)
+
+
+def _split_gradient(grads: Any, needs: Any, self_sym_sizes: Any, split_size: int, dim: int) -> list[Any]:
+    return _joined(grads, _equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim)
+
+
+@primitive("SplitBackward0", view=True, joint=_split_gradient)
+def _split(self: Array, split_size: int, dim: int) -> Array:
+    return _parts(self, _equal_sizes(self.shape[dim], split_size), dim)
+
+
+def _split_with_sizes_gradient(grads: Any, needs: Any, self_sym_sizes: Any, split_sizes: Any, dim: int) -> list[Any]:
+    return _joined(grads, split_sizes, self_sym_sizes, dim)
+
+
+@primitive("SplitWithSizesBackward0", view=True, joint=_split_with_sizes_gradient)
+def _split_with_sizes(self: Array, split_sizes: tuple[int, ...], dim: int) -> Array:
+    return _parts(self, split_sizes, dim)
+
+
+_unsafe_split = variant(_split, "unsafe_split", "UnsafeSplitBackward0", view=False)
+_unsafe_split_with_sizes = variant(
+    _split_with_sizes, "unsafe_split_with_sizes", "UnsafeSplitWithSizesBackward0", view=False
+)
+
+
+def split_arguments(input: Tensor, split_size: int, dim: int) -> tuple[int, int]:
+    """Size of the parts and dimension of a `split`, checked."""
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, len(shape))
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    if split_size == 0 and shape[dim]:
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {shape[dim]} (dimension "
+            f"{dim} of {list(shape)})"
+        )
+    return split_size, dim
+
+
+def sizes_arguments(input: Tensor, split_sizes: Any, dim: int) -> tuple[tuple[int, ...], int]:
+    """Sizes of the parts and dimension of a `split_with_sizes`, checked."""
+    shape, sizes = input._array.shape, as_shape((split_sizes,))
+    if not shape:
+        raise RuntimeError("split_with_sizes expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, len(shape))
+    if min(sizes, default=0) < 0:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
+        )
+    if sum(sizes) != shape[dim]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {shape[dim]} (input tensor's size at dimension "
+            f"{dim}), but got split_sizes={list(sizes)}"
+        )
+    return sizes, dim
+
+
+@public()
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of `tensor` along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory.
+
+    >>> [part.tolist() for part in flambeau.tensor([1, 2, 3]).split(2)]
+    [[1, 2], [3]]
+    """
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return _split_with_sizes(tensor, *sizes_arguments(tensor, split_size_or_sections, dim))  # type: ignore[no-any-return]
+    size = operator.index(split_size_or_sections)
+    return _split(tensor, *split_arguments(tensor, size, dim))  # type: ignore[no-any-return]
+
+
+def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory."""
+    return split(input, split_size, dim)
+
+
+export_method(_method_split, "split")
+
+
+@public()
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of `input` along `dim` of the given sizes; they share memory."""
+    return _split_with_sizes(input, *sizes_arguments(input, split_sizes, dim))  # type: ignore[no-any-return]
+
+
+@public()
+def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` whose parts are not tracked as views: do not change them in place if the input is still needed."""
+    return _unsafe_split(tensor, *split_arguments(tensor, split_size, dim))  # type: ignore[no-any-return]
+
+
+@public()
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` whose parts are not tracked as views."""
+    return _unsafe_split_with_sizes(input, *sizes_arguments(input, split_sizes, dim))  # type: ignore[no-any-return]
+
+
+def _chunked(input: Tensor, chunks: int, dim: int, equal: Any, given: Any) -> Any:
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    dim = wrap_dim(dim, len(shape))
+    if shape[dim] == 0:
+        return given(input, (0,) * chunks, dim)
+    return equal(input, (shape[dim] + chunks - 1) // chunks, dim)
+
+
+@public()
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` parts of equal size along `dim` (the last may be smaller); they share memory."""
+    return _chunked(input, chunks, dim, _split, _split_with_sizes)  # type: ignore[no-any-return]
+
+
+@public()
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk` whose parts are not tracked as views."""
+    return _chunked(input, chunks, dim, _unsafe_split, _unsafe_split_with_sizes)  # type: ignore[no-any-return]
+
+
+def _unbind_gradient(grads: Any, needs: Any, dim: int) -> list[Any]:
+    from .join import stack
+
+    present = next((grad for grad in grads if grad is not None), None)
+    if present is None:
+        return [None]
+    return [stack([present.new_zeros(present.shape) if grad is None else grad for grad in grads], dim)]
+
+
+@primitive("UnbindBackward0", view=True, joint=_unbind_gradient)
+def _unbind(self: Array, dim: int) -> Array:
+    index = _ALL[dim]
+    return tuple([self[(*index, position, ...)] for position in range(self.shape[dim])])
+
+
+def unbind_dim(input: Tensor, dim: int) -> int:
+    """The dimension of an `unbind`, checked."""
+    if not input._array.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, input._array.ndim)
+
+
+@public()
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The parts of `input` at each position of `dim`; they share memory."""
+    return _unbind(input, unbind_dim(input, dim))  # type: ignore[no-any-return]
+
+
+@public()
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`input` along `dim` in a number of nearly equal parts, or cut at the given positions; they share memory."""
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = wrap_dim(dim, len(shape))
+    cuts = _as_indices(indices_or_sections)
+    if isinstance(cuts, int):
+        if cuts <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
+        small, larger = divmod(shape[dim], cuts)
+        ends = [number * small + min(number, larger) for number in range(1, cuts + 1)]
+        return tuple([_slice(input, dim, start, end, 1) for start, end in zip([0, *ends[:-1]], ends, strict=True)])
+    parts = []
+    for first, last in zip([0, *cuts], [*cuts, shape[dim]], strict=True):
+        parts.append(_slice(input, dim, *slice_bounds(shape[dim], first, last, 1), 1))
+    return tuple(parts)
+
+
+def _as_indices(indices_or_sections: Any) -> int | list[int]:
+    if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype.name != "int64" or indices_or_sections.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor "
+                f"of dtype int64, but got a tensor with {indices_or_sections.ndim} dims and dtype "
+                f"{indices_or_sections.dtype}"
+            )
+        return indices_or_sections.tolist()  # type: ignore[no-any-return]
+    if isinstance(indices_or_sections, (tuple, list)):
+        return [int(each) for each in indices_or_sections]
+    if not hasattr(indices_or_sections, "__index__"):
+        raise TypeError(
+            "received an invalid combination of arguments: indices_or_sections must be an int, a tuple of ints "
+            f"or a Tensor, not {type(indices_or_sections).__name__}"
+        )
+    return int(indices_or_sections)
+
+
+def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    shape = input._array.shape
+    if len(shape) < least:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"{len(shape)} dimensions!"
+        )
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        if count == 0 or shape[dim] % count:
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} "
+                f"is not divisible by the split_size {count}!"
+            )
+    return tensor_split(input, indices_or_sections, dim)
+
+
+@public()
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`input` cut along its second dimension, or the only one it has."""
+    return _split_like_numpy(input, "hsplit", 1, 0 if input._array.ndim == 1 else 1, indices_or_sections)
+
+
+@public()
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`input` cut along its first dimension."""
+    return _split_like_numpy(input, "vsplit", 2, 0, indices_or_sections)
+
+
+@public()
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """`input` cut along its third dimension."""
+    return _split_like_numpy(input, "dsplit", 3, 2, indices_or_sections)

@@ -1,0 +1,631 @@
+"""Views: other shapes and strides on the same memory."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import INTEGER
+from ..._core.geometry import Geometry, contiguous_byte_strides, move_between, restrided, row_strides_of, span, window
+from ..._core.storage import owner_of
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.broadcast import sum_to_shape
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.registry import export_method, public
+
+_ALL = tuple((slice(None),) * count for count in range(65))
+"""`_ALL[n]` is the index that passes over n dimensions."""
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front; an IndexError if there is none. A 0-d tensor has dimensions 0 and -1."""
+    size = ndim or 1
+    if type(dim) is not int:
+        dim = _as_dim(dim)
+    if not -size <= dim < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size
+
+
+def _as_dim(value: Any) -> int:
+    """An integer of another type, such as NumPy's, as an int."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(value).__name__}")
+    return operator.index(value)
+
+
+def distinct_dims(dims: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """`dims` counted from the front; a RuntimeError if one is named twice."""
+    wrapped = tuple([wrap_dim(each, ndim) for each in dims])
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError(f"dim {max(set(wrapped), key=wrapped.count)} appears multiple times in the list of dims")
+    return wrapped
+
+
+_MOST_DIMS = 64
+"""NumPy's limit, and that of most of PyTorch's functions."""
+
+
+def as_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """The shape in `*sizes` arguments: `view(2, 3)`, `view((2, 3))` and `view(x.size())` mean the same."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = sizes[0]
+    if len(sizes) > _MOST_DIMS:
+        raise RuntimeError(f"only tensors with up to {_MOST_DIMS} dims are supported, not {len(sizes)}")
+    for each in sizes:
+        if type(each) is not int:
+            return tuple([_as_int(each) for each in sizes])
+    return tuple(sizes)
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, Tensor) and value._kind.dtype.category <= INTEGER:
+        return int(value.item())
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise TypeError(
+            f"a size must be a tuple of ints, but found element of type {type(value).__name__}: {value!r}"
+        ) from None
+
+
+def _misfit(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None) -> str:
+    present = "" if given is None else f": the input has shape {list(given)}"
+    return f"shape '{list(shape)}' is invalid for input of size {numel}{present}"
+
+
+def infer_size(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """`shape` with its -1, if any, replaced by what is left of `numel`. `given`, the present shape, is for messages."""
+    total = 1
+    for size in shape:
+        if size < 0:
+            break
+        total *= size
+    else:
+        if total != numel:
+            raise RuntimeError(_misfit(shape, numel, given))
+        return shape
+    if shape.count(-1) > 1:
+        raise RuntimeError(f"only one dimension can be inferred, but the shape {list(shape)} has several -1")
+    for position, size in enumerate(shape):
+        if size < -1:
+            raise RuntimeError(f"invalid shape dimension {size} at index {position} of shape {list(shape)}")
+    known = -math.prod(shape)
+    if known == 0:
+        if numel:
+            raise RuntimeError(_misfit(shape, numel, given))
+        raise RuntimeError(
+            f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified dimension "
+            "size -1 can be any value and is ambiguous"
+        )
+    if numel % known:
+        raise RuntimeError(_misfit(shape, numel, given))
+    return tuple([numel // known if size == -1 else size for size in shape])
+
+
+def viewed(array: Any, shape: tuple[int, ...]) -> Any:
+    """`array` in another shape without a copy, or None where the strides do not allow it."""
+    if array.flags.c_contiguous and array.size:
+        return array.reshape(shape)
+    if array.size == 0:
+        same = array.shape == shape
+        return restrided(array, shape, array.strides if same else contiguous_byte_strides(shape, array.itemsize))
+    strides = row_strides_of(array.shape, array.strides, shape)
+    if strides is None:
+        return None
+    try:  # NumPy's way is the shorter one, but it may choose other strides where a size is 1
+        found = array.reshape(shape, copy=False)
+    except ValueError:
+        return restrided(array, shape, strides)
+    return found if found.strides == strides else restrided(array, shape, strides)
+
+
+@primitive("ViewBackward0", view=True, self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
+def _view(self: Array, size: tuple[int, ...]) -> Array:
+    if self.flags.c_contiguous and self.size:
+        return self.reshape(size)
+    array = viewed(self, size)
+    if array is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            f"contiguous subspaces). Use .reshape(...) instead. (input size {list(self.shape)}, strides "
+            f"{[step // self.itemsize for step in self.strides]}, view size {list(size)})"
+        )
+    return array
+
+
+def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tensor:
+    """The same elements in another shape, or the same bytes as another dtype; always shares memory.
+
+    >>> flambeau.zeros(4, 4).view(-1, 8).shape
+    torch.Size([2, 8])
+    """
+    if type(input) not in PLAIN_TYPES and has_override((input,)):
+        return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})  # type: ignore[no-any-return]
+    if type(size) is int:
+        shape = as_shape((size, *more)) if more else (size,)
+    elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
+        shape = as_shape((size, *more))
+    else:
+        from .complex_view import view_dtype
+
+        return view_dtype(input, size if dtype is None else dtype)
+    return _view(input, infer_size(shape, input._array.size, input._array.shape))  # type: ignore[no-any-return]
+
+
+export_method(view, "view")
+
+
+@public()
+def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
+    """The same elements in another shape: a view where the strides allow it, else a copy."""
+    if type(shape) is int and shape == -1 and not more:  # the commonest of all
+        return reshaped(input, (input._array.size,))
+    return reshaped(input, infer_size(as_shape((shape, *more)), input._array.size, input._array.shape))
+
+
+def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:
+    """`input` in a shape that is known to fit."""
+    if input._array.flags.c_contiguous:
+        return _view(input, size)  # type: ignore[no-any-return]
+    array = input._array
+    if not array.size or row_strides_of(array.shape, array.strides, size) is not None:
+        return _reshape_alias(input, size)  # type: ignore[no-any-return]
+    return _unsafe_view(_contiguous_clone(input), size)  # type: ignore[no-any-return]
+
+
+@primitive("ReshapeAliasBackward0", view=True, self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
+def _reshape_alias(self: Array, size: tuple[int, ...]) -> Array:
+    return viewed(self, size)
+
+
+@primitive("CloneBackward0", self=lambda grad: grad)
+def _contiguous_clone(self: Array) -> Array:
+    return self.copy("C")
+
+
+@primitive("UnsafeViewBackward0", self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
+def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
+    return self.reshape(size)
+
+
+# ----- dimensions exchanged -----------------------------------------------------------------------------------------
+
+
+def _transposed_back(grad: Tensor, dim0: int, dim1: int) -> Any:
+    return _transpose(grad, dim0, dim1)
+
+
+@primitive("TransposeBackward0", view=True, self=_transposed_back)
+def _transpose(self: Array, dim0: int, dim1: int) -> Array:
+    return self.swapaxes(dim0, dim1) if self.ndim else self.view()
+
+
+@public()
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`input` with two dimensions exchanged; shares memory."""
+    ndim = input._array.ndim
+    return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))  # type: ignore[no-any-return]
+
+
+@public("swapdims", name="swapaxes")
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`."""
+    return transpose(input, axis0, axis1)
+
+
+def _t_back(grad: Tensor) -> Any:
+    return _t(grad)
+
+
+@primitive("TBackward0", view=True, self=_t_back)
+def _t(self: Array) -> Array:
+    return self.T
+
+
+@public()
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; tensors of less than two dimensions as they are."""
+    if input._array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
+    return _t(input)  # type: ignore[no-any-return]
+
+
+def _inverse_permute(grad: Tensor, dims: tuple[int, ...]) -> Tensor:
+    inverse = [0] * len(dims)
+    for position, dim in enumerate(dims):
+        inverse[dim] = position
+    return _permute(grad, tuple(inverse))  # type: ignore[no-any-return]
+
+
+@primitive("PermuteBackward0", view=True, self=_inverse_permute)
+def _permute(self: Array, dims: tuple[int, ...]) -> Array:
+    return self.transpose(dims)
+
+
+def permutation(dims: Sequence[Any], ndim: int) -> tuple[int, ...]:
+    """The arguments of `permute`, checked to name each dimension once."""
+    wanted = as_shape(dims)
+    if len(wanted) != ndim:
+        raise RuntimeError(
+            "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(wanted)}"
+        )
+    wrapped = tuple([wrap_dim(each, ndim) for each in wanted])
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError(f"permute(): duplicate dims are not allowed. (dims {list(wanted)})")
+    return wrapped
+
+
+@public()
+def permute(input: Tensor, dims: Any, *more: int) -> Tensor:
+    """`input` with its dimensions in the order `dims`; shares memory."""
+    return _permute(input, permutation((dims, *more), input._array.ndim))  # type: ignore[no-any-return]
+
+
+# ----- dimensions added and dropped ---------------------------------------------------------------------------------
+
+
+def expanded_shape(shape: tuple[int, ...], size: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that `expand(size)` gives a tensor of `shape`."""
+    added = len(size) - len(shape)
+    if added < 0:
+        raise RuntimeError(
+            f"expand: the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(shape)}): {list(shape)} cannot become {list(size)}"
+        )
+    result = []
+    for position, wanted in enumerate(size):
+        given = shape[position - added] if position >= added else None
+        if wanted == -1:
+            if given is None:
+                raise RuntimeError(
+                    "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+                    f"{position}"
+                )
+            wanted = given
+        elif wanted < 0 if given is None else given not in (1, wanted):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({wanted}) must match the existing size ({given}) at non-singleton "
+                f"dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
+            )
+        result.append(wanted)
+    return tuple(result)
+
+
+@primitive("ExpandBackward0", view=True, self=lambda grad, self_sym_sizes: sum_to_shape(grad, self_sym_sizes))
+def _expand(self: Array, size: tuple[int, ...]) -> Array:
+    shape, given = self.shape, self.strides
+    if shape == size:
+        return self.view()
+    added = len(size) - len(shape)
+    strides = [0 if n != wanted else step for n, wanted, step in zip(shape, size[added:], given, strict=True)]
+    for position in range(added - 1, -1, -1):  # a new dimension of size 1 steps over what is to its right
+        step = size[position + 1] * strides[0] if strides else 0
+        strides.insert(0, step if size[position] == 1 else 0)
+    return restrided(self, size, tuple(strides))
+
+
+@public(function=False)
+def expand(input: Tensor, size: Any, *more: int, implicit: bool = False) -> Tensor:
+    """A view with dimensions of size 1 stretched; -1 keeps a size."""
+    return _expand(input, expanded_shape(input._array.shape, as_shape((size, *more))))  # type: ignore[no-any-return]
+
+
+def _unsqueezed(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
+    return reshaped(grad, self_sym_sizes)
+
+
+@primitive("SqueezeBackward0", view=True, self=_unsqueezed)
+def _squeeze_all(self: Array) -> Array:
+    return self.squeeze()
+
+
+@primitive("SqueezeBackward1", view=True, self=lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes))
+def _squeeze_dim(self: Array, dim: int) -> Array:
+    return self.squeeze(dim) if self.ndim and self.shape[dim] == 1 else self.view()
+
+
+@primitive("SqueezeBackward2", view=True, self=lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes))
+def _squeeze_dims(self: Array, dim: tuple[int, ...]) -> Array:
+    return self.squeeze(tuple([each for each in dim if self.ndim and self.shape[each] == 1]))
+
+
+@public()
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory."""
+    if dim is None:
+        return _squeeze_all(input)  # type: ignore[no-any-return]
+    ndim = input._array.ndim
+    if isinstance(dim, (tuple, list)):
+        return _squeeze_dims(input, distinct_dims(dim, ndim))  # type: ignore[no-any-return]
+    return _squeeze_dim(input, wrap_dim(dim, ndim))  # type: ignore[no-any-return]
+
+
+@primitive("UnsqueezeBackward0", view=True, self=lambda grad, dim: grad.squeeze(dim))
+def _unsqueeze(self: Array, dim: int) -> Array:
+    if dim == 0 and self.ndim == 0:
+        return self.reshape(1)
+    # The new dimension has the stride of a contiguous tensor: what lies under one step of it.
+    shape, strides = self.shape, self.strides
+    step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
+    return restrided(self, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
+
+
+@public()
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """`input` with a new dimension of size 1 at `dim`; shares memory."""
+    return _unsqueeze(input, wrap_dim(dim, input._array.ndim + 1))  # type: ignore[no-any-return]
+
+
+# ----- parts --------------------------------------------------------------------------------------------------------
+
+
+@primitive("SelectBackwardBackward0", grad_output=lambda grad, dim, index: grad.select(dim, index))
+def _select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
+    result = np.zeros(input_sizes, grad_output.dtype)
+    result[_ALL[dim] + (index, ...)] = grad_output
+    return result
+
+
+@primitive(
+    "SelectBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, dim, index: _select_backward(grad, self_sym_sizes, dim, index),
+)
+def _select(self: Array, dim: int, index: int) -> Array:
+    return self[_ALL[dim] + (index, ...)]
+
+
+def selected_index(shape: tuple[int, ...], dim: int, index: Any) -> tuple[int, int]:
+    """Dimension and position of a `select`, counted from the front."""
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, len(shape))
+    place = index if type(index) is int else _as_int(index)
+    size = shape[dim]
+    if not -size <= place < size:
+        raise IndexError(f"select(): index {place} out of range for tensor of size {list(shape)} at dimension {dim}")
+    return dim, place % size
+
+
+@public()
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The part of `input` at one position of `dim`, without this dimension; shares memory."""
+    return _select(input, *selected_index(input._array.shape, dim, index))  # type: ignore[no-any-return]
+
+
+def _slice_again(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
+    return _slice(grad, dim, start, end, step)  # type: ignore[no-any-return]
+
+
+@primitive("SliceBackwardBackward0", grad_output=_slice_again)
+def _slice_backward(
+    grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
+) -> Array:
+    result = np.zeros(input_sizes, grad_output.dtype)
+    result[_ALL[dim] + (slice(start, end, step),)] = grad_output
+    return result
+
+
+@primitive(
+    "SliceBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, dim, start, end, step: _slice_backward(
+        grad, self_sym_sizes, dim, start, end, step
+    ),
+)
+def _slice(self: Array, dim: int, start: int, end: int, step: int) -> Array:
+    return sliced(self, dim, start, end, step)
+
+
+def sliced(array: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """The positions `start:end:step` of `dim`, with the offset on the storage that PyTorch gives them even if none."""
+    if start < end:
+        return array[_ALL[dim] + (slice(start, end, step),)]
+    strides = (*array.strides[:dim], array.strides[dim] * step, *array.strides[dim + 1 :])
+    return restrided(array, (*array.shape[:dim], 0, *array.shape[dim + 1 :]), strides, shift=start * array.strides[dim])
+
+
+def slice_bounds(size: int, start: Any, end: Any, step: int) -> tuple[int, int]:
+    """`start` and `end` of a slice of a dimension of `size`, between 0 and `size`; None means the whole of it."""
+    if step <= 0:
+        raise RuntimeError(f"slice step must be positive, got {step}")
+    first, last, _ = slice(start, end, step).indices(size)
+    return first, max(first, last)
+
+
+def narrowed(shape: tuple[int, ...], dim: int, start: Any, length: int) -> tuple[int, int]:
+    """Dimension and first position of a `narrow`, counted from the front."""
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative. (got {length})")
+    dim = wrap_dim(dim, len(shape))
+    if isinstance(start, Tensor) and (start._array.ndim or start._kind.dtype.category != INTEGER):
+        raise RuntimeError(f"start must be an 0-dim integral Tensor. (got shape {list(start.shape)}, {start.dtype})")
+    first = start if type(start) is int else _as_int(start)
+    size = shape[dim]
+    if not -size <= first <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {first})")
+    if first < 0:
+        first += size
+    if first + length > size:
+        raise RuntimeError(
+            f"start ({first}) + length ({length}) exceeds dimension size ({size}). (narrow along dimension {dim} of "
+            f"shape {list(shape)})"
+        )
+    return dim, first
+
+
+@public()
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """The `length` positions of `dim` from `start` on; shares memory."""
+    dim, start = narrowed(input._array.shape, dim, start, length)
+    return _slice(input, dim, start, start + length, 1)  # type: ignore[no-any-return]
+
+
+def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
+    found = array.diagonal(offset, dim1, dim2)
+    found.flags.writeable = array.flags.writeable  # NumPy hands it out read-only
+    return found
+
+
+@primitive(
+    "DiagonalBackwardBackward0",
+    grad_output=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
+)
+def _diagonal_backward(grad_output: Array, input_sizes: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Array:
+    result = np.zeros(input_sizes, grad_output.dtype)
+    _diagonal_of(result, offset, dim1, dim2)[...] = grad_output
+    return result
+
+
+@primitive(
+    "DiagonalBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, offset, dim1, dim2: _diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),
+)
+def _diagonal(self: Array, offset: int, dim1: int, dim2: int) -> Array:
+    return _diagonal_of(self, offset, dim1, dim2)
+
+
+def diagonal_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
+    """Both dimensions of a diagonal, counted from the front and distinct."""
+    first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+@public()
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of the matrices in `dim1` and `dim2`, as the last dimension; shares memory."""
+    return _diagonal(input, offset, *diagonal_dims(dim1, dim2, input._array.ndim))  # type: ignore[no-any-return]
+
+
+def _unfold_geometry(shape: Any, strides: Any, itemsize: int, dimension: int, size: int, step: int) -> Any:
+    if not shape:
+        return (size,), (itemsize,)
+    count = (shape[dimension] - size) // step + 1
+    return (
+        (*shape[:dimension], count, *shape[dimension + 1 :], size),
+        (*strides[:dimension], strides[dimension] * step, *strides[dimension + 1 :], strides[dimension]),
+    )
+
+
+@primitive(
+    "UnfoldBackwardBackward0",
+    grad_in=lambda grad, dim, size, step: grad.unfold(dim, size, step),
+)
+def _unfold_backward(grad_in: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int) -> Array:
+    result = np.zeros(input_sizes, grad_in.dtype)
+    if not input_sizes:
+        return result + grad_in.sum()
+    for position in range(size):  # windows may overlap: each position within the window alone does not
+        part = slice(position, position + (grad_in.shape[dim] - 1) * step + 1, step)
+        result[_ALL[dim] + (part,)] += grad_in[..., position]
+    return result
+
+
+@primitive(
+    "UnfoldBackward0",
+    view=True,
+    self=lambda grad, self_sym_sizes, dimension, size, step: _unfold_backward(
+        grad, self_sym_sizes, dimension, size, step
+    ),
+)
+def _unfold(self: Array, dimension: int, size: int, step: int) -> Array:
+    return restrided(self, *_unfold_geometry(self.shape, self.strides, self.itemsize, dimension, size, step))
+
+
+def unfold_dimension(shape: tuple[int, ...], dimension: int, size: int, step: int) -> int:
+    """The dimension of an `unfold`, whose arguments are checked."""
+    dimension = wrap_dim(dimension, len(shape))
+    given = shape[dimension] if shape else 1
+    if size > given:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {given} but size is {size}")
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return dimension
+
+
+@public(function=False)
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """All windows of `size` elements along `dimension`, `step` apart, as a new last dimension; shares memory."""
+    dimension = unfold_dimension(input._array.shape, dimension, size, step)
+    return _unfold(input, dimension, size, step)  # type: ignore[no-any-return]
+
+
+# ----- any strides --------------------------------------------------------------------------------------------------
+
+
+def _restride_back(grad: Tensor, source: Geometry, target: Geometry, shared: Geometry | None) -> Tensor:
+    return _restride(grad, target, source, shared)  # type: ignore[no-any-return]
+
+
+@primitive("AsStridedBackwardBackward0", self=_restride_back)
+def _restride(self: Array, source: Geometry, target: Geometry, shared: Geometry | None) -> Array:
+    """Add up the elements of `self` where the geometry `source` puts them in a buffer, and read it as `target`.
+
+    An element of the buffer that `shared` names n times counts an n-th. The derivative is the way back.
+    """
+    return move_between(self, source, target, shared)
+
+
+def _as_strided_gradient(
+    grad: Tensor,
+    self_sym_sizes: Any,
+    self_sym_strides: Any,
+    self_offset: int,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
+) -> Tensor:
+    """The gradient of a strided window in the geometry of its base."""
+    own = (self_sym_sizes, self_sym_strides, self_offset)
+    start = self_offset if storage_offset is None else storage_offset
+    return _restride(grad, (size, stride, start), own, own)  # type: ignore[no-any-return]
+
+
+@primitive("AsStridedBackward0", view=True, self=_as_strided_gradient)
+def _as_strided(self: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Array:
+    item = self.itemsize
+    owner = owner_of(self)
+    start = self.ctypes.data - owner.ctypes.data if storage_offset is None else storage_offset * item
+    return window(owner, self.dtype, size, tuple([step * item for step in stride]), start)
+
+
+def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> tuple[Any, Any, int | None]:
+    """The arguments of `as_strided`, checked."""
+    size, stride = as_shape((size,)), as_shape((stride,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: sizes {list(size)}, strides {list(stride)}")
+    if min(size, default=0) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if min(stride, default=0) < 0:
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    if 0 not in size and not input.is_meta:
+        offset, item = input.storage_offset() if storage_offset is None else storage_offset, input.itemsize
+        needed, available = (offset + span(size, stride, 1)) * item, owner_of(input._array).nbytes
+        if needed > available:
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} "
+                f"requiring a storage size of {needed} are out of bounds for storage of size {available}"
+            )
+    return size, stride, storage_offset
+
+
+@public()
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the storage under `input` with any size, strides and offset, in elements."""
+    return _as_strided(input, *strided_arguments(input, size, stride, storage_offset))  # type: ignore[no-any-return]

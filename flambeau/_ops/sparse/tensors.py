@@ -1,0 +1,614 @@
+"""Sparse tensors: making them, converting them, and looking into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.defaults import device_for
+from ..._core.device import META, layout
+from ..._core.dtype import COMPLEX, int32, int64
+from ..._core.dtype import dtype as DType
+from ..._core.sparse import (
+    COO,
+    CSR,
+    LAYOUT_NAMES,
+    CooArray,
+    CsrArray,
+    SparseArray,
+    SparseTensor,
+    coalesced_array,
+    coo_from_csr,
+    coo_from_dense,
+    csr_from_coo,
+    dense_tensor,
+    sparse_tensor,
+    to_dense_array,
+    values_at,
+)
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array
+from ..._dispatch.registry import public
+from ..create.constants import as_dtype, tensor
+from ..create.from_python import as_tensor
+from .dispatch import about_sparse, sparse_primitive
+
+
+def layout_name(value: Any) -> str:
+    """What PyTorch's messages call the layout of a tensor."""
+    return LAYOUT_NAMES[value.layout]
+
+
+def _expect(value: Tensor, wanted: layout | None, name: str) -> Any:
+    if value.layout is wanted or (wanted is None and isinstance(value, SparseTensor)):
+        return value._array
+    words = {None: "tensor", COO: "coordinate tensor", CSR: "row compressed tensor"}[wanted]
+    raise RuntimeError(
+        f"{name} expected sparse {words} layout but got {layout_name(value)}: the tensor has shape {list(value.shape)}"
+    )
+
+
+# ----- differentiable conversions ----------------------------------------------------------------------------------
+
+
+def as_dense(value: Any) -> Any:
+    """A sparse tensor as a dense one; a dense one as it is."""
+    return value.to_dense() if isinstance(value, SparseTensor) else value
+
+
+def as_coo(array: Any) -> CooArray:
+    """A sparse array by coordinates."""
+    return coo_from_csr(array) if isinstance(array, CsrArray) else array
+
+
+def _mask_gradient(grad: Any, mask: Any, dense: bool) -> Any:
+    masked = sparse_mask(grad, mask)
+    return as_dense(masked) if dense else masked
+
+
+@sparse_primitive("SparseMaskBackward0", self=_mask_gradient)
+def _masked(self: Array, mask: Array, dense: bool) -> Array:
+    """The elements of `self`, which is `dense` or not, at the places of `mask`."""
+    if isinstance(mask, CsrArray):
+        return mask.with_values(values_at(self, coo_from_csr(mask)))
+    mask = coalesced_array(mask)
+    return CooArray(mask.indices, values_at(self, mask), mask.shape, True)
+
+
+def _scatter_values(grad: Any, indices: Any, self_sym_sizes: Any) -> Any:
+    return make_coo(indices, grad, self_sym_sizes, False)
+
+
+@sparse_primitive("IndexBackward0", self=_scatter_values)
+def _take_values(self: Array, indices: Array, shape: Any) -> Array:
+    """The elements of a dense or sparse tensor at coordinates."""
+    return values_at(self, CooArray(indices, np.empty((indices.shape[1], 0)), tuple(shape)))
+
+
+@sparse_primitive(
+    "SparseCooTensorWithDimsAndTensorsBackward0", values=lambda grad, indices, size: _take_values(grad, indices, size)
+)
+def make_coo(indices: Array, values: Array, size: Any, coalesced: bool) -> Array:
+    """The sparse tensor with `values` at `indices`, which are in range."""
+    return CooArray(indices, values, tuple(size), coalesced)
+
+
+def _values_gradient(grad: Any, self: Any) -> Any:
+    return _with_values(self, grad)
+
+
+def _dense_gradient(grad: Any, self: Any, masked: bool) -> Any:
+    if masked or isinstance(grad, SparseTensor):
+        return sparse_mask(grad, self) if masked else grad
+    return _dense_to_csr(grad) if self.layout is CSR else _to_coo(grad, self._array.sparse_dim)
+
+
+@sparse_primitive("ValuesBackward0", self=_values_gradient)
+def _values_of(self: Array) -> Array:
+    return self.values
+
+
+@sparse_primitive("ValuesBackward0", values=lambda grad, self: values_like(grad, self))
+def _with_values(self: Array, values: Array) -> Array:
+    """`values` at the places of `self`, of which only those matter."""
+    return self.with_values(values)
+
+
+def values_like(grad: Any, places: Any) -> Any:
+    """The elements of a gradient at the places of a sparse tensor, one for each value that this has."""
+    array = coo_from_csr(places._array) if places.layout is CSR else places._array
+    return _take_values(grad, dense_tensor(array.indices, places), array.shape)
+
+
+@sparse_primitive("CoalesceBackward0", self=lambda grad: grad)
+def _coalesce(self: Array) -> Array:
+    return coalesced_array(self)
+
+
+@sparse_primitive("ToDenseBackward0", self=_dense_gradient)
+def _to_dense(self: Array, masked: bool) -> Array:
+    return to_dense_array(self)
+
+
+@sparse_primitive("ToSparseBackward0", self=lambda grad: as_dense(grad))
+def _to_coo(self: Array, sparse_dim: int) -> Array:
+    return coo_from_dense(self, sparse_dim)
+
+
+@sparse_primitive("ToSparseBackward1", self=lambda grad: as_dense(grad))
+def _to_coo_wholly(self: Array) -> Array:
+    return coo_from_dense(self, self.ndim)
+
+
+@sparse_primitive("ToSparseBackward1", self=lambda grad: grad)
+def _csr_to_coo(self: Array) -> Array:
+    return coo_from_csr(self)
+
+
+@sparse_primitive("ToSparseCsrBackward0", self=lambda grad: as_dense(grad))
+def _dense_to_csr(self: Array) -> Array:
+    return csr_from_coo(coo_from_dense(self, 2))
+
+
+@sparse_primitive("ToSparseCsrBackward0", self=lambda grad: grad)
+def _coo_to_csr(self: Array) -> Array:
+    return csr_from_coo(self)
+
+
+@sparse_primitive("ToCopyBackward0", self=lambda grad: grad)
+def convert_values(self: Array, dtype: DType) -> Array:
+    """The same places with the values as `dtype`."""
+    from ..._core.narrow import as_type
+
+    return self.with_values(as_type(self.values, dtype.numpy))
+
+
+# ----- making them -------------------------------------------------------------------------------------------------
+
+
+def _as_indices(value: Any, place: Any, kept: tuple[DType, ...] = (int64,)) -> Tensor:
+    indices: Any = value if isinstance(value, Tensor) else tensor(value, device=place)
+    if indices.numel() == 0 and not isinstance(value, Tensor):
+        indices = indices.to(int64)
+    if indices.dtype.category >= COMPLEX or indices.is_sparse:
+        raise TypeError(f"indices must be integers, not {indices.dtype} of layout {indices.layout}")
+    return indices if indices.dtype in kept else indices.to(int64)  # type: ignore[no-any-return]
+
+
+def _as_values(value: Any, dtype: Any, place: Any) -> Any:
+    wanted = None if dtype is None else as_dtype(dtype, "sparse tensors")
+    return as_tensor(value, dtype=wanted, device=place)
+
+
+def _leaf(made: Any, requires_grad: bool) -> Any:
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def _refuse_meta(*tensors: Any) -> None:
+    if any(each.device is META for each in tensors):
+        raise NotImplementedError("sparse tensors on the meta device: their number of elements depends on data")
+
+
+@public(method=False)
+@about_sparse
+def sparse_coo_tensor(
+    indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The sparse tensor that has `values` at the coordinates in the columns of `indices`.
+
+    Without `size` it is just large enough. Equal coordinates are allowed: their values add up.
+
+    >>> flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    if values is None:
+        return _leaf(_empty_coo(size if indices is None else indices, dtype, device), requires_grad)  # type: ignore[no-any-return]
+    content = _as_values(values, dtype, device)
+    places = _as_indices(indices, content.device)
+    if isinstance(size, int):
+        size = (size,)
+    _refuse_meta(content, places)
+    where = places._array
+    if where.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
+    if content.ndim == 0 and where.shape[1] == 1:
+        content = content.reshape(1)
+    if content.ndim == 0 or content.shape[0] != where.shape[1]:
+        count = content.shape[0] if content.ndim else 1
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {where.shape[1]}, nnz from values: "
+            f"{count}"
+        )
+    sparse, dense = where.shape[0], content.ndim - 1
+    if size is None:
+        if where.shape[1] == 0 and sparse:
+            shape = (*([0] * sparse), *content.shape[1:])
+        else:
+            shape = (*((where.max(axis=1) + 1).tolist() if sparse else ()), *content.shape[1:])
+    else:
+        shape = tuple(int(each) for each in size)
+    if len(shape) != sparse + dense:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {sparse}, "
+            f"dense_dim = {dense}"
+        )
+    _check_coordinates(where, content._array, shape)
+    if is_coalesced and not _is_sorted(CooArray(where, content._array, shape)):
+        raise RuntimeError("is_coalesced=True, but the indices are not sorted, each there once: elements would be lost")
+    made = make_coo(places, content, shape, bool(is_coalesced))
+    return _leaf(made, requires_grad)  # type: ignore[no-any-return]
+
+
+def _empty_coo(size: Any, dtype: Any, place: Any) -> Tensor:
+    from ..._core.dtype import get_default_dtype
+
+    if size is None:
+        raise TypeError("sparse_coo_tensor() needs indices and values, or a size")
+    shape = tuple(int(each) for each in size)
+    element = get_default_dtype() if dtype is None else as_dtype(dtype, "sparse_coo_tensor")
+    array = CooArray(np.zeros((len(shape), 0), np.int64), np.zeros(0, element.numpy), shape, True)
+    return sparse_tensor(array, device_for(place))
+
+
+def _is_sorted(array: CooArray) -> bool:
+    from ..._core.sparse import flat_indices
+
+    return bool((np.diff(flat_indices(array.indices, array.shape)) > 0).all())
+
+
+def check_sparse(value: SparseTensor) -> None:
+    """Refuse a sparse tensor whose parts do not go together, as they might in a file."""
+    array = value._array
+    if isinstance(array, CsrArray):
+        if not all(each.ndim == 1 for each in array.parts()):
+            raise RuntimeError("a CSR tensor has vectors of indices and values only")
+        _check_rows(array.crow_indices, array.col_indices, array.values, array.shape)
+        return
+    indices, values = array.indices, array.values
+    if indices.ndim != 2 or not values.ndim or indices.dtype != np.int64 or indices.shape[1] != values.shape[0]:
+        raise RuntimeError(
+            f"indices and values must have same nnz: indices have shape {list(indices.shape)}, values "
+            f"{list(values.shape)}"
+        )
+    if len(array.shape) != indices.shape[0] + values.ndim - 1:
+        raise RuntimeError(f"a sparse tensor of size {list(array.shape)} cannot have indices {list(indices.shape)}")
+    _check_coordinates(indices, values, array.shape)
+    if array.coalesced and not _is_sorted(array):
+        raise RuntimeError("the indices of a coalesced tensor must be sorted and different")
+
+
+def _check_coordinates(indices: Any, values: Any, shape: tuple[int, ...]) -> None:
+    """Coordinates outside of the tensor would be read from other memory later on: they are refused at once."""
+    sparse = indices.shape[0]
+    if tuple(values.shape[1:]) != shape[sparse:]:
+        raise RuntimeError(
+            f"values and sparse tensor shape are inconsistent: the values have dense dimensions "
+            f"{list(values.shape[1:])}, the size {list(shape)} leaves {list(shape[sparse:])}"
+        )
+    if any(length < 0 for length in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(shape)}")
+    if not indices.shape[1]:
+        return
+    for dim, (low, high) in enumerate(zip(indices.min(axis=1).tolist(), indices.max(axis=1).tolist(), strict=True)):
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {dim}")
+        if high >= shape[dim]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found index {high}"
+            )
+
+
+@public(method=False)
+@about_sparse
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`.
+
+    >>> flambeau.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    content = _as_values(values, dtype, device)
+    places = [_as_indices(each, content.device, (int64, int32)) for each in (crow_indices, col_indices)]
+    _refuse_meta(content, *places)
+    crow, col = (each._array for each in places)
+    if crow.ndim != 1 or col.ndim != 1 or content.ndim != 1:
+        raise NotImplementedError(
+            "sparse_csr_tensor(): batches and dense dimensions of CSR tensors are not implemented"
+        )
+    if crow.dtype != col.dtype:
+        raise RuntimeError(f"crow_indices and col_indices must have the same dtype, not {crow.dtype} and {col.dtype}")
+    if size is None:
+        size = (max(crow.shape[0] - 1, 0), int(col.max()) + 1 if col.size else 0)
+    shape = tuple(int(each) for each in size)
+    _check_rows(crow, col, content._array, shape)
+    return _leaf(make_csr(places[0], places[1], content, shape), requires_grad)  # type: ignore[no-any-return]
+
+
+@sparse_primitive(
+    "SparseCompressedTensorBackward0",
+    values=lambda grad, crow_indices, col_indices, size: _csr_values(grad, crow_indices, col_indices, size),
+)
+def make_csr(crow_indices: Array, col_indices: Array, values: Array, size: Any) -> Array:
+    """The matrix with `values` at places that are in range."""
+    return CsrArray(crow_indices, col_indices, values, tuple(size))
+
+
+def _csr_values(grad: Any, crow_indices: Any, col_indices: Any, size: Any) -> Any:
+    places = CsrArray(crow_indices._array, col_indices._array, np.zeros(col_indices.shape[0]), tuple(size))
+    return values_like(grad, sparse_tensor(places, grad.device))
+
+
+def _check_rows(crow: Any, col: Any, values: Any, shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise RuntimeError(f"size of a CSR tensor must have two dimensions, but it is {list(shape)}")
+    if crow.shape[0] != shape[0] + 1:
+        raise RuntimeError(
+            f"crow_indices.shape[-1] must be equal to the number of rows + 1 ({shape[0] + 1}), but got {crow.shape[0]}"
+        )
+    if col.shape != values.shape:
+        raise RuntimeError(
+            f"number of dimensions and lengths of col_indices and values must be the same, but got {list(col.shape)} "
+            f"and {list(values.shape)}"
+        )
+    if crow[0] != 0 or crow[-1] != col.shape[0] or (np.diff(crow) < 0).any():
+        raise RuntimeError(
+            f"crow_indices must begin with 0, rise, and end with the number of values ({col.shape[0]}), but they are "
+            f"{crow.tolist() if crow.size < 20 else '...'}"
+        )
+    if col.size and (col.min() < 0 or col.max() >= shape[1]):
+        raise RuntimeError(f"col_indices must be from 0 to {shape[1] - 1}, but they are {col.min()} to {col.max()}")
+
+
+# ----- conversions -------------------------------------------------------------------------------------------------
+
+
+@public(function=False)
+@about_sparse
+def to_sparse(
+    input: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
+) -> Tensor:
+    """The tensor in a sparse layout: by coordinates, unless `layout` names another.
+
+    With `sparse_dim`, only so many leading dimensions are sparse, and the values are dense slices.
+
+    >>> flambeau.tensor([[0.0, 3.0], [0.0, 0.0]]).to_sparse()
+    tensor(indices=tensor([[0],
+                           [1]]),
+           values=tensor([3.]),
+           size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
+    if layout is CSR:
+        return to_sparse_csr(input, dense_dim)
+    if layout not in (None, COO) or blocksize is not None or dense_dim is not None:
+        raise NotImplementedError(f"to_sparse(): layout {layout} is not implemented; sparse_coo and sparse_csr are")
+    _refuse_meta(input)
+    if isinstance(input, SparseTensor):
+        if input.layout is CSR:
+            return _csr_to_coo(input)  # type: ignore[no-any-return]
+        if sparse_dim not in (None, input._array.sparse_dim):
+            raise RuntimeError(
+                f"to_sparse: conversion from Sparse to Sparse with sparse_dim={sparse_dim} is not supported: it has "
+                f"{input._array.sparse_dim}"
+            )
+        return input
+    if sparse_dim is None:
+        return _to_coo_wholly(input)  # type: ignore[no-any-return]
+    ndim = input._array.ndim
+    if (ndim == 0 and sparse_dim != 0) or (ndim and not 0 < sparse_dim <= ndim):
+        raise RuntimeError(f"sparse_dim argument must be in >0 and <= {ndim}, but got {sparse_dim}")
+    return _to_coo(input, sparse_dim)  # type: ignore[no-any-return]
+
+
+@public(function=False)
+@about_sparse
+def to_sparse_coo(input: Tensor) -> Tensor:
+    """The tensor as a sparse one by coordinates."""
+    return to_sparse(input)
+
+
+@public(function=False)
+@about_sparse
+def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one by rows."""
+    _refuse_meta(input)
+    if dense_dim:
+        raise NotImplementedError("to_sparse_csr(): dense dimensions of CSR tensors are not implemented")
+    if isinstance(input, SparseTensor) and input.layout is CSR:
+        return input
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"to_sparse_csr: expected a tensor of at least 2 dimensions, but it has shape {list(input.shape)}"
+        )
+    if input._array.ndim > 2 or (isinstance(input, SparseTensor) and input._array.sparse_dim != 2):
+        raise NotImplementedError("to_sparse_csr(): batches of CSR matrices are not implemented")
+    return _coo_to_csr(input) if isinstance(input, SparseTensor) else _dense_to_csr(input)  # type: ignore[no-any-return]
+
+
+@public(function=False)
+@about_sparse
+def to_dense(input: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor in the strided layout, with all its zeros.
+
+    The gradient of a sparse tensor has its places only, unless `masked_grad` is False.
+    """
+    made = _to_dense(input, masked_grad is not False) if isinstance(input, SparseTensor) else input
+    return made if dtype is None else made.to(as_dtype(dtype, "to_dense"))
+
+
+@public(function=False)
+@about_sparse
+def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements of a tensor at the places of the sparse tensor `mask`."""
+    if not isinstance(mask, SparseTensor):
+        raise RuntimeError(f"sparse_mask expected sparse tensor layout for mask but got {layout_name(mask)}")
+    if input.shape != mask.shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(input.shape)} but mask has size "
+            f"{list(mask.shape)}"
+        )
+    return _masked(input, mask, not isinstance(input, SparseTensor))  # type: ignore[no-any-return]
+
+
+@public(function=False)
+@about_sparse
+def coalesce(input: Tensor) -> Tensor:
+    """The same tensor with sorted coordinates, each there once; itself if it is that already."""
+    return input if _expect(input, COO, "coalesce").coalesced else _coalesce(input)
+
+
+# ----- looking into them -------------------------------------------------------------------------------------------
+
+
+@public(function=False)
+@about_sparse
+def is_coalesced(input: Tensor) -> bool:
+    """Whether the coordinates are known to be sorted, each there once."""
+    return bool(_expect(input, COO, "is_coalesced").coalesced)
+
+
+def _coalesced_parts(input: Tensor, name: str) -> CooArray:
+    array: CooArray = _expect(input, COO, name)
+    if not array.coalesced:
+        raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
+    return array
+
+
+@public(function=False)
+@about_sparse
+def indices(input: Tensor) -> Tensor:
+    """The coordinates of the elements of a coalesced tensor, one in each column."""
+    return dense_tensor(_coalesced_parts(input, "indices").indices, input)
+
+
+@public(function=False)
+@about_sparse
+def values(input: Tensor) -> Tensor:
+    """The elements of a coalesced tensor; they share its memory."""
+    if not isinstance(input, SparseTensor) or input.layout is COO:
+        _expect(input, None, "values")
+        _coalesced_parts(input, "values")
+    return _shared_values(input)  # type: ignore[no-any-return]
+
+
+def _shared_values(input: Any) -> Any:
+    made = _values_of(input)
+    if input._counter is not None:
+        made._counter = input._counter
+    return made
+
+
+def _only_sparse(input: Tensor, name: str) -> SparseTensor:
+    if not isinstance(input, SparseTensor):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: it is for sparse tensors"
+        )
+    return input
+
+
+@public(function=False)
+@about_sparse
+def _indices(input: Tensor) -> Tensor:
+    """The coordinates as they are, coalesced or not."""
+    _only_sparse(input, "_indices")
+    return dense_tensor(_expect(input, COO, "_indices").indices, input)
+
+
+@public(function=False)
+@about_sparse
+def _values(input: Tensor) -> Tensor:
+    """The values as they are, coalesced or not, outside the graph; they share the tensor's memory."""
+    array = _only_sparse(input, "_values")._array
+    return dense_tensor(array.values, input, input._counter)
+
+
+@public(function=False)
+@about_sparse
+def _nnz(input: Tensor) -> int:
+    """How many elements are named."""
+    return int(_only_sparse(input, "_nnz")._array.nnz)
+
+
+@public(function=False)
+@about_sparse
+def sparse_dim(input: Tensor) -> int:
+    """How many dimensions are sparse."""
+    array = input._array
+    if not isinstance(array, SparseArray):
+        return 0
+    return array.sparse_dim if isinstance(array, CooArray) else 2
+
+
+@public(function=False)
+@about_sparse
+def dense_dim(input: Tensor) -> int:
+    """How many dimensions are dense."""
+    return int(input._array.ndim) - sparse_dim(input)
+
+
+@public(function=False)
+@about_sparse
+def crow_indices(input: Tensor) -> Tensor:
+    """Where in the values each row of a CSR matrix begins, and where the last ends."""
+    return dense_tensor(_expect(input, CSR, "crow_indices").crow_indices, input)
+
+
+@public(function=False)
+@about_sparse
+def col_indices(input: Tensor) -> Tensor:
+    """The column of each value of a CSR matrix."""
+    return dense_tensor(_expect(input, CSR, "col_indices").col_indices, input)
+
+
+@public(function=False)
+@about_sparse
+def _coalesced_(input: Tensor, coalesced: bool) -> Tensor:
+    """Say whether the tensor is coalesced."""
+    _expect(input, COO, "_coalesced_").coalesced = bool(coalesced)
+    return input
+
+
+def _resized(input: Tensor, size: Any, sparse: int, dense: int, name: str, clear: bool) -> Tensor:
+    array: CooArray = _expect(input, COO, name)
+    shape = tuple(int(each) for each in size)
+    if sparse + dense != len(shape):
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {sparse}, "
+            f"dense_dim = {dense}"
+        )
+    if clear or not array.nnz:
+        kept = CooArray(np.zeros((sparse, 0), np.int64), np.zeros((0, *shape[sparse:]), array.dtype), shape, True)
+    else:
+        if sparse != array.sparse_dim or any(new < old for new, old in zip(shape, array.shape, strict=True)):
+            raise RuntimeError(
+                f"{name}: a tensor with elements can neither shrink nor change its number of sparse dimensions, from "
+                f"{list(array.shape)} to {list(shape)}; sparse_resize_and_clear_ forgets the elements"
+            )
+        values = np.zeros((array.nnz, *shape[sparse:]), array.dtype)
+        values[tuple(slice(each) for each in array.values.shape)] = array.values
+        kept = CooArray(array.indices, values, shape, array.coalesced)
+    if input.requires_grad:
+        raise RuntimeError(f"{name}: cannot resize variables that require grad")
+    array.take(kept)
+    input._changed()
+    return input
+
+
+@public(function=False)
+@about_sparse
+def sparse_resize_(input: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Make the tensor larger in place; the new elements are zero."""
+    return _resized(input, size, sparse_dim, dense_dim, "sparse_resize_", clear=False)
+
+
+@public(function=False)
+@about_sparse
+def sparse_resize_and_clear_(input: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give the tensor another shape in place, and forget its elements."""
+    return _resized(input, size, sparse_dim, dense_dim, "sparse_resize_and_clear_", clear=True)

@@ -1,0 +1,244 @@
+"""Conversions: to other dtypes and devices, and to NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.defaults import device_for
+from ..._core.device import CPU, META, contiguous_format, device
+from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16
+from ..._core.dtype import dtype as DType
+from ..._core.kind import Kind, kind_of
+from ..._core.modes import THREAD
+from ..._core.storage import fix_size, owner_of
+from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.layout import has_format, strides_like
+from ..._dispatch.meta import empty_meta
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.registry import export_method, public
+from ..create.constants import CPU_KINDS, as_dtype
+from .copy import copied, recorded
+
+
+@primitive("ToCopyBackward0", self=lambda grad: grad)  # the engine converts it to the input's dtype
+def _to_copy(self: Array, dtype: DType, memory_format: Any) -> Array:
+    return copied(self, memory_format, dtype.numpy)
+
+
+@primitive("ToCopyBackward0", self=lambda grad, source: grad.to(source))
+def _to_device(self: Array, dtype: DType, memory_format: Any, source: device) -> Array:
+    return copied(self, memory_format, dtype.numpy)
+
+
+def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
+    """A copy of `input` as another kind of tensor."""
+    place, source = kind.device, input._kind.device
+    if place is source and place is not META:
+        if not input.requires_grad and THREAD.modes.plain:
+            return Tensor._from_parts((copied(input._array, memory_format, kind.dtype.numpy), kind, new_counter()))
+        return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
+    if source is META and place is not META:
+        raise NotImplementedError(
+            "Cannot copy out of meta tensor; no data! Use torch.empty_like(x, device=...) for an uninitialised tensor."
+        )
+    array_type = kind.dtype.numpy
+    if place is META:
+        strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
+        array = empty_meta(input._array.shape, array_type, strides)
+    else:
+        array = copied(input._array, memory_format, array_type)
+    return recorded(_to_device, (input, kind.dtype, memory_format, source), array, kind)
+
+
+def _targets(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
+    """Dtype and device that the positional arguments of `to` name, and the flags that follow them."""
+    if not args:
+        return None, None, []
+    first, *rest = args
+    if isinstance(first, DType):
+        return first, None, rest
+    if isinstance(first, Tensor):
+        return first.dtype, first.device, rest
+    if first is None or isinstance(first, (str, device)) or (isinstance(first, int) and not isinstance(first, bool)):
+        wanted = rest[0] if rest else None
+        return wanted, first, rest[1:]
+    if isinstance(first, type):
+        return as_dtype(first, "to"), None, rest
+    if isinstance(first, (float, complex, bool)):
+        return as_dtype(type(first), "to"), None, rest
+    raise TypeError(
+        f"to() received an invalid combination of arguments: {type(first).__name__} is no dtype, device or tensor"
+    )
+
+
+@public(function=False)
+def to(
+    input: Tensor, *args: Any, dtype: Any = None, device: Any = None,
+    non_blocking: bool = False, copy: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """The tensor as another dtype, on another device, or both; the tensor itself if it is that already.
+
+    `x.to(torch.float64)`, `x.to("cpu")`, `x.to("cpu", torch.float64)`, `x.to(another_tensor)`.
+    """
+    if len(args) == 1 and type(args[0]) is DType and device is None:
+        kind = input._kind
+        if args[0] is not kind.dtype:
+            kind = CPU_KINDS[args[0]] if kind.is_cpu else kind_of(args[0], kind.device)
+    else:
+        named_dtype, named_device, flags = _targets(args)
+        if len(flags) > 2 or not all(isinstance(each, (bool, type(None))) for each in flags):
+            raise TypeError(
+                f"to() received an invalid combination of arguments: {[type(each).__name__ for each in args]}"
+            )
+        if len(flags) == 2:
+            copy = copy or bool(flags[1])
+        if (dtype is not None and named_dtype is not None) or (device is not None and named_device is not None):
+            raise TypeError("to() received an invalid combination of arguments: dtype or device is given twice")
+        dtype = named_dtype if dtype is None else dtype
+        device = named_device if device is None else device
+        kind = kind_of(
+            input._kind.dtype if dtype is None else as_dtype(dtype, "to"),
+            input._kind.device if device is None else device_for(device),
+        )
+        copy = copy or (kind.is_cpu and str(device) == "cpu:0")  # as in PyTorch: a numbered CPU is another one
+    if kind is input._kind and not copy and (memory_format is None or _suits(input, memory_format)):
+        return input
+    return converted(input, kind, memory_format)
+
+
+def _suits(input: Tensor, memory_format: Any) -> bool:
+    from ..._core.device import preserve_format
+
+    return memory_format is preserve_format or has_format(input._array, memory_format)
+
+
+def _as_dtype_method(name: str, target: DType) -> None:
+    kind = CPU_KINDS[target]
+
+    def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
+        if type(input) in PLAIN_TYPES:
+            if memory_format is None and input._kind.is_cpu:
+                return input if input._kind is kind else converted(input, kind, None)
+        elif has_override((input,)):
+            return run_override(method, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+        if input._kind.dtype is target and memory_format is contiguous_format:
+            return input  # PyTorch looks no further than the dtype here
+        return to(input, target, memory_format=memory_format)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The tensor as {target}."
+    export_method(method, name)
+
+
+for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "chalf", "cfloat", "cdouble"):
+    _as_dtype_method(_name, NAMES[_name])
+for _name, _dtype in (("char", "int8"), ("byte", "uint8"), ("bool", "bool")):
+    _as_dtype_method(_name, NAMES[_dtype])
+
+
+@public(function=False)
+def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU."""
+    return to(input, CPU, memory_format=memory_format)
+
+
+@public(function=False)
+def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a CUDA device."""
+    return to(input, "cuda" if device is None else device, memory_format=memory_format)
+
+
+_LEGACY_KINDS = {
+    f"torch.{prefix}{name}Tensor": (dtype, place)
+    for prefix, place in (("", "cpu"), ("cuda.", "cuda"))
+    for dtype, name in LEGACY_NAMES.items()
+}
+
+
+def kind_named(text: str) -> Kind:
+    """The kind of tensors that a legacy name such as 'torch.FloatTensor' means."""
+    found = _LEGACY_KINDS.get(text.replace("flambeau.", "torch."))
+    if text == "torch.Tensor":
+        from ..._core.dtype import DEFAULTS
+
+        found = DEFAULTS.float, "cpu"
+    if found is None:
+        raise ValueError(f"invalid type: '{text}'; expected a name such as 'torch.FloatTensor'")
+    return kind_of(found[0], device_for(found[1]))
+
+
+@public(function=False, method=False)
+def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The legacy name of the tensor's type, such as 'torch.FloatTensor'; with an argument, the tensor as that type."""
+    if dtype is None:
+        return input._kind.legacy_name
+    if isinstance(dtype, DType):
+        return to(input, dtype)
+    if isinstance(dtype, str):
+        kind = kind_named(dtype)
+    else:
+        found = getattr(dtype, "kind", None)
+        if not isinstance(found, Kind):
+            raise RuntimeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
+        kind = found
+    return input if kind is input._kind else converted(input, kind, None)
+
+
+export_method(type_, "type")
+
+
+@public(function=False)
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor as the dtype, and on the device, of `other`."""
+    return to(input, other)
+
+
+@public(function=False)
+def numpy(input: Tensor, *, force: bool = False) -> Any:
+    """The elements as a NumPy array that shares the tensor's memory; `force` allows a detached copy where it cannot."""
+    source: Any = input
+    if force:
+        source = source.detach().cpu()
+    elif source.requires_grad and THREAD.modes.grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    kind = source._kind
+    if not kind.is_cpu:
+        raise TypeError(
+            f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+            "memory first."
+        )
+    if kind.dtype is bfloat16 or kind.dtype.wide is not None:
+        raise TypeError(
+            f"Got unsupported ScalarType {LEGACY_NAMES[kind.dtype]}: NumPy has no such type. Convert the tensor first, "
+            f"for example with .to({kind.dtype.wide or 'torch.float32'})."
+        )
+    array = source._array
+    fix_size(owner_of(array))
+    return array.view()
+
+
+def _array_protocol(input: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """NumPy's way to turn the tensor into an array."""
+    array = numpy(input)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"Unable to avoid copy while creating an array of {dtype} from a {input.dtype} tensor")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _array_wrap(input: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What NumPy's functions make of their result when the tensor was an argument: a tensor again."""
+    from ..create.constants import from_numpy
+
+    array = np.asarray(array)
+    if array.dtype == bool:  # as PyTorch has it: comparisons give uint8
+        array = array.astype(np.uint8)
+    return from_numpy(array)
+
+
+export_method(_array_protocol, "__array__")
+export_method(_array_wrap, "__array_wrap__")

@@ -1,0 +1,333 @@
+"""Copies, and changes that overwrite a whole tensor: clone, contiguous, copy_, fill_, zero_."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import LARGE, generated
+from ..._core.caller import PACKAGE, calling_place
+from ..._core.device import META, contiguous_format
+from ..._core.dtype import WIDE_TYPES
+from ..._core.modes import THREAD
+from ..._core.narrow import as_type, widened
+from ..._core.storage import owner_of
+from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
+from ..._dispatch.dispatch import Array, Primitive, after, fresh, primitive
+from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
+from ..._dispatch.layout import empty_array, has_format, strides_like
+from ..._dispatch.meta import empty_meta
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.promotion import is_number
+from ..._dispatch.registry import export, export_method, public
+from ..._dispatch.scalar import fitting
+
+_BYTE = np.dtype(np.uint8)
+
+
+def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
+    """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
+    array_type = array_type or array.dtype
+    if array.size >= LARGE and (kernels := generated("copy")) is not None:
+        result = empty_array(array.shape, strides_like(array, memory_format), array_type)
+        if not kernels.copy_into(result, array):
+            write(result, array)
+        return result
+    if array.size and (array_type is array.dtype or not _by_steps(array.dtype, array_type)):
+        flags = array.flags
+        if memory_format is None:
+            if (flags.c_contiguous or flags.f_contiguous) and 1 not in array.shape:
+                return array.astype(array_type)  # dense: NumPy keeps the strides too
+        elif memory_format is contiguous_format:
+            return array.astype(array_type, "C")
+    result = empty_array(array.shape, strides_like(array, memory_format), array_type)
+    write(result, array)
+    return result
+
+
+def write(target: Any, source: Any) -> None:
+    """Store one array in another, converting as PyTorch does. Overlapping memory is read before it is written."""
+    if source.dtype is not target.dtype and _by_steps(source.dtype, target.dtype):
+        source = widened(source)
+        if source.dtype.kind == "c" and WIDE_TYPES.get(target.dtype, target.dtype).kind not in "cb":
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=_outside_stack()
+            )
+            source = source.real
+        source = as_type(source, target.dtype)
+    np.copyto(target, source, casting="unsafe")
+
+
+def _by_steps(source: Any, target: Any) -> bool:
+    """Whether NumPy alone does not convert one type into another as PyTorch does."""
+    if source.kind == "c" or (target is _BYTE and source.kind not in "iub"):
+        return True
+    return bool(WIDE_TYPES) and (source in WIDE_TYPES or target in WIDE_TYPES)
+
+
+def _outside_stack() -> int:
+    """The `stacklevel` of a warning that `write` gives: the first frame outside the package."""
+    level = 1
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, "<public")):
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+@primitive("CloneBackward0", self=lambda grad: grad)
+def _clone(self: Array, memory_format: Any) -> Array:
+    return copied(self, memory_format)
+
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy with its own memory, connected in the graph.
+
+    >>> flambeau.tensor([1, 2]).clone()
+    tensor([1, 2])
+    """
+    if type(input) not in PLAIN_TYPES:
+        if has_override((input,)):
+            return run_override(clone, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+        if not isinstance(input, Tensor):
+            raise TypeError(f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    kind = input._kind
+    if kind.device is META:
+        array = input._array
+        strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
+        return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind)
+    if not input.requires_grad and THREAD.modes.plain:
+        return Tensor._from_parts((copied(input._array, memory_format), kind, new_counter()))
+    return _clone(input, memory_format)  # type: ignore[no-any-return]
+
+
+export(clone, "clone")
+export_method(clone, "clone")
+
+
+def recorded(op: Primitive, args: tuple[Any, ...], array: Any, kind: Any) -> Tensor:
+    """A tensor over `array` as the result of `op`, recorded as such. For kernels that do not run as they are."""
+    modes = THREAD.modes
+    result = Tensor._from_parts((array, kind, new_counter()))
+    if modes.grad and not modes.inference and args[0].requires_grad:
+        op.record(args, [result])
+    if not modes.plain:
+        after(op, args, [result], modes)
+    return result
+
+
+@public(function=False)
+def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool:
+    """Whether the elements lie in memory one after the other, in row-major order or that of another format."""
+    if memory_format is contiguous_format:
+        return input._array.flags.c_contiguous  # type: ignore[no-any-return]
+    return has_format(input._array, memory_format)
+
+
+@public(function=False)
+def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
+    """The tensor itself if it is contiguous, else a contiguous copy."""
+    if memory_format is contiguous_format and input._array.flags.c_contiguous:
+        return input
+    return input if has_format(input._array, memory_format) else clone(input, memory_format=memory_format)
+
+
+def zeros_for(grad: Tensor) -> Tensor:
+    """The gradient of content that was overwritten."""
+    from ..create.like import zeros_like
+
+    result: Tensor = zeros_like(grad)
+    return result
+
+
+@primitive("CopyBackwards", self=zeros_for, src=lambda grad: grad)
+def _copy(self: Array, src: Array) -> Array:
+    result = np.empty_like(self)
+    write(result, src)
+    return result
+
+
+@primitive("CopyBackwards", self=zeros_for, src=lambda grad, source: grad.to(source))
+def _copy_across(self: Array, src: Array, source: Any) -> Array:
+    result = np.empty_like(self)
+    write(result, src)
+    return result
+
+
+for _op in (_copy, _copy_across):
+    setattr(_op.node_class, "name", lambda self: "torch::autograd::CopyBackwards")  # noqa: B010
+
+
+@primitive("FillBackward0", self=zeros_for)
+def _filled_with_number(self: Array, value: Any) -> Array:
+    return np.full_like(self, value)
+
+
+@primitive("FillBackward1", self=zeros_for, value=lambda grad: grad.sum())
+def _filled_with_tensor(self: Array, value: Array) -> Array:
+    return np.full_like(self, value)
+
+
+@primitive("FillBackward2", self=zeros_for)
+def _fill_number(self: Array, value: Any) -> Array:
+    return np.full_like(self, value)
+
+
+@primitive("FillBackward3", self=zeros_for, value=lambda grad: grad.sum())
+def _fill_tensor(self: Array, value: Array) -> Array:
+    return np.full_like(self, value)
+
+
+@primitive("ZeroBackward0", self=zeros_for)
+def _zero(self: Array) -> Array:
+    return np.zeros_like(self)
+
+
+def changed(target: Tensor, op: Primitive, *args: Any) -> None:
+    """After `target` was overwritten by `op(target, *args)`: count the change and record it."""
+    target._changed()
+    modes = THREAD.modes
+    if modes.plain and not target.requires_grad and (not args or not getattr(args[0], "requires_grad", False)):
+        return
+    needs_grad = target.requires_grad or (len(args) > 0 and isinstance(args[0], Tensor) and args[0].requires_grad)
+    if needs_grad and modes.grad and target._kind.differentiable and target._counter is not None:
+        stand_in = Tensor._from_parts((target._array, target._kind, target._counter))
+        op.record((target, *args), [stand_in])
+        assert stand_in._grad_fn is not None
+        rebase_history(target, stand_in._grad_fn, 0)
+    if not modes.plain:
+        after(op, (target, *args), [target], modes)
+
+
+def quick_counter(target: Tensor) -> Any:
+    """The version counter of a tensor that can be changed without more ado: on the CPU, no view, outside any graph."""
+    if type(target) in PLAIN_TYPES and target._view is None and not target._requires_grad and target._kind.is_cpu:
+        return target._counter if THREAD.modes.plain else None
+    return None
+
+
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Overwrite the elements with those of `src`, which is converted and broadcast."""
+    counter = quick_counter(input)
+    if counter is not None and type(src) in PLAIN_TYPES and src._kind is input._kind and not src.requires_grad:
+        target = input._array
+        source = src._array
+        if target.shape == source.shape and 0 not in target.strides and owner_of(target) is not owner_of(source):
+            target[...] = source
+            counter[0] += 1
+            counter[1] = calling_place()
+            return input
+    return _copy_recorded(input, src)
+
+
+def _copy_recorded(input: Tensor, src: Any) -> Tensor:
+    if not (type(input) in PLAIN_TYPES and type(src) in PLAIN_TYPES) and has_override((input, src)):
+        return run_override(copy_, (input, src), (input, src), {})  # type: ignore[no-any-return]
+    if not isinstance(src, Tensor):
+        if not is_number(src):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        src = fresh(np.asarray(src), input)
+    check_writable(input, src.requires_grad)
+    if THREAD.modes.grad:
+        src._edge()  # a view that cannot be connected to its changed base must fail before anything is written
+    target, source = input._array, src._array
+    if target.shape != source.shape:
+        check_broadcast(target.shape, source.shape)
+    if 0 in target.strides and src is not input:
+        check_no_overlap(input)
+    check_apart(target, source, but_same=True)
+    if input._kind.device is not META:
+        if src._kind.device is META:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        if source.dtype is target.dtype:
+            np.copyto(target, source)
+        else:
+            write(target, source)
+    if src._kind.device is input._kind.device:
+        changed(input, _copy, src)
+    else:
+        changed(input, _copy_across, src, src._kind.device)
+    if THREAD.modes.forward_level >= 0:
+        from ...autograd.forward_ad import adopt_tangent
+
+        adopt_tangent(input, src)
+    return input
+
+
+def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:
+    """Refuse a source that does not broadcast to the shape of the tensor that it is written to."""
+    for dim in range(1, min(len(target), len(source)) + 1):
+        a, b = target[-dim], source[-dim]
+        if a != b and b != 1 and a != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                f"{max(len(target), len(source)) - dim}: copy_ cannot store shape {list(source)} in {list(target)}"
+            )
+    shape = np.broadcast_shapes(target, source)
+    if shape != target:
+        raise RuntimeError(
+            f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}: copy_ cannot change "
+            "the shape of the tensor that it writes to"
+        )
+
+
+def _check_fill_tensor(value: Tensor) -> None:
+    if value._array.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+        )
+
+
+@public()
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Set every element to `value`, a number or a 0-d tensor."""
+    if isinstance(value, Tensor):
+        _check_fill_tensor(value)
+        check_writable(input, value.requires_grad)
+        value._edge()  # as in copy_
+        if input._kind.device is not META:
+            input._array.fill(fitting(value.item(), input._kind.dtype))
+        changed(input, _fill_tensor, value)
+        return input
+    if type(value) is not float and not is_number(value):
+        raise TypeError(f"fill_() received an invalid combination of arguments: {type(value).__name__} is no number")
+    check_writable(input)
+    number = fitting(value, input._kind.dtype)
+    if input._kind.device is not META:
+        input._array.fill(number)
+    changed(input, _fill_number, value)
+    return input
+
+
+@public(method=False)
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like `input` with every element set to `value`."""
+    if isinstance(value, Tensor):
+        _check_fill_tensor(value)
+        return _filled_with_tensor(input, value)  # type: ignore[no-any-return]
+    return _filled_with_number(input, fitting(value, input._kind.dtype))  # type: ignore[no-any-return]
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Set every element to zero."""
+    counter = quick_counter(input)
+    if counter is not None:
+        input._array.fill(0)
+        counter[0] += 1
+        counter[1] = calling_place()
+        return input
+    if type(input) not in PLAIN_TYPES and has_override((input,)):
+        return run_override(zero_, (input,), (input,), {})  # type: ignore[no-any-return]
+    check_writable(input)
+    if input._kind.device is not META:
+        input._array.fill(0)
+    changed(input, _zero)
+    return input
+
+
+export_method(copy_, "copy_")
+export_method(zero_, "zero_")
+export(zero_, "zero_")

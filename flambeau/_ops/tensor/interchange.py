@@ -1,0 +1,243 @@
+"""A tensor's memory for other array libraries, and theirs for tensors: DLPack, `__cuda_array_interface__`.
+
+NumPy writes and reads the DLPack structures. It does not know bfloat16, complex32 and the 8-bit floats, so those travel
+through it as unsigned integers of the same size, and the type is put right in the structure itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from typing import Any
+
+import numpy as np
+
+from ..._core.defaults import device_for
+from ..._core.device import CPU, META, device
+from ..._core.dtype import NAMES, dtype
+from ..._core.kind import kind_of
+from ..._core.storage import fix_size, owner_of
+from ..._core.tensor import Tensor
+from ..._dispatch.registry import export, export_method
+from ..create.constants import made
+
+
+class DLDeviceType(enum.IntEnum):
+    """DLPack's numbers of kinds of devices."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
+
+
+_VERSION = (1, 0)
+_UNSIGNED = 1
+_OWN_CODES = {
+    "bfloat16": 4, "complex32": 5, "float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13,
+}  # fmt: skip
+"""DLPack's type codes for the dtypes that NumPy does not have."""
+_OWN_DTYPES = {(code, 8 * NAMES[name].itemsize): NAMES[name] for name, code in _OWN_CODES.items()}
+
+
+class _DataType(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _DLTensor),
+    )
+
+
+_STRUCTURES: dict[bytes, Any] = {b"dltensor": _Managed, b"dltensor_versioned": _ManagedVersioned}
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def _data_type(capsule: Any) -> Any:
+    """The type of the elements in a capsule, as a structure to read and to write."""
+    for name, structure in _STRUCTURES.items():
+        if _is_valid(capsule, name):
+            return structure.from_address(_pointer(capsule, name)).tensor.dtype
+    raise RuntimeError(
+        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "
+        "have already constructed a tensor from it once."
+    )
+
+
+# ----- out ------------------------------------------------------------------------------------------------------------
+
+
+def to_dlpack(tensor: Tensor, max_version: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+    """The tensor's memory in a DLPack capsule, which another library takes over once."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"to_dlpack(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+    if not tensor._kind.is_cpu:
+        raise BufferError(f"Cannot pack tensors on {tensor.device}")
+    array = tensor._array
+    fix_size(owner_of(array))
+    own = _OWN_CODES.get(tensor.dtype.name)
+    if own is not None:
+        array = array.view(f"u{array.itemsize}")
+    capsule = array.__dlpack__(max_version=max_version, copy=copy)
+    if own is not None:
+        _data_type(capsule).code = own
+    return capsule
+
+
+def _dlpack(
+    input: Tensor,
+    *,
+    stream: Any = -1,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """The tensor's memory in a DLPack capsule, as other libraries ask for it."""
+    if input.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream not in (None, -1) and input._kind.is_cpu:
+        raise AssertionError("stream should be None on cpu.")
+    if dl_device is not None and tuple(dl_device) != (1, 0):
+        raise BufferError(f"cannot export a tensor on {input.device} to the DLPack device {tuple(map(int, dl_device))}")
+    return to_dlpack(input, max_version, copy)
+
+
+def _dlpack_device(input: Tensor) -> tuple[DLDeviceType, int]:
+    """DLPack's kind and number of the tensor's device."""
+    if not input._kind.is_cpu:
+        raise ValueError(f"Unknown device type {input.device} for Dlpack")
+    return DLDeviceType.kDLCPU, 0
+
+
+# ----- in -------------------------------------------------------------------------------------------------------------
+
+
+class _Carrier:
+    """A capsule as the object that NumPy wants to be given."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def from_dlpack(ext_tensor: Any, *, device: device | str | int | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array, by way of the DLPack protocol, or of a capsule.
+
+    `copy` forces a copy, or forbids one. Memory that its owner says is read-only gives a tensor that cannot be written.
+
+    >>> import numpy
+    >>> array = numpy.zeros(2)
+    >>> _ = flambeau.from_dlpack(array).fill_(1)
+    >>> array
+    array([1., 1.])
+    """
+    place = None if device is None else device_for(device)
+    if place is META:
+        raise BufferError("Cannot pack tensors on meta")
+    capsule = _capsule_of(ext_tensor, place, copy) if hasattr(ext_tensor, "__dlpack__") else ext_tensor
+    tensor: Any = _from_capsule(capsule)
+    return tensor.clone() if copy and capsule is ext_tensor else tensor  # type: ignore[no-any-return]
+
+
+def _capsule_of(source: Any, place: device | None, copy: bool | None) -> Any:
+    kind = int(source.__dlpack_device__()[0])
+    if kind not in (DLDeviceType.kDLCPU, DLDeviceType.kDLCUDAHost) and place is not CPU:
+        raise BufferError(
+            f"an array on the DLPack device of kind {kind} cannot be a tensor here: there is only the CPU"
+        )
+    options: dict[str, Any] = {} if copy is None else {"copy": copy}
+    if place is CPU:
+        options["dl_device"] = (1, 0)
+    try:
+        return source.__dlpack__(max_version=_VERSION, **options)
+    except TypeError:  # a library that knows the first version of the protocol only
+        if copy:
+            return from_dlpack(source).clone().__dlpack__()
+        return source.__dlpack__()
+
+
+def _from_capsule(capsule: Any) -> Tensor:
+    found = _data_type(capsule)
+    own = _OWN_DTYPES.get((found.code, found.bits)) if found.lanes == 1 else None
+    if own is not None:
+        found.code = _UNSIGNED
+    return _over(np.from_dlpack(_Carrier(capsule)), own)
+
+
+def _over(array: Any, own: dtype | None) -> Tensor:
+    if any(step < 0 for step in array.strides):
+        raise ValueError(
+            "from_dlpack: at least one stride of the array is negative, which tensors do not have. Copy it first, for "
+            "example with array.copy()."
+        )
+    from ..._core.dtype import from_numpy_dtype
+
+    if own is not None:
+        array = array.view(own.numpy)
+    return made(array, kind_of(from_numpy_dtype(array.dtype), CPU), False)
+
+
+def _cuda_array_interface(input: Tensor) -> Any:
+    """Where a tensor on a CUDA device has its memory, for libraries such as Numba."""
+    if input.device.type != "cuda":
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {input._kind.legacy_name} If CUDA data is "
+            "required use tensor.cuda() to copy tensor to device memory."
+        )
+    if input.requires_grad:
+        raise RuntimeError(
+            "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use "
+            "var.detach() to get Variable that doesn't require grad."
+        )
+    return input._array.__cuda_array_interface__
+
+
+for _function in (from_dlpack, to_dlpack):
+    export(_function, _function.__name__)
+export_method(_dlpack, "__dlpack__")
+export_method(_dlpack_device, "__dlpack_device__")
+export_method(property(_cuda_array_interface), "__cuda_array_interface__")

@@ -1,0 +1,182 @@
+"""Python's operators on tensors.
+
+Operands of foreign types give NotImplemented, so that Python asks the other operand, and says what it always says if
+that does not know either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._core.dtype import BOOL
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.inplace import run_inplace
+from ..._dispatch.overrides import has_override, run_override
+from ..._dispatch.promotion import is_number
+from ..._dispatch.registry import METHODS, export_method
+from ..pointwise.binary import (
+    _add,
+    _no_bools,
+    _rsub,
+    _sub,
+    _true_divide,
+    add_,
+    floor_divide,
+    mul,
+    pow,
+    remainder,
+    rsub,
+    sub_,
+)
+from ..pointwise.bitwise import bitwise_and, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor
+from ..pointwise.compare import eq, ge, gt, le, lt, ne
+from ..pointwise.unary import bitwise_not, reciprocal
+
+Operator = Callable[[Any, Any], Any]
+_NUMBERS = frozenset((float, int, bool, complex))
+
+
+def _operand(value: Any) -> bool:
+    """Whether an operator takes `value` as its other side."""
+    return isinstance(value, (Tensor, np.ndarray)) or is_number(value)
+
+
+def _as_operand(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    from ..create.constants import from_numpy
+
+    return from_numpy(value)
+
+
+def operator(function: Callable[..., Any], name: str, backwards: bool = False, reflected: bool = False) -> Operator:
+    """Make the operator `name` a method of tensors: it runs `function`; `backwards`: with its operands exchanged.
+
+    `reflected`: the operator stands for `other <operator> input`, and `function` takes `input` first all the same.
+    """
+
+    def reflection(input: Any, other: Any) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return forwards(input, other)
+
+    def forwards(input: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind in PLAIN_TYPES or kind in _NUMBERS:
+            return function(input, other)
+        return rarely(input, other)
+
+    def rarely(input: Any, other: Any) -> Any:
+        if has_override((input, other)):
+            return run_override(run, (input, other), (input, other), {})
+        if not _operand(other):
+            return NotImplemented
+        other = _as_operand(other)
+        return function(other, input) if backwards else function(input, other)
+
+    run = rarely if backwards else reflection if reflected else forwards
+    run.__name__ = run.__qualname__ = name
+    export_method(run, name)
+    return run
+
+
+def _checked_sub(input: Any, other: Any) -> Tensor:
+    if (
+        type(other) is bool
+        or input._kind.dtype.category == BOOL
+        or (isinstance(other, Tensor) and other._kind.dtype.category == BOOL)
+    ):
+        _no_bools(input, other)
+    return _sub(input, other)
+
+
+def _reversed_sub(input: Any, other: Any) -> Tensor:
+    if type(other) is bool or input._kind.dtype.category == BOOL:
+        _no_bools(input, other)
+    return rsub(input, other) if isinstance(other, Tensor) else _rsub(input, other)
+
+
+def _isub(input: Any, other: Any) -> Tensor:
+    _no_bools(input, other)
+    return sub_(input, other)
+
+
+def _reversed_division(input: Any, other: Any) -> Tensor:
+    return mul(reciprocal(input), other)
+
+
+for _name, _function in {
+    "add": _add,
+    "sub": _checked_sub,
+    "mul": mul,
+    "truediv": _true_divide,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "pow": pow,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": bitwise_left_shift,
+    "rshift": bitwise_right_shift,
+    "eq": eq,
+    "ne": ne,
+    "lt": lt,
+    "le": le,
+    "gt": gt,
+    "ge": ge,
+}.items():
+    operator(_function, f"__{_name}__")
+for _name, _function in {
+    "radd": _add,
+    "rsub": _reversed_sub,
+    "rmul": mul,
+    "rdiv": _reversed_division,
+    "rtruediv": _reversed_division,
+    "rand": bitwise_and,
+    "ror": bitwise_or,
+    "rxor": bitwise_xor,
+}.items():
+    operator(_function, f"__{_name}__", reflected=True)
+for _name, _function in {
+    "rfloordiv": floor_divide,
+    "rmod": remainder,
+    "rpow": pow,
+    "rlshift": bitwise_left_shift,
+    "rrshift": bitwise_right_shift,
+}.items():
+    operator(_function, f"__{_name}__", backwards=True)
+
+
+def _inplace(function: Callable[..., Any], name: str) -> Operator:
+    return lambda input, other: run_inplace(function, name, input, (other,), {})
+
+
+for _name, _function in {
+    "iadd": add_,
+    "isub": _isub,
+    "imul": METHODS["mul_"],
+    "itruediv": _inplace(_true_divide, "div"),
+    "ifloordiv": METHODS["floor_divide_"],
+    "imod": _inplace(remainder, "remainder"),
+    "ipow": _inplace(pow, "pow"),
+    "iand": METHODS["bitwise_and_"],
+    "ior": METHODS["bitwise_or_"],
+    "ixor": METHODS["bitwise_xor_"],
+    "ilshift": METHODS["bitwise_left_shift_"],
+    "irshift": METHODS["bitwise_right_shift_"],
+}.items():
+    operator(_function, f"__{_name}__")
+
+
+def _invert(input: Tensor) -> Tensor:
+    if input._kind.differentiable:
+        raise TypeError(
+            f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {input.dtype}"
+        )
+    return bitwise_not(input)
+
+
+export_method(_invert, "__invert__")

@@ -1,0 +1,152 @@
+"""Storages from the tensor's side: `storage`, `set_`, `resize_`, shared and pinned memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.device import META, contiguous_format, preserve_format
+from ..._core.dtype import LEGACY_NAMES
+from ..._core.size import contiguous_strides
+from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
+from ..._core.tensor import Tensor
+from ..._core.typed_storage import TypedStorage
+from ..._dispatch.inplace import check_writable
+from ..._dispatch.layout import channels_last_strides
+from ..._dispatch.meta import empty_meta
+from ..._dispatch.registry import export_method, public
+from ..shape.view import as_shape
+
+
+@public(function=False)
+def storage(input: Tensor) -> TypedStorage:
+    """The memory under the tensor as elements of its dtype."""
+    return TypedStorage(wrap_storage=storage_of(input._array, input.device), dtype=input.dtype)
+
+
+export_method(storage, "_typed_storage")
+
+
+def _placed(
+    input: Tensor, memory: UntypedStorage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Any:
+    """A window on `memory`, which grows if it is too small; offset and strides count elements."""
+    array_type = input._kind.dtype.numpy
+    item = array_type.itemsize
+    steps = tuple([step * item for step in strides])
+    needed = needed_bytes(shape, steps, offset * item, item)
+    if needed > memory.nbytes():
+        memory.resize_(needed, input)
+    if memory.device is META:
+        return empty_meta(shape, array_type, steps)
+    return window(memory.bytes(), shape, array_type, offset * item, steps)
+
+
+@public(function=False)
+def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Make the tensor a window on other memory: a storage's, or another tensor's."""
+    check_writable(input)
+    if source is None:
+        source = UntypedStorage(0, device=input.device)
+        size = (0,)
+    if isinstance(source, Tensor):
+        if source.dtype is not input.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {LEGACY_NAMES[source.dtype]} to a tensor of type "
+                f"{LEGACY_NAMES[input.dtype]}"
+            )
+        if source.layout is not input.layout:
+            raise NotImplementedError(
+                f"Could not run 'aten::set_' with a source of layout {source.layout}: the tensor is {input.layout}"
+            )
+        if size is None:
+            input._array = source._array
+            input._changed()
+            return input
+        source = storage_of(source._array, source.device)
+    elif not isinstance(source, (UntypedStorage, TypedStorage)):
+        raise TypeError(
+            f"set_(): argument 'source' (position 1) must be Tensor or storage, not {type(source).__name__}"
+        )
+    memory: UntypedStorage = source.untyped()
+    if size is None:
+        size = (memory.nbytes() // input.dtype.itemsize,)
+    shape = as_shape((size,))
+    strides = contiguous_strides(shape) if stride is None else as_shape((stride,))
+    if storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+    if len(shape) != len(strides):
+        raise RuntimeError(f"unequal size length ({len(shape)}) and stride length ({len(strides)})")
+    if min(strides, default=0) < 0 or min(shape, default=0) < 0:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}: "
+            "neither may be negative"
+        )
+    input._array = _placed(input, memory, storage_offset, shape, strides)
+    input._changed()
+    return input
+
+
+@public(function=False)
+def resize_(input: Tensor, *size: Any, memory_format: Any = contiguous_format) -> Tensor:
+    """Change the size in place; the storage grows if it has to, and elements beyond the old ones are uninitialised."""
+    if input.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad: detach the tensor first, or make a new one")
+    check_writable(input)
+    shape = as_shape(size)
+    if min(shape, default=0) < 0:
+        raise RuntimeError(f"numel: integer multiplication overflow, or a negative size: {list(shape)}")
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory format Preserve: resize_ has nothing to preserve it from")
+    if shape != input._array.shape or memory_format is not contiguous_format:
+        contiguous = memory_format is contiguous_format
+        strides = contiguous_strides(shape) if contiguous else channels_last_strides(shape, memory_format)
+        memory = storage_of(input._array, input.device)
+        input._array = _placed(input, memory, _offset(input), shape, strides)
+    input._changed()
+    return input
+
+
+def _offset(input: Tensor) -> int:
+    if input.is_meta or owner_of(input._array) is input._array:
+        return 0
+    return input.storage_offset()
+
+
+@public()
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the size of another tensor."""
+    wanted = contiguous_format if memory_format in (None, preserve_format) else memory_format
+    return resize_(input, the_template._array.shape, memory_format=wanted)
+
+
+@public(function=False)
+def share_memory_(input: Tensor) -> Tensor:
+    """Move the storage to memory that processes started by fork have in common."""
+    storage_of(input._array, input.device).share_memory_()
+    return input
+
+
+@public(function=False)
+def is_shared(input: Tensor) -> bool:
+    """Whether `share_memory_` was called on the tensor's storage."""
+    return storage_of(input._array, input.device).is_shared()
+
+
+@public(function=False)
+def is_pinned(input: Tensor, device: Any = None) -> bool:
+    """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
+    return False
+
+
+@public(function=False)
+def pin_memory(input: Tensor, device: Any = None) -> Tensor:
+    """Page-lock the memory: needs an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available: only an accelerator can pin memory.")
+
+
+@public(function=False)
+def is_set_to(input: Tensor, tensor: Tensor) -> bool:
+    """Whether both tensors are the same window on the same storage."""
+    left, right = input._array, tensor._array
+    same_window = left.shape == right.shape and left.strides == right.strides
+    return same_window and owner_of(left) is owner_of(right) and _offset(input) == _offset(tensor)

@@ -1,7 +1,8 @@
 """Write the stubs that show editors and type checkers every function and method that ops register.
 
 `flambeau/__init__.pyi` has the functions, `flambeau/_core/methods.pyi` the methods, and
-`flambeau/_dispatch/catalogue.py` tells the package itself which file to import for a name. Run it after adding an op; a test compares the files with what this makes.
+`flambeau/_dispatch/catalogue.py` tells the package itself which file to import for a name. Run it after adding an op; a
+test compares the files with what this makes.
 """
 
 from __future__ import annotations

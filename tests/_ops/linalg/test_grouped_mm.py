@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 
 def _matrices(T: Any, *shapes: Any) -> list[Any]:

@@ -8,7 +8,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome, warned
+from ...support.differential import differential, outcome, warned
 
 INF = float("inf")
 

@@ -10,7 +10,7 @@ import pytest
 import flambeau
 from flambeau._ops.nn import conv_kernels
 
-from ..support.differential import differential, outcome, supported, warned
+from ...support.differential import differential, outcome, supported, warned
 
 CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "1d": ("conv1d", (2, 3, 7), (4, 3, 3), {}),

@@ -8,7 +8,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 
 def _table(T: Any, rows: int = 5, width: int = 3, dtype: Any = None) -> Any:

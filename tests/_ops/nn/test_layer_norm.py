@@ -8,7 +8,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 
 def _input(T: Any, *shape: int, dtype: Any = None) -> Any:

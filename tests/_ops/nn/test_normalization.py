@@ -8,7 +8,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 DOUBLE = flambeau.float64
 

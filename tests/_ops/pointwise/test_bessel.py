@@ -12,7 +12,7 @@ import scipy.special
 
 import flambeau
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 REFERENCES: dict[str, Callable[[Any], Any]] = {
     "bessel_j0": scipy.special.j0,

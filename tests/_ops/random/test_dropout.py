@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, warned
+from ...support.differential import differential, outcome, warned
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 

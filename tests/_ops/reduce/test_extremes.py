@@ -8,7 +8,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 DTYPES = ["bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64"]
 

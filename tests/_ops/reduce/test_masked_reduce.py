@@ -9,7 +9,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 REDUCTIONS = ["sum", "prod", "amax", "amin", "mean", "var", "std", "logsumexp", "norm"]
 POSITIONS = ["argmax", "argmin", "median"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 ORDERS = [0, 0.5, 1, 1.5, 2, 3, -1, math.inf, -math.inf]
 

@@ -8,7 +8,7 @@ import pytest
 
 import flambeau
 
-from ..support.differential import differential, outcome, warned
+from ...support.differential import differential, outcome, warned
 
 DTYPES = ["bool", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
 DIMS: list[Any] = [None, 0, -1, (0, 2), (), [1]]

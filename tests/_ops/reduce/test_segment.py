@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 
 @pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])

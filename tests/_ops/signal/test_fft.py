@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, warned
+from ...support.differential import differential, outcome, warned
 
 OF_ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 OF_MANY = [f"{name}{suffix}" for suffix in "2n" for name in OF_ONE]

@@ -9,7 +9,7 @@ import pytest
 import flambeau
 from flambeau._ops.signal import stft as implementation
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 
 def signal(T: Any, *shape: int, dtype: str = "float64") -> Any:

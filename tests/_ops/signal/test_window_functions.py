@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome
+from ...support.differential import differential, outcome
 
 WINDOWS = ["hann_window", "hamming_window", "bartlett_window", "blackman_window", "kaiser_window"]
 OF_SIGNAL: list[tuple[str, dict[str, Any]]] = [

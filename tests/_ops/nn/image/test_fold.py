@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, supported
+from ....support.differential import differential, outcome, supported
 
 OPTIONS: list[dict[str, Any]] = [
     {"kernel_size": 2},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, warned
+from ....support.differential import differential, outcome, warned
 
 MODES = [("bilinear", 2), ("nearest", 2), ("bicubic", 2), ("bilinear", 3), ("nearest", 3)]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, warned
+from ....support.differential import differential, outcome, warned
 
 CASES = [
     ("nearest", 1), ("nearest", 2), ("nearest", 3), ("nearest-exact", 1), ("nearest-exact", 2), ("nearest-exact", 3),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, supported
+from ....support.differential import differential, outcome, supported
 
 MODES = ["constant", "reflect", "replicate", "circular"]
 PADS: dict[tuple[int, ...], list[tuple[int, ...]]] = {

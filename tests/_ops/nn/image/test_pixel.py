@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome
+from ....support.differential import differential, outcome
 
 CASES = [
     ("pixel_shuffle", (2, 8, 3, 2), 2),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, warned
+from ....support.differential import differential, outcome, warned
 
 CHUNKS = {"batch_chunk_size": 3, "allow_retain_graph": True}
 

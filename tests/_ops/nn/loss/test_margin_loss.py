@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome, warned
+from ....support.differential import differential, outcome, warned
 
 EXPRESSIONS = [
     "soft_margin_loss(x, sign, {})",

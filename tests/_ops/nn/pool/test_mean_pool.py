@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ..support.differential import differential, outcome
+from ....support.differential import differential, outcome
 
 SIZES = (7, 5, 6)
 

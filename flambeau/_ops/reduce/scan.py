@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.tiers import LARGE, generated
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -17,21 +18,29 @@ from ..create.like import zeros_like
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
 from .extremes import value_selecting_gradient
-from .reductions import in_single, no_kernel, sum_dtype
+from .reductions import no_kernel, sum_dtype
 
 CUMMAX = return_type("cummax", ("values", "indices"))
 CUMMIN = return_type("cummin", ("values", "indices"))
 
 
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What running sums and products of `dtype` are kept in: errors must not build up over a long dimension."""
+    if dtype.kind not in "fcV":
+        return dtype
+    return np.dtype(np.complex128 if dtype.kind == "c" else np.float32 if dtype.itemsize == 2 else np.float64)
+
+
 def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
-    half = dtype.itemsize == 2 and dtype.category == FLOAT
-    wide = np.dtype(np.float32) if half else dtype.numpy
     if array.ndim == 0:
         return array.astype(dtype.numpy)
-    converted = array if array.dtype is wide else array.astype(wide)
-    result = ufunc.accumulate(converted, dim, wide)
-    if half:
-        result = result.astype(dtype.numpy)
+    array = array.astype(dtype.numpy, copy=False)
+    if array.size >= LARGE and (scan := generated("scan")) is not None:
+        done = scan.running(ufunc.__name__, array, dim)
+        if done is not None:
+            return done
+    wide = _wide(array.dtype)
+    result = ufunc.accumulate(array.astype(wide, copy=False), dim, wide).astype(array.dtype, copy=False)
     return result if array.flags.c_contiguous else np.array(result, order="C")
 
 
@@ -70,16 +79,9 @@ def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> T
         return reverse_cumsum(grad * conj(result), dim) / conj(self)  # type: ignore[no-any-return]
     # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
     # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.
-    size = self.shape[dim]
-    factors = conj(self)
-    rest = grad.narrow(dim, size - 1, 1)
-    rests = [rest]
-    for place in range(size - 2, -1, -1):
-        rest = grad.narrow(dim, place, 1) + factors.narrow(dim, place + 1, 1) * rest
-        rests.append(rest)
     ones = grad.new_ones(grad.narrow(dim, 0, 1).shape)
-    before = _cat([ones, factors.narrow(dim, 0, size - 1)], dim).cumprod(dim)
-    return before * _cat(rests[::-1], dim)  # type: ignore[no-any-return]
+    before = _cat([ones, conj(self).narrow(dim, 0, self.shape[dim] - 1)], dim).cumprod(dim)
+    return before * _fading_gradient(grad, self, dim)  # type: ignore[no-any-return]
 
 
 def _cat(tensors: list[Tensor], dim: int) -> Any:
@@ -164,11 +166,16 @@ def _fade_gradient(grad: Tensor, fade: Tensor, result: Tensor, dim: int) -> Tens
 @primitive("FadingSumBackward0", self=_fading_gradient, fade=_fade_gradient)
 def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
     """Running sums in which what was summed so far is multiplied by `fade` at each step."""
-    result = np.array(self, order="C")
-    lines, fades = np.moveaxis(result, dim, 0), np.moveaxis(fade, dim, 0)
+    if self.size >= LARGE and (scan := generated("scan")) is not None:
+        done = scan.running("fading", self, dim, fade)
+        if done is not None:
+            return done
+    wide = _wide(self.dtype)
+    result = np.array(self, wide, order="C")
+    lines, fades = np.moveaxis(result, dim, 0), np.moveaxis(fade.astype(wide, copy=False), dim, 0)
     for place in range(1, len(lines)):
         lines[place] += fades[place] * lines[place - 1]
-    return result
+    return result.astype(self.dtype, copy=False)
 
 
 def _shifted(tensor: Any, dim: int) -> Any:
@@ -194,12 +201,16 @@ def _logcumsumexp(self: Array, dim: int) -> Array:
         return self.copy()
     if self.dtype.kind == "c":
         return _complex_logcumsumexp(self, dim)
-    result = np.logaddexp.accumulate(in_single(self), axis=dim).astype(self.dtype, copy=False)
+    if self.size >= LARGE and (scan := generated("scan")) is not None:
+        done = scan.running("logaddexp", self, dim)
+        if done is not None:
+            return done
+    result = np.logaddexp.accumulate(self.astype(np.float64, copy=False), axis=dim).astype(self.dtype, copy=False)
     return result if self.flags.c_contiguous else np.array(result, order="C")
 
 
 def _complex_logcumsumexp(array: Any, dim: int) -> Any:
-    result = np.array(array, order="C")
+    result = np.array(array, np.complex128, order="C")
     lines = np.moveaxis(result, dim, 0)
     for place in range(1, len(lines)):
         before, here = lines[place - 1], lines[place]
@@ -208,7 +219,7 @@ def _complex_logcumsumexp(array: Any, dim: int) -> Any:
         added = larger + np.log1p(np.exp(smaller - larger))  # exp of what is not positive cannot overflow
         added = np.where(np.isinf(larger.real), larger, added)
         lines[place] = np.where(np.isnan(before) | np.isnan(here), complex(np.nan, np.nan), added)
-    return result
+    return result.astype(array.dtype, copy=False)
 
 
 @public()

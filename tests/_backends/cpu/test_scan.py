@@ -130,4 +130,4 @@ def test_logarithms_of_sums_of_numbers_far_apart(dtype: Any, columns: int) -> No
             error, theirs = (np.abs(each - wanted) for each in (got, torch.tensor(array).logcumsumexp(0).numpy()))
         finite = np.isfinite(wanted)
         unit = np.finfo(dtype).eps * np.abs(wanted).clip(1)
-        assert (error <= np.maximum(2 * unit, 1.5 * theirs))[finite].all()
+        assert (error <= np.maximum(4 * unit, 1.5 * theirs))[finite].all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import llvmlite.binding as llvm
 import llvmlite.ir as ir
 import numpy as np
 
+from .._core.locks import new_lock, new_reentrant_lock
 from ..version import __version__
 from . import cache
 
@@ -27,7 +27,7 @@ class Engine:
         self._machine = self._new_machine()
         self._linker = llvm.create_lljit_compiler(self._new_machine())
         self._linked: list[Any] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self.symbols: dict[str, int] = {}
         """Addresses that every module may refer to."""
         self.fingerprint = cache.digest(
@@ -103,7 +103,7 @@ class Engine:
 
 
 _ENGINE: Engine | None = None
-_STARTING = threading.RLock()
+_STARTING = new_reentrant_lock()
 
 
 def engine() -> Engine:

@@ -14,12 +14,12 @@ kernel is written, compiled and linked once for each choice of them, or loaded f
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import llvmlite.ir as ir
 
+from .._core.locks import new_reentrant_lock
 from .arrays import Arguments, give_back_first
 from .build import Builder
 from .engine import engine
@@ -30,7 +30,7 @@ Compiled = Callable[..., Any]
 KERNELS: dict[str, Kernel] = {}
 """Every kernel by name."""
 
-_lock = threading.RLock()
+_lock = new_reentrant_lock()
 
 
 class Kernel:

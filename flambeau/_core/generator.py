@@ -12,7 +12,6 @@ import itertools
 import math
 import operator
 import os
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from .._backends.tiers import LARGE, generated
 from .device import CPU
 from .device import device as Device
+from .locks import new_reentrant_lock
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -78,7 +78,7 @@ class Generator:
     def __init__(self, device: Any = "cpu") -> None:
         if Device(device).type != "cpu":
             raise RuntimeError(f"Cannot get a generator for device {device}: only the CPU has one here")
-        self._lock = threading.RLock()
+        self._lock = new_reentrant_lock()
         self._start(DEFAULT_SEED)
 
     def _start(self, seed: int) -> None:

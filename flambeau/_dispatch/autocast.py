@@ -18,6 +18,7 @@ from typing import Any
 
 from .._core.device import device
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
+from .._core.locks import new_lock
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .autocast_rules import ELEMENTWISE, INSIDE, RULES, Rule
@@ -54,7 +55,7 @@ class _State(threading.local):
 
 _STATE = _State()
 _NAMES = frozenset(name for rules in RULES.values() for name in rules)
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 _threads = 0
 
 

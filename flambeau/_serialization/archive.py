@@ -7,7 +7,6 @@ import io
 import os
 import struct
 import sys
-import threading
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from .._core.locks import new_lock
 from .crc import crc32
 from .limits import Budget
 
@@ -136,7 +136,7 @@ class Source:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.descriptor = file.fileno() if isinstance(file, (io.FileIO, io.BufferedReader)) else None
         if self.descriptor is None or not hasattr(os, "preadv"):
             self.descriptor = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import functools
 import pickle
-import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core.generator import Generator
+from .._core.locks import new_lock
 from .._core.size import Size
 from .._core.tensor import Tensor
 from . import numpy_state, rebuild
@@ -185,7 +185,7 @@ def _known() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
 
 # ----- what the user allows -------------------------------------------------------------------------------------------
 
-_USER_LOCK = threading.Lock()
+_USER_LOCK = new_lock()
 _USER: list[Allowed] = []
 
 

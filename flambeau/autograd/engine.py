@@ -8,7 +8,6 @@ into every formula, and it can be called again from inside a formula or a hook.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import strided
+from .._core.locks import new_reentrant_lock
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.tensor import Tensor, new_counter
@@ -25,7 +25,7 @@ from .anomaly_mode import run_watched
 Target = Any
 """Where an edge leads: a node, or a leaf tensor."""
 
-_accumulation = threading.RLock()  # backward passes of several threads may share leaves
+_accumulation = new_reentrant_lock()  # backward passes of several threads may share leaves
 
 
 def run_backward(

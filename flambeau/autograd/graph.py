@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._core.hooks import RemovableHandle
+from .._core.locks import new_lock
 from .._core.modes import THREAD
 from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
 from .._core.tensor import Tensor
@@ -135,7 +135,7 @@ def register_multi_grad_hook(
     for position, edge in enumerate(edges):
         if edge is None:
             raise RuntimeError(f"register_multi_grad_hook(): tensor {position} does not require gradients")
-    lock = threading.Lock()
+    lock = new_lock()
     passes: weakref.WeakKeyDictionary[Any, list[Tensor | None]] = weakref.WeakKeyDictionary()
     remaining: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from ..._codegen.allocator import THRESHOLD, Allocator
 from ..._codegen.engine import engine
+from ..._core.locks import new_lock
 from ..._core.modes import in_every_thread
 
 _SET_HANDLER, _GET_HANDLER = 304, 305
@@ -93,7 +93,7 @@ class _Pool:
 
 _pool: _Pool | None = None
 _tried = False
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 def start() -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-import threading
 import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..._core.locks import new_reentrant_lock
 from . import _images, _summaries
 from ._embedding import write_embedding
 from ._graph import module_graph
@@ -29,7 +29,7 @@ class FileWriter:
         self._most_waiting = max_queue
         self._longest_wait = flush_secs
         self._suffix = filename_suffix
-        self._lock = threading.RLock()
+        self._lock = new_reentrant_lock()
         self._file: Any = None
         self._waiting = 0
         self._flushed = 0.0

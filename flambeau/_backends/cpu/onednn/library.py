@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ...._core.locks import new_lock
 from .constants import (
     CPU,
     INVALID_ARGUMENTS,
@@ -188,7 +189,7 @@ class _Loaded:
     """The one library of the process, and why there is none."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.library: Library | None = None
         self.reason: str | None = None
 

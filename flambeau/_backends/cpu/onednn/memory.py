@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._core.locks import new_lock
 from .constants import BF16, F16, F32, FORMAT_ANY, MAX_DIMS, S8, S32, U8, Dims
 from .library import Handle, Unsupported, get
 
@@ -157,7 +157,7 @@ class BufferPool:
     def __init__(self, most: int = 16) -> None:
         self._most = most
         self._idle: list[Buffer] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def take(self, size: int) -> Buffer:
         """The smallest idle buffer that is large enough, or a new one in place of the largest that is not."""
@@ -178,9 +178,9 @@ class BufferPool:
                 self._idle.append(buffer)
 
     def clear(self) -> None:
-        """Free the idle buffers. The lock is new too: in a forked process, a thread that is not there may hold it."""
-        self._lock = threading.Lock()
-        self._idle = []
+        """Free the idle buffers."""
+        with self._lock:
+            self._idle = []
 
     def _remove(self, buffer: Buffer) -> None:
         self._idle = [each for each in self._idle if each is not buffer]

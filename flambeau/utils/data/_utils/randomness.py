@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,38 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...._core.generator import Generator, default_generator
+from ...._core.locks import also_at_forks
 
 if TYPE_CHECKING:
     from numpy.random import Generator as NumPyGenerator
 
 
-class _AtFork:
-    """Keeps the generators' locks while a process is forked.
-
-    A worker is a copy of the one thread that forks. A lock that another thread held at that moment would stay locked in
-    the worker for ever, which would wait for it as soon as it is seeded.
-    """
-
-    def __init__(self) -> None:
-        self._held: list[Any] = []
-
-    def before(self) -> None:
-        locks: list[Any] = [default_generator._lock]
-        numbers: Any = sys.modules.get("numpy.random")
-        if numbers is not None:  # NumPy loads it when it is first used
-            locks.append(numbers.get_bit_generator().lock)
-        for lock in locks:
-            lock.acquire()
-            self._held.append(lock)
-
-    def after(self) -> None:
-        while self._held:
-            self._held.pop().release()
+def _numpy_lock() -> Any:
+    """The lock of NumPy's own generator, which a worker is about to seed; NumPy loads it when it is first used."""
+    numbers: Any = sys.modules.get("numpy.random")
+    return None if numbers is None else numbers.get_bit_generator().lock
 
 
-if hasattr(os, "register_at_fork"):
-    _at_fork = _AtFork()
-    os.register_at_fork(before=_at_fork.before, after_in_parent=_at_fork.after, after_in_child=_at_fork.after)
+also_at_forks(_numpy_lock)
 
 
 def _entropy(base_seed: int, worker: int) -> Any:

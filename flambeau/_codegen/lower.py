@@ -142,7 +142,7 @@ _OPERATIONS: dict[str, Operation] = {
     "isinf": lambda b, x: b.abs(x) == float("inf"),
     "isfinite": _is_finite,
     "signbit": lambda b, x: _bits_of(b, x) < 0,
-    "copysign": lambda b, x, y: b.copysign(x, y),
+    "copysign": lambda b, x, y: b.copysign(*b.matched(x, y)),
     "sign": _sign,
     "select": lambda b, condition, x, y: b.select(condition, x, y),
     "round_float16": lambda b, x: b.unpacked(b.packed(x, SCALARS["float16"]), SCALARS["float16"]),

@@ -130,3 +130,28 @@ def pointwise(kernel: Body) -> Body:
         return found.unary(first) if len(arrays) == 1 else found.many(*arrays)[0]
 
     return run
+
+
+def compiled_at_any_size(body: Body) -> Body:
+    """Mark an elementwise body of many calls of NumPy: its compiled form is quicker even for a few elements."""
+    compiled: dict[tuple[np.dtype[Any], ...], Any] = {}
+
+    @functools.wraps(body)
+    def run(*operands: Any) -> Any:
+        for each in operands:
+            if type(each) is not np.ndarray:
+                return body(*operands)
+        module = generated("pointwise")
+        if module is None:
+            return body(*operands)
+        first = operands[0]
+        key = (first.dtype,) if len(operands) == 1 else tuple(each.dtype for each in operands)
+        try:
+            found = compiled[key]
+        except KeyError:
+            found = compiled[key] = module.pointwise(body, key, first.dtype)
+        if found is None:
+            return body(*operands)
+        return found.unary(first) if len(operands) == 1 else found.binary(*operands)
+
+    return run

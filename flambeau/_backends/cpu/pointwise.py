@@ -77,7 +77,7 @@ class Pointwise:
         if flat or model is None:
             results = tuple(np.empty(shape, dtype) for dtype in self.results)
         else:
-            results = tuple(np.empty_like(model, dtype) for dtype in self.results)
+            results = tuple(_laid_out_like(model, dtype) for dtype in self.results)
         self.into(results, operands, forms if flat else None)
         return results
 
@@ -94,6 +94,16 @@ class Pointwise:
             for each, name in zip(operands, kinds, strict=True)
         ]
         self.strided()(*results, *arrays)
+
+
+def _laid_out_like(model: Any, dtype: np.dtype[Any]) -> Any:
+    """An empty array with its dimensions in memory as a ufunc's result has them."""
+    if 0 not in model.strides:
+        return np.empty_like(model, dtype)
+    # `empty_like` would put repeated dimensions last in memory.
+    return np.nditer(
+        (model, None), ["refs_ok", "zerosize_ok"], [["readonly"], ["writeonly", "allocate"]], (None, dtype)
+    ).operands[1]
 
 
 def _form(operand: Any, shape: tuple[int, ...]) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._dispatch.compiled_body import compiled_at_any_size
 from . import special_kernels as kernels
-from .special_kernels import chebyshev, in_double
+from .special_kernels import chebyshev, in_double, in_parts
 
 Array = Any
 
@@ -89,52 +90,57 @@ def _far_waves(x: Array, order: int) -> tuple[Array, Array]:
 
 
 def _first_kind(x: Array, order: int) -> Array:
-    size = np.abs(x)
-    near = size <= 8
-    result = np.empty_like(x)
-    small = x[near]
-    fitted = chebyshev((_J0_SMALL, _J1_SMALL)[order], small * small / 32 - 1)
-    result[near] = fitted * small if order else fitted
-    far = _far_waves(size[~near], order)[0]
-    result[~near] = np.copysign(1.0, x[~near]) * far if order else far
-    return result
+    def far(x: Array) -> Array:
+        wave = _far_waves(np.abs(x), order)[0]
+        return np.copysign(1.0, x) * wave if order else wave
+
+    return in_parts(np.abs(x) <= 8, x, lambda x: _first_near(x, order), far)
+
+
+def _first_near(x: Array, order: int) -> Array:
+    fitted = chebyshev((_J0_SMALL, _J1_SMALL)[order], x * x / 32 - 1)
+    return fitted * x if order else fitted
 
 
 def _second_kind(x: Array, order: int) -> Array:
-    near = x <= 8
-    result = np.empty_like(x)
-    small = x[near]
-    fitted = chebyshev((_Y0_SMALL, _Y1_SMALL)[order], small * small / 32 - 1)
-    logarithm = _TWO_OVER_PI * np.log(small) * _first_kind(small, order)
-    result[near] = fitted * small + logarithm - _TWO_OVER_PI / small if order else fitted + logarithm
-    result[~near] = _far_waves(x[~near], order)[1]
+    def near(x: Array) -> Array:
+        fitted = chebyshev((_Y0_SMALL, _Y1_SMALL)[order], x * x / 32 - 1)
+        logarithm = _TWO_OVER_PI * np.log(x) * _first_near(x, order)
+        return fitted * x + logarithm - _TWO_OVER_PI / x if order else fitted + logarithm
+
+    result = in_parts(x <= 8, x, near, lambda x: _far_waves(x, order)[1])
     return np.where(x == 0, -np.inf, np.where(x < 0, np.nan, result))
 
 
+@compiled_at_any_size
 @in_double
 def bessel_j0(x: Array) -> Array:
     """The Bessel function of the first kind of order 0."""
     return _first_kind(x, 0)
 
 
+@compiled_at_any_size
 @in_double
 def bessel_j1(x: Array) -> Array:
     """The Bessel function of the first kind of order 1."""
     return _first_kind(x, 1)
 
 
+@compiled_at_any_size
 @in_double
 def bessel_y0(x: Array) -> Array:
     """The Bessel function of the second kind of order 0."""
     return _second_kind(x, 0)
 
 
+@compiled_at_any_size
 @in_double
 def bessel_y1(x: Array) -> Array:
     """The Bessel function of the second kind of order 1."""
     return _second_kind(x, 1)
 
 
+@compiled_at_any_size
 @in_double
 def spherical_bessel_j0(x: Array) -> Array:
     """sin(x) / x."""
@@ -181,37 +187,42 @@ _K1_LARGE = (
 
 def _decaying(x: Array, order: int, scaled: bool) -> Array:
     """Kn(x), times exp(x) if `scaled`."""
-    near = x <= 2
-    result = np.empty_like(x)
-    small = x[near]
-    fitted = chebyshev((_K0_SMALL, _K1_SMALL)[order], small * small / 2 - 1)
-    logarithm = np.log(small / 2) * (kernels.i0, kernels.i1)[order](small)
-    value = fitted / small + logarithm if order else fitted - logarithm
-    result[near] = value * np.exp(small) if scaled else value
-    large = x[~near]
-    value = chebyshev((_K0_LARGE, _K1_LARGE)[order], 4 / large - 1) / np.sqrt(large)
-    result[~near] = value if scaled else value * np.exp(-large)
-    return np.where(x == 0, np.inf, np.where(x < 0, np.nan, result))
+
+    def near(x: Array) -> Array:
+        fitted = chebyshev((_K0_SMALL, _K1_SMALL)[order], x * x / 2 - 1)
+        logarithm = np.log(x / 2) * (kernels.i0, kernels.i1)[order](x)
+        value = fitted / x + logarithm if order else fitted - logarithm
+        return value * np.exp(x) if scaled else value
+
+    def far(x: Array) -> Array:
+        value = chebyshev((_K0_LARGE, _K1_LARGE)[order], 4 / x - 1) / np.sqrt(x)
+        return value if scaled else value * np.exp(-x)
+
+    return np.where(x == 0, np.inf, np.where(x < 0, np.nan, in_parts(x <= 2, x, near, far)))
 
 
+@compiled_at_any_size
 @in_double
 def k0(x: Array) -> Array:
     """The modified Bessel function of the second kind of order 0."""
     return _decaying(x, 0, scaled=False)
 
 
+@compiled_at_any_size
 @in_double
 def k1(x: Array) -> Array:
     """The modified Bessel function of the second kind of order 1."""
     return _decaying(x, 1, scaled=False)
 
 
+@compiled_at_any_size
 @in_double
 def k0e(x: Array) -> Array:
     """exp(x) K0(x)."""
     return _decaying(x, 0, scaled=True)
 
 
+@compiled_at_any_size
 @in_double
 def k1e(x: Array) -> Array:
     """exp(x) K1(x)."""
@@ -262,19 +273,21 @@ _AIRY_Q = (
 )  # fmt: skip
 
 
+@compiled_at_any_size
 @in_double
 def airy_ai(x: Array) -> Array:
     """The Airy function Ai."""
-    positive, negative = x > 1, x < -4
-    middle = ~(positive | negative)
-    result = np.empty_like(x)
-    result[middle] = chebyshev(_AIRY_MIDDLE, (x[middle] + 1.5) / 2.5)
-    size = x[positive]
-    z = 2 / 3 * size * np.sqrt(size)
+
+    def elsewhere(x: Array) -> Array:
+        return in_parts(x < -4, x, lambda x: _airy_waves(-x), lambda x: chebyshev(_AIRY_MIDDLE, (x + 1.5) / 2.5))
+
+    return np.where(np.isinf(x), np.nan, in_parts(x > 1, x, _airy_decaying, elsewhere))
+
+
+def _airy_decaying(x: Array) -> Array:
+    z = 2 / 3 * x * np.sqrt(x)
     factor = chebyshev(_AIRY_POSITIVE, 4 / (3 * z) - 1)
-    result[positive] = factor * np.exp(-z) / (2 * math.sqrt(math.pi) * np.sqrt(np.sqrt(size)))
-    result[negative] = _airy_waves(-x[negative])
-    return np.where(np.isinf(x), np.nan, result)
+    return factor * np.exp(-z) / (2 * math.sqrt(math.pi) * np.sqrt(np.sqrt(x)))
 
 
 def _airy_waves(size: Array) -> Array:

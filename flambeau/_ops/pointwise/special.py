@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
+from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
 from ..._dispatch.precision import as_floating, in_single, only_where, refuse
@@ -171,7 +172,7 @@ entr = unary(
 )
 ndtri = unary(
     "special_ndtri",
-    lambda x: math.sqrt(2) * kernels.erfinv(2 * x - 1),
+    compiled_at_any_size(lambda x: math.sqrt(2) * kernels.erfinv(2 * x - 1)),
     "special.ndtri",
     **_REAL,
     **_METHODLESS,
@@ -181,6 +182,7 @@ ndtri = unary(
 )
 
 
+@compiled_at_any_size
 def _log_ndtr(x: Array) -> Array:
     t = x * math.sqrt(0.5)
     return np.where(x < -1, np.log(kernels.erfcx(-t) / 2) - t * t, np.log1p(-kernels.erfc(t) / 2)).astype(

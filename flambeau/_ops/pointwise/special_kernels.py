@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.precision import in_expressions
 
 Array = Any
@@ -47,11 +48,25 @@ def in_double(function: Callable[..., Array]) -> Callable[..., Array]:
     @functools.wraps(function)
     def run(*arrays: Array) -> Array:
         first = arrays[0]
+        if any(hasattr(each, "is_expression") for each in arrays):
+            return function(*[each.astype(np.float64) for each in arrays]).astype(first.dtype)
         wide = [np.atleast_1d(np.multiply(each, 1.0, dtype=np.float64)) for each in arrays]  # dense, in memory order
-        result = function(*wide).astype(first.dtype, copy=False)
+        with np.errstate(all="ignore"):  # what is computed where it is not chosen
+            result = function(*wide).astype(first.dtype, copy=False)
         return result.reshape(()) if max(np.ndim(each) for each in arrays) == 0 else result
 
     return run
+
+
+def in_parts(condition: Array, x: Array, inside: Callable[[Array], Array], outside: Callable[[Array], Array]) -> Array:
+    """`inside(x)` where the condition holds, else `outside(x)`; of arrays, each sees its own elements alone."""
+    if hasattr(x, "is_expression"):
+        return np.where(condition, inside(x), outside(x))
+    result = np.empty_like(x)
+    result[condition] = inside(x[condition])
+    rest = ~condition
+    result[rest] = outside(x[rest])
+    return result
 
 
 # ----- the error function -----------------------------------------------------------------------------------------
@@ -116,6 +131,7 @@ def _erf_double(x: Array) -> Array:
     return result
 
 
+@compiled_at_any_size
 @in_expressions("erfc")
 @in_double
 def erfc(x: Array) -> Array:
@@ -128,15 +144,18 @@ def erfc(x: Array) -> Array:
     return result
 
 
+@compiled_at_any_size
 @in_double
 def erfcx(x: Array) -> Array:
     """exp(x**2) erfc(x)."""
-    result = _erfcx_of_positive(np.abs(x))
-    negative = x < 0
-    result[negative] = 2 * np.exp(x[negative] ** 2) - result[negative]
+    result = in_parts(
+        x < 0, x, lambda x: 2 * np.exp(x * x) - _erfcx_of_positive(-x), lambda x: _erfcx_of_positive(np.abs(x))
+    )
     return np.where(x == np.inf, 0.0, result)
 
 
+@compiled_at_any_size
+@in_expressions("erfinv")
 @in_double
 def erfinv(x: Array) -> Array:
     """The inverse of erf: a rough start, then Halley's iteration on erfc, exact where |x| is near 1."""
@@ -146,7 +165,7 @@ def erfinv(x: Array) -> Array:
     half = 2 / (math.pi * 0.147) + logarithm / 2
     with np.errstate(invalid="ignore"):
         guess = np.sqrt(np.maximum(np.sqrt(half * half - logarithm / 0.147) - half, 0))
-        for _ in range(5):
+        for _ in range(4):
             error = np.where(size < 0.5, size - _erf_double(guess), erfc(guess) - rest)
             step = error * _SQRT_PI / 2 * np.exp(guess * guess)
             guess = guess + step / (1 + guess * step)
@@ -173,43 +192,36 @@ _STIRLING = (
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 
 
+@compiled_at_any_size
 @in_double
 def lgamma(x: Array) -> Array:
     """log |Gamma(x)|."""
-    result = _lgamma_of_positive(np.abs(x))
-    negative = x < 0
-    if negative.any():
-        below = x[negative]
-        fraction = np.abs(below - np.rint(below))
-        result[negative] = -np.log(np.sin(math.pi * fraction) * -below / math.pi) - result[negative]
-        result[negative & (x == np.floor(x))] = np.inf
-    return np.where(np.isinf(x), np.inf, result)
+    size = np.abs(x)
+    result = _lgamma_of_positive(size)
+    sine = np.sin(math.pi * np.abs(x - np.rint(x)))
+    reflected = np.where(x == np.rint(x), np.inf, -np.log(sine * size / math.pi) - result)
+    return np.where(np.isinf(x), np.inf, np.where(x < 0, reflected, result))
 
 
 def _lgamma_of_positive(x: Array) -> Array:
-    result = np.empty_like(x)
     large = x >= 10
-    big = x[large]
-    inverse = 1 / big
-    series = polynomial(_STIRLING, inverse * inverse) * inverse
-    result[large] = (big - 0.5) * (np.log(big) - 1) - 0.5 + _HALF_LOG_TWO_PI + series
-    small = x[~large]
-    shift = np.zeros_like(small)
-    product = np.ones_like(small)
-    rest = small
+    product = np.ones_like(x)
+    rest = x
     for _ in range(8):  # down into [1.5, 2.5)
         high = rest >= 2.5
         rest = np.where(high, rest - 1, rest)
         product = np.where(high, product * rest, product)
-    shift = np.log(product)
-    below = rest < 0.5  # up into [1.5, 2.5]
-    between = (rest < 1.5) & ~below
-    z = np.where(below, rest, np.where(between, rest - 1, rest - 2))
-    shift = np.where(below, -np.log(rest) - np.log1p(rest), np.where(between, -np.log1p(z), shift))
-    result[~large] = z * polynomial(_LGAMMA, z) + shift
-    return result
+    below, low = x < 0.5, x < 1.5  # up into [1.5, 2.5]
+    z = np.where(below, rest, np.where(low, rest - 1, rest - 2))
+    product = np.where(low, np.where(below, rest + rest * rest, rest), product)
+    logarithm = np.log(np.where(large, x, product))
+    small = z * polynomial(_LGAMMA, z) + np.where(low, -logarithm, logarithm)
+    inverse = 1 / x
+    series = polynomial(_STIRLING, inverse * inverse) * inverse
+    return np.where(large, (x - 0.5) * (logarithm - 1) - 0.5 + _HALF_LOG_TWO_PI + series, small)
 
 
+@compiled_at_any_size
 @in_double
 def digamma(x: Array) -> Array:
     """The derivative of log Gamma."""
@@ -222,13 +234,11 @@ def digamma(x: Array) -> Array:
         y = np.where(low, y + 1, y)
     inverse = 1 / y
     square = inverse * inverse
-    result += np.log(y) - 0.5 * inverse - polynomial(_DIGAMMA, square) * square
-    if reflected.any():
-        below = x[reflected]
-        fraction = below - np.rint(below)
-        result[reflected] -= math.pi / np.tan(math.pi * fraction)
-        result[reflected & (x == np.floor(x))] = np.nan
-    return np.where(x == 0, np.copysign(np.inf, -x), np.where(np.isposinf(x), np.inf, result))
+    result = result + (np.log(y) - 0.5 * inverse - polynomial(_DIGAMMA, square) * square)
+    whole = np.rint(x)
+    below = np.where(x == whole, np.nan, result - math.pi / np.tan(math.pi * (x - whole)))
+    infinite = np.where(x == 0, np.copysign(np.inf, -x), np.inf)
+    return np.where((x == 0) | (x == np.inf), infinite, np.where(reflected, below, result))
 
 
 # B(2k) / (2k)! of the Euler-Maclaurin formula.
@@ -269,12 +279,16 @@ def polygamma(order: int, x: Array) -> Array:
         return digamma(x)
     sign = -1.0 if order % 2 == 0 else 1.0
     if order == 1:
-        result = _trigamma(x)
-        poles = (x < 0) & (x == np.rint(x))
-        if poles.any():  # as in PyTorch, what the sine of a rounded multiple of pi makes of infinity
-            result[poles] = x.dtype.type(math.pi**2) / np.sin(x.dtype.type(math.pi) * x[poles]) ** 2
-        return result
+        return trigamma(x)
     return x.dtype.type(sign * math.factorial(order)) * zeta(np.asarray(order + 1, x.dtype), x).astype(x.dtype)
+
+
+@compiled_at_any_size
+def trigamma(x: Array) -> Array:
+    """The derivative of `digamma`."""
+    sine = np.sin(x.dtype.type(math.pi) * x)
+    poles = (x < 0) & (x == np.rint(x))  # as in PyTorch, what the sine of a rounded multiple of pi makes of infinity
+    return np.where(poles, x.dtype.type(math.pi**2) / (sine * sine), _trigamma(x))
 
 
 @in_double
@@ -335,34 +349,37 @@ _I1_LARGE = (
 
 def _bessel(x: Array, small: Sequence[float], large: Sequence[float], odd: bool) -> Array:
     """exp(-|x|) In(|x|)."""
+
+    def near(x: Array) -> Array:
+        fitted = chebyshev(small, x / 4 - 1)
+        return x * fitted if odd else fitted
+
     size = np.abs(x)
-    near = size <= 8
-    result = np.empty_like(x)
-    fitted = chebyshev(small, size[near] / 4 - 1)
-    result[near] = size[near] * fitted if odd else fitted
-    far = size[~near]
-    result[~near] = chebyshev(large, 16 / far - 1) / np.sqrt(far)
-    return result
+    return in_parts(size <= 8, size, near, lambda x: chebyshev(large, 16 / x - 1) / np.sqrt(x))
 
 
+@compiled_at_any_size
 @in_double
 def i0e(x: Array) -> Array:
     """exp(-|x|) I0(x)."""
     return _bessel(x, _I0_SMALL, _I0_LARGE, odd=False)
 
 
+@compiled_at_any_size
 @in_double
 def i0(x: Array) -> Array:
     """The modified Bessel function of the first kind of order 0."""
     return np.exp(np.abs(x)) * _bessel(x, _I0_SMALL, _I0_LARGE, odd=False)
 
 
+@compiled_at_any_size
 @in_double
 def i1e(x: Array) -> Array:
     """exp(-|x|) I1(x)."""
     return np.where(x < 0, -1, 1) * _bessel(x, _I1_SMALL, _I1_LARGE, odd=True)
 
 
+@compiled_at_any_size
 @in_double
 def i1(x: Array) -> Array:
     """The modified Bessel function of the first kind of order 1."""

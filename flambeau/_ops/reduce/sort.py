@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.tiers import generated
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -162,7 +163,7 @@ def _chosen(array: Any, positions: Any, dim: int, keepdim: bool) -> tuple[Any, A
 def _kthvalue(self: Array, k: int, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    return _chosen(self, np.take(ordered_positions(self, dim, False), [k - 1], axis=dim), dim, keepdim)
+    return _selected(self, dim, keepdim, "given", k - 1)
 
 
 @public()
@@ -179,33 +180,51 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
     return result if out is None else store_apart(result, out, (input,))
 
 
-def _median_positions(array: Any, dim: int, ignore_nan: bool) -> Any:
-    """Where the lower median is along `dim`. A NaN is the median, unless NaN are left out."""
-    order = ordered_positions(array, dim, False)
-    size = array.shape[dim]
-    if array.dtype.kind not in "fV":
-        return np.take(order, [(size - 1) // 2], axis=dim)
-    is_nan = np.isnan(_sortable(array))
-    missing = is_nan.sum(axis=dim, keepdims=True)
-    if ignore_nan:
-        rank = np.maximum(size - missing - 1, 0) // 2
+def _selected(array: Any, dim: int, keepdim: bool, kind: str, rank: int = 0) -> tuple[Any, Any]:
+    """The elements of a rank along `dim`, and where they are: the `given` one, or that of a "median" or "nanmedian"."""
+    if (module := generated("select")) is not None:
+        done: tuple[Any, Any] | None = module.selected(array, dim, keepdim, kind, rank)
+        if done is not None:
+            return done
+    lines = np.moveaxis(_sortable(array), dim, -1)
+    size = lines.shape[-1]
+    missing = np.isnan(lines).sum(-1) if lines.dtype.kind == "f" else np.zeros(lines.shape[:-1], np.int64)
+    if kind == "median":  # of elements among which there is a NaN, that
+        ranks = np.where(missing > 0, size - missing, (size - 1) // 2)
     else:
-        rank = np.where(missing > 0, size - missing, (size - 1) // 2)
-    return np.take_along_axis(order, rank, dim)
+        ranks = np.maximum(size - missing - 1, 0) // 2 if kind == "nanmedian" else np.full_like(missing, rank)
+    positions = np.moveaxis(_positions_of_ranks(lines, ranks[..., None]), -1, dim)
+    return _chosen(array, positions, dim, keepdim)
+
+
+def _positions_of_ranks(lines: Any, ranks: Any) -> Any:
+    """Where the elements of the given ranks are in lines along the last dimension; equal ones count in their order."""
+    distinct = np.unique(ranks)
+    values = np.take_along_axis(np.partition(lines, distinct, -1), ranks, -1)
+    are_equal = lines == values
+    are_before = lines < values
+    if lines.dtype.kind == "f":
+        is_nan = np.isnan(lines)
+        are_equal |= is_nan & np.isnan(values)
+        are_before |= ~is_nan & np.isnan(values)
+    among_equal = ranks - are_before.sum(-1, keepdims=True)
+    if not among_equal.any():
+        return are_equal.argmax(-1)[..., None]
+    return (are_equal.cumsum(-1) > among_equal).argmax(-1)[..., None]
 
 
 @primitive("MedianBackward1", results=("values", "indices"), self=_chosen_gradient)
 def _median_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    return _chosen(self, _median_positions(self, dim, False), dim, keepdim)
+    return _selected(self, dim, keepdim, "median")
 
 
 @primitive("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient)
 def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
-    return _chosen(self, _median_positions(self, dim, True), dim, keepdim)
+    return _selected(self, dim, keepdim, "nanmedian")
 
 
 def _whole_median_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -213,21 +232,21 @@ def _whole_median_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor
     return attained * (grad / attained.sum())
 
 
-def _whole_median(array: Any, ignore_nan: bool) -> Any:
+def _whole_median(array: Any, kind: str) -> Any:
     flat = array.reshape(-1)
     if flat.size == 0:
         return np.array(np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min, array.dtype)
-    return np.array(flat[_median_positions(flat, 0, ignore_nan)[0]])
+    return _selected(flat, 0, False, kind)[0]
 
 
 @primitive("MedianBackward0", self=_whole_median_gradient)
 def _median_all(self: Array) -> Array:
-    return _whole_median(self, False)
+    return _whole_median(self, "median")
 
 
 @primitive("NanmedianBackward0", self=_whole_median_gradient)
 def _nanmedian_all(self: Array) -> Array:
-    return _whole_median(self, True)
+    return _whole_median(self, "nanmedian")
 
 
 def _median(

@@ -1,0 +1,1 @@
+"""The cases of `ops.py`: single ops, by family."""

@@ -1,0 +1,65 @@
+"""Elements of a given rank: the generated kernel beside NumPy's partition and a stable sort."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flambeau._backends.tiers import generated, numpy_only
+from flambeau._ops.reduce.sort import _selected
+
+pytestmark = pytest.mark.skipif(generated("select") is None, reason="no code generator")
+
+DTYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8"]
+SHAPES = [(1,), (7,), (33,), (700,), (3, 40), (4, 5, 6), (2, 300, 3)]
+
+
+def _array(dtype: str, shape: tuple[int, ...], few_values: bool) -> Any:
+    source = np.random.RandomState(len(dtype) + sum(shape))
+    array = (source.randint(-4, 5, shape) if few_values else source.standard_normal(shape) * 50).astype(dtype)
+    if array.dtype.kind == "f":
+        flat = array.reshape(-1)
+        flat[1::9], flat[2::9], flat[3::11] = -0.0, 0.0, np.inf
+        if few_values:
+            flat[::7] = np.nan
+    return array
+
+
+def _by_sorting(array: Any, dim: int, kind: str, rank: int) -> Any:
+    order, size = array.argsort(dim, "stable"), array.shape[dim]
+    missing = np.isnan(array).sum(dim, keepdims=True)
+    if kind == "median":
+        ranks = np.where(missing > 0, size - missing, (size - 1) // 2)
+    else:
+        ranks = np.maximum(size - missing - 1, 0) // 2 if kind == "nanmedian" else np.full_like(missing, rank)
+    return np.take_along_axis(order, ranks, dim)
+
+
+@pytest.mark.parametrize("few_values", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_selection_is_that_of_a_stable_sort(dtype: str, shape: tuple[int, ...], few_values: bool) -> None:
+    array = _array(dtype, shape, few_values)
+    for dim in range(array.ndim):
+        size = shape[dim]
+        for kind, rank in [("given", 0), ("given", size - 1), ("given", size // 3), ("median", 0), ("nanmedian", 0)]:
+            positions = _by_sorting(array, dim, kind, rank)
+            values = np.take_along_axis(array, positions, dim)
+            compiled = _selected(array, dim, True, kind, rank)
+            with numpy_only():
+                plain = _selected(array, dim, True, kind, rank)
+            for result in (compiled, plain):
+                np.testing.assert_array_equal(result[1], positions)
+                assert result[0].tobytes() == values.tobytes()
+
+
+def test_strided_input() -> None:
+    array = _array("float32", (2, 300, 3), False).transpose(2, 0, 1)[:, ::-1]
+    for dim in range(3):
+        values, positions = _selected(array, dim, False, "median", 0)
+        with numpy_only():
+            expected = _selected(array, dim, False, "median", 0)
+        assert values.tobytes() == expected[0].tobytes()
+        np.testing.assert_array_equal(positions, expected[1])

@@ -13,9 +13,9 @@ from torch.testing._internal import common_methods_invocations as database
 
 import flambeau
 
-from ...support.differential import differential, outcome
 from ...conformance.compare import Tolerance, differences, tensors_in
 from ...conformance.translate import translate
+from ...support.differential import differential, outcome
 
 INFOS = [
     *database.foreach_unary_op_db,

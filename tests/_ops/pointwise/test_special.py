@@ -13,14 +13,14 @@ from tests.support.differential import differential
 
 INF, NAN = float("inf"), float("nan")
 NAMES = ["erfc", "erfcx", "erfinv", "lgamma", "digamma", "trigamma", "i0", "i0e", "i1", "i1e"]
-BESSEL = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "k0", "k1", "k0e", "k1e", "airy_ai", "spherical_bessel_j0"]
+BESSEL = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "k0", "k1", "k0e", "k1e"]
 EDGES = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 2.0, -2.0, -3.0, 0.5, -0.5, 1.5, 2.5, 8.0, -8.0, 10.0, 1e-30, -1e-30]
 
 
 @pytest.mark.skipif(generated("pointwise") is None, reason="no code generator")
 @pytest.mark.parametrize("count", [3, 700])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", [*NAMES, *BESSEL])
+@pytest.mark.parametrize("name", [*NAMES, *BESSEL, "airy_ai", "spherical_bessel_j0"])
 def test_generated_code_agrees_with_numpy(name: str, dtype: str, count: int) -> None:
     function: Any = getattr(special_kernels if name in NAMES else bessel_kernels, name)
     source = np.random.RandomState(count)

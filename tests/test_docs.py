@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau._dispatch.dispatch import PRIMITIVES
+from flambeau._dispatch.op import OPS
 from flambeau._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved
 from flambeau.autograd import gradcheck
 
@@ -211,7 +211,7 @@ def test_contributing_op_examples_work() -> None:
     names = {"softsquare", "blend", "running_total", "mean_square"}
     load_all()
     before = {name: dict(functions) for name, functions in FUNCTIONS.items()}
-    methods, primitives = dict(METHODS), dict(PRIMITIVES)
+    methods, primitives = dict(METHODS), dict(OPS)
     try:
         folder = "flambeau._ops.pointwise"
         scope: dict[str, Any] = {"__name__": f"{folder}.contributed", "__package__": folder}
@@ -228,8 +228,8 @@ def test_contributing_op_examples_work() -> None:
         for added in set(METHODS) - set(methods):
             del METHODS[added]
             delattr(flambeau.Tensor, added)
-        for added in set(PRIMITIVES) - set(primitives):
-            del PRIMITIVES[added]
+        for added in set(OPS) - set(primitives):
+            del OPS[added]
 
 
 def _check_contributed_ops() -> None:

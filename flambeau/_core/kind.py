@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .backend import backend_of
 from .device import CPU, META, device
 from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class Kind:
     """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
 
-    __slots__ = ("device", "differentiable", "dtype", "indirect", "is_cpu")
+    __slots__ = ("backend", "device", "differentiable", "dtype", "indirect", "is_cpu", "runs")
 
     def __init__(self, dtype: dtype, device: device) -> None:
         self.dtype = dtype
@@ -25,6 +26,8 @@ class Kind:
         self.is_cpu = device is CPU  # the machine's own memory; what plays another device is another one
         # Kernels do not run on its arrays as they are: those of meta tensors have no data, others have to be widened.
         self.indirect = device is META or dtype.wide is not None
+        self.backend = backend_of(device.type)
+        self.runs = self.backend.runs  # one look-up less on the way to a kernel
 
     @staticmethod
     def tensor_from_parts(parts: Any) -> Tensor:

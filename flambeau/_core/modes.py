@@ -1,4 +1,4 @@
-"""The modes of the running thread: is the graph recorded, is this inference, does anyone listen?
+"""The modes of the running thread: is the graph recorded, is this inference, who runs the ops?
 
 Every op reads `THREAD.modes` once: a thread-local look-up is the dearest thing on the short path, so the rest are plain
 slots of one object.
@@ -17,7 +17,7 @@ import numpy as np
 class Modes:
     """What ops of one thread have to heed.
 
-    `plain` is True while only the grad and inference modes matter: no listener, no forward-mode level, no anomaly
+    `plain` is True while only the grad and inference modes matter: no interpreter, no forward-mode level, no anomaly
     detection, no saved-tensor hooks, no autocast of elementwise ops. The short paths test it and leave everything else
     to the long one.
     """
@@ -31,7 +31,7 @@ class Modes:
         "forward_level",
         "grad",
         "inference",
-        "listener",
+        "interpreters",
         "overrides_disabled",
         "plain",
         "saved_hooks",
@@ -41,7 +41,7 @@ class Modes:
     def __init__(self) -> None:
         self.grad = True
         self.inference = False
-        self.listener: Callable[[Any, tuple[Any, ...], Any], None] | None = None
+        self.interpreters: tuple[Any, ...] = ()  # those in charge, the innermost last
         self.anomaly, self.anomaly_check_nan = ANOMALY
         self.forward_level = -1
         self.overrides_disabled = False
@@ -53,7 +53,7 @@ class Modes:
 
     def refresh(self) -> None:
         """Derive `plain`; call it after changing any of the modes that it stands for."""
-        self.plain = not (self.listener or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0)
+        self.plain = not (self.interpreters or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0)
 
 
 ANOMALY = [False, True]

@@ -28,16 +28,11 @@ from .._core.modes import THREAD
 from .._core.narrow import run_widened
 from .._core.node import Node, OpNode, SavedTensor, initialise, new_node
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
+from .interpreter import interpret
 from .meta import meta_array, stand_in
+from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
 
-Array = Any
-"""Annotates the kernel parameters that are arrays."""
-
-Formula = Callable[..., Any]
-Kernel = Callable[..., Any]
-
-PRIMITIVES: dict[str, Primitive] = {}
-"""Every primitive by name."""
+__all__ = ["Array", "Formula", "Kernel", "Primitive", "SinglePrimitive", "primitive"]
 
 _PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "_sym_sizes": lambda tensor: tensor._array.shape,
@@ -49,12 +44,10 @@ _PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
-class Primitive:
+class Primitive(Op):
     """A kernel, its derivative formulas, and the node class that records it. Call it with tensors."""
 
     node_class: type[OpNode] | None
-    is_linear = False
-    """Whether the op is linear in its first argument, the only one with a derivative: tangents go through it."""
 
     def __init__(
         self,
@@ -65,17 +58,13 @@ class Primitive:
         view: bool,
         results: tuple[str, ...] = (),
         differentiable: tuple[str, ...] | None = None,
+        name: str | None = None,
     ) -> None:
+        self.enter(name or name_of_kernel(kernel))
         self.results = results
         self.kernel = kernel
-        self.name = kernel.__name__
         self.is_view = self.makes_windows = view
-        self.parameters = parameter_names(kernel)
-        annotations = {name: str(kernel.__annotations__.get(name, "")) for name in self.parameters}
-        self.list_position = next((i for i, n in enumerate(self.parameters) if annotations[n] == "list[Array]"), None)
-        self.tensor_positions = tuple(
-            i for i, name in enumerate(self.parameters) if annotations[name] in ("Array", "Array | None")
-        )
+        self.parameters, self.tensor_positions, self.list_position = tensor_parameters(kernel)
         tensor_names = [self.parameters[i] for i in sorted((*self.tensor_positions, *self._list()))]
         self.tensor_names = tuple(tensor_names)
         if unknown := formulas.keys() - set(tensor_names):
@@ -90,9 +79,7 @@ class Primitive:
         self._recorded_as = node, formulas, joint
         self._only_saver: Any = None
         self._savers: dict[tuple[bool, ...], Any] = {}
-        PRIMITIVES[self.name] = self
         self.__doc__ = kernel.__doc__
-        self.__name__ = self.name
 
     def __getattr__(self, attribute: str) -> Any:
         # The node class is made when the op is first recorded: most programs record few of the ops.
@@ -109,9 +96,6 @@ class Primitive:
 
     def _list(self) -> tuple[int, ...]:
         return () if self.list_position is None else (self.list_position,)
-
-    def __repr__(self) -> str:
-        return f"<primitive {self.name}>"
 
     def __call__(self, *args: Any) -> Any:
         modes = THREAD.modes
@@ -148,9 +132,21 @@ class Primitive:
                 needs_grad = needs_grad or tensor.requires_grad
             arrays[self.list_position] = [tensor._array for tensor in tensors]
         assert first is not None, f"{self.name} needs a tensor"
-        computed = self._run_indirectly(arrays, first._kind.device) if indirect else self.kernel(*arrays)
-        many = type(computed) in (tuple, list)
-        outputs = [self._wrap(array, first, modes, many) for array in (computed if many else (computed,))]
+        if modes.interpreters:
+            computed = interpret(self, args, modes)
+            many = type(computed) is tuple
+            outputs = list(computed) if many else [computed]
+            if self.is_view:
+                for output in outputs:
+                    remember_base(output, first, many)
+        else:
+            if indirect:
+                computed = self._run_indirectly(arrays, first._kind.device)
+            else:
+                kind = first._kind
+                computed = (kind.runs.get(self) or kind.backend.prepare(self))(*arrays)
+            many = type(computed) in (tuple, list)
+            outputs = [self._wrap(array, first, modes, many) for array in (computed if many else (computed,))]
         if needs_grad and modes.grad and not modes.inference:
             self.record(args, outputs)
         if not modes.plain:
@@ -169,9 +165,9 @@ class Primitive:
         return meta_array(computed)
 
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:
-        if type(array) is not np.ndarray:
-            array = np.asarray(array)
         kind = source._kind
+        if type(array) is not np.ndarray:
+            array = kind.backend.asarray(array)
         if array.dtype is not source._array.dtype:
             kind = kind_of_array(array.dtype, kind.device)
         if not self.is_view:
@@ -258,15 +254,15 @@ class SinglePrimitive(Primitive):
         modes = THREAD.modes
         if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.indirect:
             return super().__call__(tensor, *rest)
-        array = self.kernel(tensor._array, *rest)
+        kind = tensor._kind
+        array = (kind.runs.get(self) or kind.backend.prepare(self))(tensor._array, *rest)
         if type(array) is not np.ndarray:
             if type(array) is tuple or type(array) is list:
                 outputs = [self._wrap(each, tensor, modes, True) for each in array]
                 if modes.grad and not modes.inference and tensor.requires_grad:
                     self.record((tensor, *rest), outputs)
                 return tuple(outputs)
-            array = np.asarray(array)
-        kind = tensor._kind
+            array = kind.backend.asarray(array)
         if array.dtype is not tensor._array.dtype:
             kind = kind_of_array(array.dtype, kind.device)
         output: Tensor = new(Tensor)
@@ -329,11 +325,17 @@ class SinglePrimitive(Primitive):
 
 def view_of(source: Tensor, array: Any, kind: Any, many: bool = False) -> Tensor:
     """A tensor over `array`, which is a window on the memory of `source`: versions are shared, the base remembered."""
+    tensor = Tensor._from_parts((array, kind, source._counter))
+    remember_base(tensor, source, many)
+    return tensor
+
+
+def remember_base(tensor: Tensor, source: Tensor, many: bool) -> None:
+    """Note on a view of `source` what it is a view of, and how it was made."""
     modes = THREAD.modes
     counter = source._counter
-    tensor = Tensor._from_parts((array, kind, counter))
     if counter is None:  # views of inference tensors are inference tensors
-        return tensor
+        return
     origin = source._view
     base = source if origin is None else origin.base
     if modes.inference:
@@ -345,7 +347,6 @@ def view_of(source: Tensor, array: Any, kind: Any, many: bool = False) -> Tensor
     else:
         creation = DEFAULT if origin is None else origin.creation
     tensor._view = View(base, counter[0], creation)
-    return tensor
 
 
 def node_class(
@@ -377,14 +378,6 @@ def formula_names(formula: Formula) -> tuple[str, ...]:
     return parameter_names(formula)[1:]
 
 
-def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a Python function's parameters; quicker than asking `inspect`."""
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-
 def primitive(
     node: str | None,
     *,
@@ -392,9 +385,12 @@ def primitive(
     joint: Formula | None = None,
     results: tuple[str, ...] = (),
     differentiable: tuple[str, ...] | None = None,
+    op_name: str | None = None,
     **formulas: Formula,
 ) -> Callable[[Kernel], Primitive]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
+
+    The op is called `op_name`, or else as the kernel is, less the underscore of a kernel with a public function.
 
     `results` names the outputs of a kernel that has several, so that formulas can ask for them by these names.
     `joint` is one formula for all inputs, or for those named `differentiable`.
@@ -405,7 +401,7 @@ def primitive(
         tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
         single = tensors == [parameter_names(kernel)[0]] and annotations[0][1] == "Array"
         cls = SinglePrimitive if single else Primitive
-        return cls(kernel, node, formulas, joint, view, results, differentiable)
+        return cls(kernel, node, formulas, joint, view, results, differentiable, op_name)
 
     return decorate
 
@@ -418,30 +414,6 @@ def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> No
         from ..autograd.forward_ad import propagate
 
         propagate(op, args, outputs, modes.forward_level)
-    if modes.listener is not None:
-        modes.listener(op, tuple(args), outputs)
-
-
-class listening:
-    """A context in which `listener(op, args, outputs)` hears of every op of this thread, backward passes included.
-
-    There is one slot: profilers, capture and checks take turns.
-    """
-
-    def __init__(self, listener: Callable[[Any, tuple[Any, ...], list[Tensor]], None]) -> None:
-        self.listener = listener
-
-    def __enter__(self) -> None:
-        modes = THREAD.modes
-        if modes.listener is not None:
-            raise RuntimeError("somebody listens to this thread's ops already: there is one slot")
-        modes.listener = self.listener
-        modes.refresh()
-
-    def __exit__(self, *exception: object) -> None:
-        modes = THREAD.modes
-        modes.listener = None
-        modes.refresh()
 
 
 def note_traceback(node: Node | None) -> None:
@@ -468,5 +440,5 @@ def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
 def fresh(array: Any, source: Tensor) -> Tensor:
     """A new tensor over `array` on the device of `source`."""
     if type(array) is not np.ndarray:
-        array = np.asarray(array)
+        array = source._kind.backend.asarray(array)
     return Tensor._from_parts((array, kind_of_array(array.dtype, source._kind.device), new_counter()))

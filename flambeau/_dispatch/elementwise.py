@@ -36,7 +36,7 @@ from .._core.node import OpNode, SavedTensor, initialise, new_node
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .compiled_body import LargeBody
-from .dispatch import PRIMITIVES, Formula, after, leading, node_class
+from .dispatch import after, leading, node_class
 from .inplace import (
     check_castable,
     check_no_overlap,
@@ -46,8 +46,10 @@ from .inplace import (
     run_inplace,
     shadow_of,
 )
+from .interpreter import interpret
 from .layout import arranged
 from .meta import empty_meta
+from .op import Formula, Op
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
 from .registry import METHODS, export, export_method, resolved, write_out
@@ -70,10 +72,9 @@ PENDING: Any = object()
 """Stands for a result that is to be saved, until it exists."""
 
 
-class Elementwise:
+class Elementwise(Op):
     """One elementwise op: its body, its promotion rule and what it records."""
 
-    list_position = None
     complaints: Mapping[int, tuple[type[Exception], str]] = MappingProxyType({})
     """The errors for refused categories of dtypes, where PyTorch has some of its own for this op."""
     first_is_tensor = False
@@ -97,9 +98,12 @@ class Elementwise:
         inputs: tuple[str, ...],
         formulas: dict[str, Formula],
         refuses: tuple[int, ...],
+        op_name: str | None = None,
     ) -> None:
-        self.name = self.__name__ = name
-        self.body = body
+        self.enter(op_name or name)
+        self.title = name
+        """What users call it: ops that are forms of one function have names of their own."""
+        self.body = self.kernel = body
         self.rule = rule
         self.parameters = self.tensor_names = inputs
         self.tensor_positions = tuple(range(len(inputs)))
@@ -107,7 +111,6 @@ class Elementwise:
         self.table: dict[Kind, Entry] = {}
         self.grad_inputs = tuple(position for position, each in enumerate(inputs) if each in formulas)
         self._recorded_as = node, formulas
-        PRIMITIVES[name] = self  # type: ignore[assignment]
 
     def __getattr__(self, attribute: str) -> Any:
         # Made when the op is first recorded: most programs record few of the ops.
@@ -134,17 +137,17 @@ class Elementwise:
             if common.category in self.complaints:
                 kind_of_error, message = self.complaints[common.category]
                 raise kind_of_error(message)
-            raise NotImplementedError(f'"{self.name}_cpu" not implemented for {LEGACY_NAMES[common]!r}')
+            raise NotImplementedError(f'"{self.title}_cpu" not implemented for {LEGACY_NAMES[common]!r}')
         return DEFAULTS.float if self.rule == FLOATING and common.category < FLOAT else common
 
     def check_target(self, target: dtype, operands: tuple[Any, ...]) -> None:
         """Refuse operands whose common dtype `target` cannot hold: PyTorch says so before it looks for a kernel."""
         if self.truth_only and target is not bool_:
-            raise RuntimeError(f"{self.name} does not support non-boolean outputs: out has {target}.")
+            raise RuntimeError(f"{self.title} does not support non-boolean outputs: out has {target}.")
         if self.refuses and self.rule in (SAME, FLOATING):
             common = result_type_of(*operands)
             if common.category in self.refuses and common.category not in self.complaints:
-                check_castable(common, target, self.name)
+                check_castable(common, target, self.title)
 
     def result_dtype(self, computed: dtype) -> dtype:
         """The dtype of the result."""
@@ -260,12 +263,17 @@ class Elementwise:
 
 
 def _finish(op: Elementwise, operands: tuple[Any, ...], array: Any, kind: Kind) -> Tensor:
-    """The long way from a result to a tensor: every mode is heeded."""
-    modes = THREAD.modes
+    """From a kernel's result to a tensor."""
     if type(array) is not np.ndarray:
-        array = np.asarray(array)
-    output = Tensor._from_parts((array, kind, None if modes.inference else [0, None]))
-    if modes.grad and kind.differentiable and not modes.inference:
+        array = kind.backend.asarray(array)
+    counter: Any = None if THREAD.modes.inference else [0, None]
+    return _recorded(op, operands, Tensor._from_parts((array, kind, counter)))
+
+
+def _recorded(op: Elementwise, operands: tuple[Any, ...], output: Tensor) -> Tensor:
+    """`output` with what the modes want of the call that made it."""
+    modes = THREAD.modes
+    if modes.grad and output._kind.differentiable and not modes.inference:
         for each in operands:
             if isinstance(each, Tensor) and each.requires_grad:
                 op.record(operands, output)
@@ -301,9 +309,9 @@ def unary(
             if entry is not None and modes.plain:
                 array = input._array
                 array = entry[0](array) if array.size < LARGE else entry[2](array)
-                if type(array) is not np.ndarray:
-                    array = np.asarray(array)
                 kind = entry[1]
+                if type(array) is not np.ndarray:
+                    array = kind.backend.asarray(array)
                 output: Tensor = new(Tensor)
                 output._array = array
                 output._kind = kind
@@ -362,12 +370,16 @@ def binary(
     operands: tuple[str, str] = ("self", "other"),
     tensors_only: bool = False,
     doc: str = "",
+    op_name: str | None = None,
     **formulas: Formula,
 ) -> Callable[..., Tensor]:
-    """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `operands`."""
+    """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `operands`.
+
+    `op_name` tells the op from others of the same function, where that has several.
+    """
     if node is None and formulas:
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
-    op = Elementwise(name, body, rule, node, operands, formulas, refuses)
+    op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name)
     op.tensors_only = tensors_only
     table = op.table
 
@@ -400,7 +412,7 @@ def binary(
                 except ValueError:
                     raise shape_error(name, input, other) from None
                 if type(array) is not np.ndarray:
-                    array = np.asarray(array)
+                    array = entry[1].backend.asarray(array)
                 elif array.ndim > 1 and other_array is not other and not input._array.flags.c_contiguous:
                     array = arranged(array, input._array, other_array)
                 kind = entry[1]
@@ -443,6 +455,9 @@ def binary(
 
 def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     """An elementwise op of one tensor of any dtype: the long path."""
+    modes = THREAD.modes
+    if modes.interpreters:
+        return _recorded(op, (input,), interpret(op, (input,), modes))
     kind = input._kind
     prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
     if kind.device is META:
@@ -454,10 +469,13 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
 
 def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     """An elementwise op of two operands of any dtype, tensors or numbers: the long path."""
+    modes = THREAD.modes
+    if modes.interpreters:
+        return _recorded(op, (left, right), interpret(op, (left, right), modes))
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         place = left._kind.device
         if right._kind.device is not place:
-            place = leading(op.name, left, right)._kind.device
+            place = leading(op.title, left, right)._kind.device
         if left._array.ndim and right._array.ndim:
             common = promote_types(left._kind.dtype, right._kind.dtype)
         else:
@@ -472,7 +490,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         try:
             array = empty_meta(np.broadcast_shapes(*shapes), result_kind.dtype.numpy)
         except ValueError:
-            raise shape_error(op.name, left, right) from None
+            raise shape_error(op.title, left, right) from None
     else:
         numbers = op.compute_dtype(common)  # of an integer quotient, numbers become floats at once
         if op.exact_numbers and numbers in _HALF:
@@ -483,7 +501,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         try:
             array = body(first, second)
         except ValueError:
-            raise shape_error(op.name, left, right) from None
+            raise shape_error(op.title, left, right) from None
         if type(array) is np.ndarray and array.ndim > 1:
             array = arranged(array, *[each._array for each in (left, right) if isinstance(each, Tensor)])
     return _finish(op, (left, right), array, result_kind)
@@ -496,11 +514,11 @@ def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:
             word = "input" if position == 1 else "other"
             kinds = "Tensor" if op.tensors_only else "Tensor or number"
             raise TypeError(
-                f"{op.name}(): argument '{word}' (position {position}) must be {kinds}, not {type(operand).__name__}"
+                f"{op.title}(): argument '{word}' (position {position}) must be {kinds}, not {type(operand).__name__}"
             )
     source = left if isinstance(left, Tensor) else right
     if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
-        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
+        raise TypeError(f"{op.title}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
     return source._kind.device
 
 
@@ -560,14 +578,14 @@ def _is_small(number: Any) -> bool:
 def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *others: Any) -> Tensor:
     """Run `op` with `target` as first operand and as result."""
     if not isinstance(target, Tensor):
-        raise TypeError(f"{op.name}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
+        raise TypeError(f"{op.title}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     modes = THREAD.modes
     array = target._array
     if len(others) != len(op.parameters) - 1:
-        raise TypeError(f"{op.name}_() takes {len(op.parameters) - 1} arguments but {len(others)} were given")
+        raise TypeError(f"{op.title}_() takes {len(op.parameters) - 1} arguments but {len(others)} were given")
     other: Any = others[0] if others else None
     if others and other is None:
-        raise TypeError(f"{op.name}_(): argument 'other' (position 1) must be Tensor or number, not NoneType")
+        raise TypeError(f"{op.title}_(): argument 'other' (position 1) must be Tensor or number, not NoneType")
     if type(other) in PLAIN_TYPES:
         direct = (
             other._kind is target._kind
@@ -607,11 +625,11 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         or (other is not None and not (type(other) in PLAIN_TYPES and other._kind is target._kind))
     ):
         if isinstance(other, Tensor) and other._kind.indirect and has_override(others):  # a sparse one
-            own = resolved(METHODS[f"{op.name}_"])
+            own = resolved(METHODS[f"{op.title}_"])
             return run_override(own, (target, other), (target, other), {})  # type: ignore[no-any-return]
         if op.refuses and (isinstance(other, Tensor) or is_number(other)):
             op.check_target(target._kind.dtype, (target, other))
-        return run_inplace(function, op.name, target, others, {})
+        return run_inplace(function, op.title, target, others, {})
     if other is not None and other is not target and (array.base is not None or other._array.base is not None):
         check_partial_overlap(target, other)
     node = None
@@ -637,10 +655,10 @@ def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exce
     try:
         shape = np.broadcast_shapes(target._array.shape, other._array.shape)
     except ValueError:
-        return shape_error(op.name, target, other)
+        return shape_error(op.title, target, other)
     return RuntimeError(
         f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(shape)}: "
-        f"{op.name}_ cannot change the shape of the tensor that it writes to"
+        f"{op.title}_ cannot change the shape of the tensor that it writes to"
     )
 
 

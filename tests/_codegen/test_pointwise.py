@@ -14,13 +14,13 @@ import flambeau
 import flambeau._ops
 from flambeau._backends import tiers
 from flambeau._backends.cpu.pointwise import Pointwise, pointwise
-from flambeau._dispatch.dispatch import PRIMITIVES
+from flambeau._dispatch import op as op_module
 from flambeau._dispatch.elementwise import Elementwise
 
 for _module in pkgutil.walk_packages(flambeau._ops.__path__, "flambeau._ops."):
     importlib.import_module(_module.name)
 
-OPS = {name: op for name, op in sorted(PRIMITIVES.items()) if isinstance(op, Elementwise)}
+OPS = {name: op for name, op in sorted(op_module.OPS.items()) if isinstance(op, Elementwise)}
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64", "bool")
 HALF_ULP = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}

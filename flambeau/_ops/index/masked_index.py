@@ -28,7 +28,7 @@ def _index_gradient(grad: Any, self_sym_sizes: tuple[int, ...], mask: Any, indic
     return _put(grad.new_zeros(self_sym_sizes), mask, list(indices), grad)
 
 
-@primitive("UnsafeMaskedIndexBackward0", self=_index_gradient)
+@primitive("UnsafeMaskedIndexBackward0", op_name="unsafe_masked_index", self=_index_gradient)
 def _pick(self: Array, mask: Array, indices: list[Array], fill: Any) -> Array:
     found = np.asarray(advanced_get(self, _clamped(self.shape, indices)))
     found[np.broadcast_to(_hidden(mask, found.ndim), found.shape)] = fill
@@ -39,7 +39,12 @@ def _values_gradient(grad: Any, mask: Any, indices: Indices) -> Any:
     return _pick(grad, mask, list(indices), 0)
 
 
-@primitive("UnsafeMaskedIndexPutAccumulateBackward0", self=lambda grad: grad, values=_values_gradient)
+@primitive(
+    "UnsafeMaskedIndexPutAccumulateBackward0",
+    op_name="unsafe_masked_index_put_accumulate",
+    self=lambda grad: grad,
+    values=_values_gradient,
+)
 def _put(self: Array, mask: Array, indices: list[Array], values: Array) -> Array:
     result = self.copy()
     added = np.where(_hidden(mask, values.ndim), values.dtype.type(0), values)

@@ -236,6 +236,7 @@ _true_divide = binary(
 mul_number = binary(
     "mul",
     np.multiply,
+    op_name="mul_number",
     node="MulBackward1",
     method=False,
     public=False,
@@ -245,6 +246,7 @@ mul_number = binary(
 div_number = binary(
     "div",
     np.true_divide,
+    op_name="div_number",
     node="DivBackward1",
     rule=FLOATING,
     method=False,
@@ -346,8 +348,17 @@ def _fmod(a: Array, b: Array) -> Array:
 
 
 _PRIVATE: dict[str, Any] = {"refuses": (BOOL, COMPLEX), "method": False, "public": False, "inplace": False}
-_remainder_by_number = binary("remainder", _modulo, node="RemainderBackward0", **_PRIVATE, self=lambda grad: grad * 1)
-_remainder_of_number = binary("remainder", _modulo, **_PRIVATE, **_unrecorded("remainder"))
+_remainder_by_number = binary(
+    "remainder",
+    _modulo,
+    op_name="remainder_by_number",
+    node="RemainderBackward0",
+    **_PRIVATE,
+    self=lambda grad: grad * 1,
+)
+_remainder_of_number = binary(
+    "remainder", _modulo, op_name="remainder_of_number", **_PRIVATE, **_unrecorded("remainder")
+)
 _remainder = binary(
     "remainder",
     _modulo,
@@ -356,7 +367,9 @@ _remainder = binary(
     self=lambda grad: grad * 1,
     other=lambda grad, self, other: -grad * self.div(other, rounding_mode="floor"),
 )
-_fmod_by_number = binary("fmod", _fmod, node="FmodBackward0", **_PRIVATE, self=lambda grad: grad * 1)
+_fmod_by_number = binary(
+    "fmod", _fmod, op_name="fmod_by_number", node="FmodBackward0", **_PRIVATE, self=lambda grad: grad * 1
+)
 _fmod_by_tensor = binary(
     "fmod",
     _fmod,
@@ -469,6 +482,7 @@ _pow_tensor = binary(
 _pow_of_number = binary(
     "pow",
     _power,
+    op_name="pow_of_number",
     node="PowBackward2",
     operands=("self", "exponent"),
     refuses=(BOOL,),

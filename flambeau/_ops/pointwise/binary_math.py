@@ -96,8 +96,8 @@ def _times_log_nodes(name: str, node: str, logarithm: Any, shift: int) -> Any:
     body = _times_log(logarithm)
     rule: dict[str, Any] = {"rule": FLOATING, "refuses": (COMPLEX,), **_PRIVATE}
     both = binary(name, body, node=f"{node}0", **rule, self=self_gradient, other=other_gradient)
-    of_number = binary(name, body, node=f"{node}1", **rule, other=other_gradient)
-    with_number = binary(name, body, node=f"{node}2", **rule, self=self_gradient)
+    of_number = binary(name, body, op_name=f"{name}_of_number", node=f"{node}1", **rule, other=other_gradient)
+    with_number = binary(name, body, op_name=f"{name}_with_number", node=f"{node}2", **rule, self=self_gradient)
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(other, Tensor):
@@ -140,6 +140,7 @@ _copysign = binary(
 _copysign_of_number = binary(
     "copysign",
     np.copysign,
+    op_name="copysign_of_number",
     node="CopysignBackward1",
     rule=FLOATING,
     refuses=(COMPLEX,),

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from ..._core.device import CPU
 from ..._core.sparse import CSR, SparseArray, SparseTensor, sparse_tensor
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Formula, Kernel, Primitive, fresh
+from ..._dispatch.dispatch import Primitive, fresh
+from ..._dispatch.op import Formula, Kernel, name_of_kernel
 from ..._dispatch.registry import load_family
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -127,4 +128,4 @@ class SparsePrimitive(Primitive):
 
 def sparse_primitive(node: str | None, **formulas: Formula) -> Callable[[Kernel], SparsePrimitive]:
     """Make the decorated kernel a primitive of sparse arrays that records nodes called `node`."""
-    return lambda kernel: SparsePrimitive(kernel, node, formulas, None, False)
+    return lambda kernel: SparsePrimitive(kernel, node, formulas, None, False, name=f"sparse_{name_of_kernel(kernel)}")

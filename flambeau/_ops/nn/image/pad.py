@@ -155,11 +155,15 @@ def _edge_padding(mode: str, rank: int) -> Primitive:
 
     forward: Primitive
     backward = primitive(
-        f"{word}Pad{rank}DBackwardBackward0", grad_output=lambda grad, padding: forward(grad, padding)
+        f"{word}Pad{rank}DBackwardBackward0",
+        op_name=f"{word.lower()}_pad{rank}d_backward",
+        grad_output=lambda grad, padding: forward(grad, padding),
     )(in_single(backward_kernel))
-    forward = primitive(f"{word}Pad{rank}DBackward0", self=lambda grad, self, padding: backward(grad, self, padding))(
-        pad_kernel
-    )
+    forward = primitive(
+        f"{word}Pad{rank}DBackward0",
+        op_name=f"{word.lower()}_pad{rank}d",
+        self=lambda grad, self, padding: backward(grad, self, padding),
+    )(pad_kernel)
     return forward
 
 

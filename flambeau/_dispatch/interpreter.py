@@ -1,0 +1,59 @@
+"""Interpreters: what runs ops in place of their kernels.
+
+    class Counter(Interpreter):
+        def run(self, op, args):
+            self.count[op.name] += 1
+            return op(*args)
+
+    with Counter():
+        ...
+
+An interpreter is asked for every op of its thread while it is entered, those of backward passes included. It sees
+tensors, and returns the op's results. They are recorded for autograd outside of it: inside, nothing is. An op that it
+calls goes to the interpreter that was entered before it, and in the end to the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._core.modes import THREAD
+
+if TYPE_CHECKING:
+    from .._core.modes import Modes
+    from .op import Op
+
+
+class Interpreter:
+    """The base of all interpreters; as it stands it runs every op as usual."""
+
+    def run(self, op: Op, args: Sequence[Any]) -> Any:
+        """The results of `op` on `args`: a tensor or a tuple of them."""
+        return op(*args)
+
+    def __enter__(self) -> Any:
+        modes = THREAD.modes
+        modes.interpreters = (*modes.interpreters, self)
+        modes.refresh()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        assert modes.interpreters[-1] is self, "interpreters are left in the order opposite to that of entering"
+        modes.interpreters = modes.interpreters[:-1]
+        modes.refresh()
+
+
+def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
+    """What the innermost interpreter makes of a call; while it runs, the ones outside of it are in charge."""
+    stack, grad, level = modes.interpreters, modes.grad, modes.forward_level
+    modes.interpreters = stack[:-1]
+    modes.grad = False  # recording, and moving tangents along, is done outside, with what it returns
+    modes.forward_level = -1
+    modes.refresh()
+    try:
+        return stack[-1].run(op, args)
+    finally:
+        modes.interpreters, modes.grad, modes.forward_level = stack, grad, level
+        modes.refresh()

@@ -1,0 +1,91 @@
+"""`Op`: the record of an operation, which every backend, transform and tool shares.
+
+An op has a name of its own, stable and public: profilers, captures, lowerings and errors say it. Its `kernel` is the
+reference body, on arrays. Beside it stand what a caller without data or without that kernel needs to know: which
+arguments it `writes`, whether it `draws` random numbers, whether its result is a `view`, which `shape` results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._core.tensor import Tensor
+
+Array = Any
+"""Annotates the kernel parameters that are arrays."""
+
+Kernel = Callable[..., Any]
+Formula = Callable[..., Any]
+
+OPS: dict[str, Op] = {}
+"""Every op by name."""
+
+_TENSOR_ANNOTATIONS = ("Array", "Array | None")
+_LIST_ANNOTATION = "list[Array]"
+
+
+class Op:
+    """One operation on tensors. Called with tensors it runs, by an interpreter, a backend's lowering or its kernel."""
+
+    is_view = False
+    """Whether the result is a window on the memory of the first argument, and remembers that."""
+    makes_windows = False
+    """Whether the kernel only arranges memory: it reads no element."""
+    is_linear = False
+    """Whether the op is linear in its first argument, the only one with a derivative: tangents go through it."""
+    writes: tuple[int, ...] = ()
+    """The positions of the arguments that change."""
+    draws = False
+    """Whether the op takes numbers from a generator."""
+    decomposition: Callable[..., Any] | None = None
+    """The op in other ops, if it is made of some."""
+    shape: Callable[..., Any] | None = None
+    """The results for arrays without data, where the kernel itself cannot be asked."""
+
+    name: str
+    kernel: Kernel
+    parameters: tuple[str, ...]
+    tensor_positions: tuple[int, ...] = ()
+    list_position: int | None = None
+
+    def enter(self, name: str) -> None:
+        """Take `name` in the table of ops."""
+        if name in OPS:
+            raise TypeError(f"there is an op called {name!r} already: {OPS[name]!r}; an op's name is its own")
+        self.name = self.__name__ = name
+        OPS[name] = self
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the op on tensors."""
+        raise NotImplementedError(f"{self!r} cannot be called")
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def tensors_of(self, args: Any) -> list[Tensor]:
+        """The tensors among the arguments of a call, those in lists included."""
+        found = [args[position] for position in self.tensor_positions if args[position] is not None]
+        return found if self.list_position is None else [*found, *args[self.list_position]]
+
+
+def tensor_parameters(kernel: Kernel) -> tuple[tuple[str, ...], tuple[int, ...], int | None]:
+    """The parameters of a kernel; the positions of those that are arrays; the position of the list of arrays."""
+    names = parameter_names(kernel)
+    annotations = [str(kernel.__annotations__.get(name, "")) for name in names]
+    arrays = tuple(position for position, each in enumerate(annotations) if each in _TENSOR_ANNOTATIONS)
+    return names, arrays, next((i for i, each in enumerate(annotations) if each == _LIST_ANNOTATION), None)
+
+
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a Python function's parameters; quicker than asking `inspect`."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def name_of_kernel(function: Callable[..., Any]) -> str:
+    """The name of an op whose kernel is `function`: kernels that are called from a public function have a mark."""
+    return function.__name__.removeprefix("_").removesuffix("_kernel")

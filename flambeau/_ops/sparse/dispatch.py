@@ -75,7 +75,7 @@ def _load_implementations() -> None:
 def public_name(function: Any) -> str:
     """The name under which users find a function: "add", "linalg.norm"."""
     space = function.__module__.removeprefix("flambeau").removeprefix(".")
-    return function.__name__ if not space or space.startswith("_ops") else f"{space}.{function.__name__}"
+    return function.__name__ if not space or space.startswith("_") else f"{space}.{function.__name__}"
 
 
 def _with_out(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -27,7 +27,7 @@ _GRAIN = 16384
 
 
 def _combine(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
-    if kind == "add":
+    if kind in ("add", "deviation"):
         return lambda x, y: x + y
     if kind == "multiply":
         return lambda x, y: x * y
@@ -36,8 +36,8 @@ def _combine(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
 
 def _start(kind: str, scalar: Scalar) -> float:
     """What changes nothing when it is combined with anything."""
-    if kind in ("add", "multiply"):
-        return 0.0 if kind == "add" else 1.0
+    if kind in ("add", "deviation", "multiply"):
+        return 1.0 if kind == "multiply" else 0.0
     if scalar.is_float:
         return float("-inf") if kind == "maximum" else float("inf")
     bits = 8 * scalar.size
@@ -45,18 +45,29 @@ def _start(kind: str, scalar: Scalar) -> float:
     return low if kind == "maximum" else high
 
 
+def _deviation(value: Value, centre: Value | None) -> Value:
+    """The square of the distance to `centre`, if there is one."""
+    if centre is None:
+        return value
+    apart = value - centre
+    return apart * apart
+
+
 @kernel
 def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
-    """(out, x, rows, length, chunk): chunks of rows that are contiguous; out has a column for each chunk."""
+    """(out, x, rows, length, chunk, centres): chunks of rows that are contiguous; out has a column for each chunk.
+
+    The kind "deviation" sums squares of distances to the row's centre; other kinds do not look at `centres`.
+    """
     source, target = SCALARS[given], SCALARS[result]
-    out, x = arguments.array(0).data, arguments.array(1).data
+    out, x, centres = arguments.array(0).data, arguments.array(1).data, arguments.array(5).data
     rows, length, chunk = (arguments.integer(number) for number in (2, 3, 4))
     chunks = (length + chunk - 1) // chunk
     width = 128 // max(4, target.size)
     grain = b.larger(b.integer(_GRAIN) // b.smaller(length, chunk), 1)
-    captured = (out, x, length, chunk, chunks)
+    captured = (out, x, centres, length, chunk, chunks)
     with b.parallel(rows * chunks, grain, *captured, unlock=True) as (c, begin, end, inside):
-        out_, x_, length_, chunk_, chunks_ = inside
+        out_, x_, centres_, length_, chunk_, chunks_ = inside
         combine = _combine(c, kind)
         start = _start(kind, target)
         with c.loop(begin, end) as task:
@@ -66,8 +77,10 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
             place = c.at(x_, source, row * length_)
             wide = c.variable(target.compute, start, width, target.is_signed)
             single = c.variable(target.compute, start, 1, target.is_signed)
+            centre = c.load(centres_, target, row) if kind == "deviation" else None
             for position, lanes in c.lanes(first, last, width):
                 value = c.convert(c.load(place, source, position, lanes), target.compute, target.is_signed)
+                value = _deviation(value, centre)
                 total = wide if lanes > 1 else single
                 total.value = combine(total.value, value)
             folded = c.fold(wide.value, combine)
@@ -76,19 +89,19 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
 
 @kernel
 def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
-    """(out, x, outer, length, inner, chunk): out is (outer, chunks, inner).
+    """(out, x, outer, length, inner, chunk, centres): out is (outer, chunks, inner), centres (outer, inner).
 
     Rows are read as they lie in memory, four at a time, into a stretch of the result that stays in the cache.
     """
     source, target = SCALARS[given], SCALARS[result]
-    out, x = arguments.array(0).data, arguments.array(1).data
+    out, x, centres = arguments.array(0).data, arguments.array(1).data, arguments.array(6).data
     outer, length, inner, chunk = (arguments.integer(number) for number in (2, 3, 4, 5))
     chunks = (length + chunk - 1) // chunk
     blocks = (inner + COLUMNS - 1) // COLUMNS
     grain = b.larger(b.integer(_GRAIN) // (b.smaller(length, chunk) * b.smaller(inner, COLUMNS)), 1)
-    captured = (out, x, length, inner, chunk, chunks, blocks)
+    captured = (out, x, centres, length, inner, chunk, chunks, blocks)
     with b.parallel(outer * chunks * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
-        out_, x_, length_, inner_, chunk_, chunks_, blocks_ = inside
+        out_, x_, centres_, length_, inner_, chunk_, chunks_, blocks_ = inside
         combine = _combine(c, kind)
         with c.loop(begin, end) as task:
             line = task // blocks_
@@ -99,14 +112,15 @@ def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, resu
             last = c.smaller(first + chunk_, length_)
             place = c.at(x_, source, batch * length_ * inner_ + column)
             goal = c.at(out_, target, line * inner_ + column)
+            centre = c.at(centres_, target, batch * inner_ + column) if kind == "deviation" else None
             start = c.constant(target.compute, _start(kind, target))
             fours = first + (last - first) // 4 * 4
             for position, lanes in c.lanes(0, count, _WIDTH // max(4, target.size)):
                 c.store(goal, target, position, c.splat(start, lanes))
             with c.loop(first, fours, 4) as row:
-                _take_rows(c, source, target, place, goal, inner_, row, 4, count, combine)
+                _take_rows(c, source, target, place, goal, centre, inner_, row, 4, count, combine)
             with c.loop(fours, last) as row:
-                _take_rows(c, source, target, place, goal, inner_, row, 1, count, combine)
+                _take_rows(c, source, target, place, goal, centre, inner_, row, 1, count, combine)
 
 
 def _take_rows(
@@ -115,6 +129,7 @@ def _take_rows(
     target: Scalar,
     place: Value,
     goal: Value,
+    centre: Value | None,
     inner: Value,
     row: Value,
     rows: int,
@@ -127,6 +142,8 @@ def _take_rows(
             c.convert(c.load(place, source, (row + number) * inner + position, lanes), target.compute, target.is_signed)
             for number in range(rows)
         ]
+        at = None if centre is None else c.load(centre, target, position, lanes)
+        values = [_deviation(value, at) for value in values]
         while len(values) > 1:
             values = [combine(one, two) for one, two in zip(values[::2], values[1::2], strict=True)]
         c.store(goal, target, position, combine(c.load(goal, target, position, lanes), values[0]))

@@ -10,36 +10,86 @@ import numpy as np
 from ..._codegen.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, reduce_rows
 from .dtypes import name_of_type
 
-_KINDS = frozenset(("add", "maximum", "minimum"))
+_KINDS = frozenset(("add", "multiply", "maximum", "minimum"))
+_DOUBLE = np.dtype(np.float64)
 
 
 def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Any:
-    """`array` reduced by the ufunc called `kind`, computed in `dtype`; None: NumPy has to do it.
+    """`array` reduced by the ufunc called `kind` to `dtype`; None: NumPy has to do it.
 
-    The reduced dimensions are gone from the result.
+    The reduced dimensions are gone from the result. Sums and products are computed in float64.
     """
-    given = name_of_type(array.dtype)
-    if kind not in _KINDS or given is None or not array.flags.c_contiguous:
+    if kind not in _KINDS or name_of_type(array.dtype) is None or name_of_type(dtype) is None:
         return None
+    laid = _laid_out(array, dims)
+    if laid is None:
+        return None
+    array, _, runs, back = laid
+    computed = _DOUBLE if kind in ("add", "multiply") else dtype
+    for first, last in runs:
+        array = _reduced_run(kind, array, first, last, computed)
+    return np.asarray(array.transpose(back), dtype, order="C")
+
+
+def squared_deviations(array: Any, dims: tuple[int, ...], centres: Any) -> Any:
+    """The sums of squares of the distances to `centres`, which keeps the reduced dimensions, in float64; or None."""
+    laid = None if name_of_type(array.dtype) is None else _laid_out(array, dims)
+    if laid is None:
+        return None
+    array, order, ((first, last), *others), back = laid
+    beside = array.shape[:first] + (1,) * (last + 1 - first) + array.shape[last + 1 :]
+    centres = np.asarray(np.broadcast_to(centres.transpose(order), beside), _DOUBLE, order="C")
+    array = _reduced_run("deviation", array, first, last, _DOUBLE, centres)
+    for start, end in others:
+        array = _reduced_run("add", array, start, end, _DOUBLE)
+    return np.asarray(array.transpose(back), order="C")
+
+
+def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:
+    """The array with its dimensions in the order in which they lie in memory, that order, and what it makes of `dims`.
+
+    These come as runs of neighbours, the last one first. Also the order of the result's dimensions. None: it cannot be
+    reduced like that.
+    """
     if dims is None:
         dims = tuple(range(array.ndim))
-    if not dims or max(dims) - min(dims) != len(dims) - 1:
-        return None  # dimensions that are not neighbours
-    first, last = min(dims), max(dims)
+    if not dims or not array.size:
+        return None
+    order = list(range(array.ndim))
+    if not array.flags.c_contiguous:
+        if any(not step and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+            return None  # spread out, it might be too large for the memory
+        order.sort(key=lambda dim: -abs(array.strides[dim]))
+        array = np.ascontiguousarray(array.transpose(order))
+    runs: list[tuple[int, int]] = []
+    for place in sorted((order.index(dim) for dim in dims), reverse=True):
+        if runs and runs[-1][0] == place + 1:
+            runs[-1] = (place, runs[-1][1])
+        else:
+            runs.append((place, place))
+    kept = [dim for dim in order if dim not in dims]
+    return array, order, runs, [kept.index(dim) for dim in sorted(kept)]
+
+
+def _reduced_run(kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], centres: Any = None) -> Any:
+    """Neighbouring dimensions of a contiguous array reduced."""
+    given, computed = name_of_type(array.dtype), name_of_type(dtype)
+    shape = array.shape[:first] + array.shape[last + 1 :]
     outer = math.prod(array.shape[:first])
     length = math.prod(array.shape[first : last + 1])
     inner = math.prod(array.shape[last + 1 :])
-    computed = name_of_type(dtype)
-    shape = array.shape[:first] + array.shape[last + 1 :]
     while True:
         chunk = ROW_CHUNK if inner == 1 else COLUMN_CHUNK
         chunks = -(-length // chunk)
+        if centres is None:
+            centres = array
         if inner == 1:
-            array = reduce_rows(kind, given, computed)(np.empty(outer * chunks, dtype), array, outer, length, chunk)
+            out = np.empty(outer * chunks, dtype)
+            array = reduce_rows(kind, given, computed)(out, array, outer, length, chunk, centres)
         else:
-            array = reduce_columns(kind, given, computed)(
-                np.empty(outer * chunks * inner, dtype), array, outer, length, inner, chunk
-            )
+            out = np.empty(outer * chunks * inner, dtype)
+            array = reduce_columns(kind, given, computed)(out, array, outer, length, inner, chunk, centres)
         if chunks == 1:
             return array.reshape(shape)
         given, length = computed, chunks
+        kind = "add" if kind == "deviation" else kind

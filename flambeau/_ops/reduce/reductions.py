@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import LARGE, generated
-from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, int64, uint8
+from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -68,10 +68,15 @@ def in_single(array: Any) -> Any:
 def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool = False, dtype: Any = None) -> Any:
     """`array` reduced by `ufunc`; contiguous, as in PyTorch, whatever the layout of `array`.
 
-    Integers need a `dtype`: NumPy would compute narrow ones in the machine's own.
+    Integers need a `dtype`: NumPy would compute narrow ones in the machine's own. Long sums and products are
+    computed in float64: NumPy would add up long columns one by one, and rounding errors with them.
     """
-    if array.size >= LARGE and (done := _reduced_at_once(ufunc, array, dim, keepdim, dtype)) is not None:
-        return done
+    if array.size >= LARGE:
+        if (done := _reduced_at_once(ufunc, array, dim, keepdim, dtype)) is not None:
+            return done
+        if ufunc in (np.add, np.multiply) and array.dtype.char in "fF" and dtype in (None, array.dtype):
+            total = reduced(ufunc, array, dim, keepdim, np.float64 if array.dtype.char == "f" else np.complex128)
+            return total.astype(array.dtype)
     if array.flags.c_contiguous and array.size:  # arrays without elements all say that they are contiguous
         return ufunc.reduce(array, dim, dtype, None, keepdim)
     result = np.array(ufunc.reduce(array, dim, dtype), order="C")
@@ -242,7 +247,10 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
             f"nanmean(): expected input to have floating point or complex dtype but got {LEGACY_NAMES[own]}"
         )
     counted = sum(input.isnan().logical_not(), dim, keepdim)
-    return nansum(input, dim, keepdim, dtype=dtype) / counted
+    total = nansum(input, dim, keepdim, dtype=dtype)
+    if total._kind.dtype.itemsize == 2 and not total._array.ndim:  # a single count need not fit into half precision
+        return (total.to(float32) / counted).to(total._kind.dtype)  # type: ignore[no-any-return]
+    return total / counted
 
 
 def _prod_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
@@ -307,13 +315,20 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean, in float32 where `array` is half precision."""
-    wide = in_single(array)
     count = math.prod([array.shape[each] for each in dim])
+    free = max(0, count - correction)
+    if array.size >= LARGE and (kernels := generated("reduce")) is not None:
+        total = _reduced_at_once(np.add, array, dim, True, np.float64)
+        squares = None if total is None else kernels.squared_deviations(array, dim, total / count)
+        if squares is not None:
+            exact = np.float64 if array.dtype.itemsize == 8 else np.float32
+            spread = squares.reshape(kept_shape(array.shape, dim)) if keepdim else squares
+            return (spread / free).astype(exact), (total / count).astype(exact)
+    wide = in_single(array)
     mean = _total(wide, dim, True) / count
     apart = wide - mean
     squares = np.square(apart) if apart.dtype.kind == "f" else (apart * apart.conjugate()).real
-    free = count - correction
-    return _total(squares, dim, keepdim) / (max(0, free)), mean
+    return _total(squares, dim, keepdim) / free, mean
 
 
 def _var_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:

@@ -14,7 +14,7 @@ from ..._dispatch.precision import as_floating, in_single
 from ..._dispatch.registry import public
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
-from .reductions import Dims, expand_reduced, reduced_dims
+from .reductions import Dims, expand_reduced, reduced, reduced_dims
 
 
 def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Any:
@@ -165,7 +165,7 @@ def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     highest = np.maximum.reduce(self.real, axis=dim, keepdims=True) if self.ndim else self.real
     highest = np.where(np.isinf(highest), 0, highest).astype(highest.dtype)
     powers = np.exp(np.subtract(self, highest, order="C"))
-    total = np.asarray(np.log(np.add.reduce(powers, axis=dim, keepdims=True)) + highest, order="C")
+    total = np.asarray(np.log(reduced(np.add, powers, dim, True)) + highest, order="C")
     return total if keepdim or not self.ndim else np.squeeze(total, dim)
 
 

@@ -249,7 +249,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: An
     counted = sum(input.isnan().logical_not(), dim, keepdim)
     total = nansum(input, dim, keepdim, dtype=dtype)
     if total._kind.dtype.itemsize == 2 and not total._array.ndim:  # a single count need not fit into half precision
-        return (total.to(float32) / counted).to(total._kind.dtype)  # type: ignore[no-any-return]
+        return (total.to(float32) / counted).to(total._kind.dtype)
     return total / counted
 
 

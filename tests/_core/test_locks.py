@@ -79,7 +79,7 @@ print("stalled", stalled)
 
 def test_forks_while_threads_work(tmp_path: Path) -> None:
     settings = {**os.environ, "PYTHONPATH": str(ROOT), "FLAMBEAU_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-W", "ignore", "-c", _PROGRAM, "25"]
+    command = [sys.executable, "-W", "ignore", "-c", _PROGRAM, "10"]
     done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout == "stalled 0\n", done.stderr
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.cpu import lapack
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
@@ -102,8 +103,8 @@ def _on_diagonal(values: Any, like: Any) -> Any:
 @primitive("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
 def _qr(A: Array, mode: Any) -> Any:
     if mode == "r":
-        return np.empty(0, A.dtype), column_major(np.linalg.qr(A, "r"))
-    Q, R = np.linalg.qr(A, mode)
+        return np.empty(0, A.dtype), column_major(lapack.qr(A, "r"))
+    Q, R = lapack.qr(A, mode)
     return column_major(Q), column_major(R)
 
 
@@ -205,7 +206,7 @@ def _raise_diverged(name: str, A: Array) -> None:
 @primitive("LinalgSvdBackward0", joint=_svd_gradient, results=("U", "S", "Vh"))
 def _svd(A: Array, full_matrices: bool) -> Any:
     try:
-        U, S, Vh = np.linalg.svd(A, full_matrices)
+        U, S, Vh = lapack.svd(A, full_matrices)
     except np.linalg.LinAlgError:
         _raise_diverged("linalg.svd", A)
     return column_major(U), S, column_major(Vh)
@@ -214,7 +215,7 @@ def _svd(A: Array, full_matrices: bool) -> Any:
 @primitive(None)
 def _svdvals(A: Array) -> Array:
     try:
-        return np.linalg.svd(A, compute_uv=False)
+        return lapack.svd(A, compute_uv=False)
     except np.linalg.LinAlgError:
         _raise_diverged("linalg.svd", A)
 
@@ -282,13 +283,13 @@ def _eigh_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) 
 
 @primitive("LinalgEighBackward0", joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
 def _eigh(A: Array, UPLO: Any) -> Any:
-    values, vectors = np.linalg.eigh(A, UPLO)
+    values, vectors = lapack.eigh(A, UPLO)
     return values, column_major(vectors)
 
 
 @primitive(None)
 def _eigvalsh(A: Array, UPLO: Any) -> Array:
-    return np.linalg.eigvalsh(A, UPLO)
+    return lapack.eigvalsh(A, UPLO)
 
 
 def _check_eigh(A: Tensor, UPLO: str) -> str:
@@ -332,14 +333,14 @@ def _eig_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -
 
 @primitive("LinalgEigBackward0", joint=_eig_gradient, results=("eigenvalues", "eigenvectors"))
 def _eig(self: Array) -> Any:
-    values, vectors = np.linalg.eig(self)
+    values, vectors = lapack.eig(self)
     wide = np.result_type(self.dtype, np.complex64)
     return values.astype(wide, copy=False), column_major(vectors.astype(wide, copy=False))
 
 
 @primitive(None)
 def _eigvals(self: Array) -> Array:
-    return np.linalg.eigvals(self).astype(np.result_type(self.dtype, np.complex64), copy=False)
+    return lapack.eigvals(self).astype(np.result_type(self.dtype, np.complex64), copy=False)
 
 
 def _check_eig(A: Tensor) -> None:
@@ -396,10 +397,10 @@ def _pinv(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
         return np.zeros((*self.shape[:-2], columns, rows), self.dtype)
     try:
         if hermitian:
-            S, U = np.linalg.eigh(self)
+            S, U = lapack.eigh(self)
             Vh = U.swapaxes(-1, -2).conj()
         else:
-            U, S, Vh = np.linalg.svd(self, False)
+            U, S, Vh = lapack.svd(self, False)
     except np.linalg.LinAlgError:
         _raise_diverged("linalg.svd", self)
     sizes = np.abs(S)
@@ -468,7 +469,7 @@ def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     if driver == "gels":
         rank, values, full = np.empty(0, np.int64), nothing, True
     else:
-        values = np.linalg.svd(self, compute_uv=False)
+        values = lapack.svd(self, compute_uv=False)
         absolute, relative = _thresholds(None, rcond, self)
         bound = np.maximum(absolute, relative * values.max(-1, keepdims=True, initial=0))
         rank = np.asarray((values > bound).sum(-1), np.int64)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.cpu import lapack
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -50,7 +51,7 @@ def _no_derivative(grads: Any, needs: Any) -> list[Any]:
 def _geqrf(self: Array) -> Any:
     if self.size == 0:
         return column_major(self), np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype)
-    turned, tau = np.linalg.qr(self, "raw")
+    turned, tau = lapack.qr(self, "raw")
     return column_major(turned.swapaxes(-1, -2)), np.ascontiguousarray(tau)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.cpu import lapack
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed
@@ -82,7 +83,7 @@ def _diagonal_matrix(values: Any, A: Any) -> Any:
 
 @primitive("LinalgDetBackward0", A=_det_gradient)
 def _det(A: Array) -> Array:
-    return np.linalg.det(A)
+    return lapack.det(A)
 
 
 @public("linalg.det", function=False, method=False, out=True, name="linalg_det")
@@ -117,7 +118,7 @@ def _slogdet_gradients(grads: Any, needs: Any, A: Any, sign: Any) -> list[Any]:
 
 @primitive("LinalgSlogdetBackward0", joint=_slogdet_gradients, results=("sign", "logabsdet"))
 def _slogdet(A: Array) -> Any:
-    sign, logabsdet = np.linalg.slogdet(A)
+    sign, logabsdet = lapack.slogdet(A)
     return np.asarray(sign), np.asarray(logabsdet)
 
 
@@ -153,7 +154,7 @@ def logdet(input: Tensor) -> Tensor:
 
 def _inverse_or_code(matrix: Array) -> tuple[Array, int]:
     try:
-        return np.linalg.inv(matrix), 0
+        return lapack.inv(matrix), 0
     except np.linalg.LinAlgError:
         return np.full_like(matrix, np.inf), zero_pivot(matrix)
 
@@ -173,7 +174,7 @@ def zero_pivot(matrix: Array) -> int:
 )
 def _inv_ex(self: Array) -> Any:
     try:
-        return column_major(np.linalg.inv(self)), np.zeros(self.shape[:-2], np.int32)
+        return column_major(lapack.inv(self)), np.zeros(self.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         inverse, info = _each(self, _inverse_or_code, self)
         return column_major(inverse), info
@@ -241,7 +242,7 @@ def _solve_ex(A: Array, B: Array, left: bool) -> Any:
         A, right = A.swapaxes(-1, -2), right.swapaxes(-1, -2)
     info = np.zeros(A.shape[:-2], np.int32)
     try:
-        solution = np.linalg.solve(A, right)
+        solution = lapack.solve(A, right)
     except np.linalg.LinAlgError:
         inverse, info = _each(A, _inverse_or_code, A)
         solution = np.matmul(inverse, right)
@@ -322,7 +323,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 def solve_upper(U: Array, B: Array) -> Array:
     """The solution of U X = B for an upper triangular `U`; a zero on its diagonal gives infinities."""
     try:
-        return np.linalg.solve(U, B)  # elimination finds nothing to do below the diagonal
+        return lapack.solve(U, B)  # elimination finds nothing to do below the diagonal
     except np.linalg.LinAlgError:
         shape = np.broadcast_shapes(U.shape[:-2], B.shape[:-2])
         X = np.array(np.broadcast_to(B, (*shape, *B.shape[-2:])))
@@ -430,12 +431,12 @@ def _cholesky_gradient(grad: Any, L: Any, upper: bool) -> Any:
 
 def _lower_factor(matrix: Array) -> tuple[Array, int]:
     try:
-        return np.linalg.cholesky(matrix), 0
+        return lapack.cholesky(matrix), 0
     except np.linalg.LinAlgError:
         partial, order = np.tril(matrix), 1
         while True:
             try:
-                partial[:order, :order] = np.linalg.cholesky(matrix[:order, :order])
+                partial[:order, :order] = lapack.cholesky(matrix[:order, :order])
             except np.linalg.LinAlgError:
                 return partial, order
             order += 1
@@ -445,7 +446,7 @@ def _factors(A: Array, upper: bool) -> tuple[Array, Array]:
     """Cholesky factors, and for each matrix the order of the first leading minor that is not positive, or 0."""
     matrices = A.swapaxes(-1, -2).conj() if upper else A
     try:
-        lower, info = np.linalg.cholesky(matrices), np.zeros(A.shape[:-2], np.int32)
+        lower, info = lapack.cholesky(matrices), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         lower, info = _each(matrices, _lower_factor, matrices)
     return column_major(lower.swapaxes(-1, -2).conj() if upper else lower), info

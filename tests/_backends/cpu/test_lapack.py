@@ -1,0 +1,80 @@
+"""Decompositions use as many threads as pay: one where waiting for others would cost more than it gains."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau._backends.cpu import blas, lapack
+
+pytestmark = pytest.mark.skipif(blas.used_threads() is None, reason="NumPy's library does not say")
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> Iterator[None]:
+    before = blas.used_threads()
+    assert before is not None
+    blas.limit_threads(2)
+    yield
+    blas.limit_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"), [((8, 8), 2), ((200, 200), 1), ((3, 100, 2000), 1), ((0, 5), 2), ((600, 600), 2)]
+)
+def test_threads_by_size(shape: tuple[int, ...], expected: int) -> None:
+    seen = lapack._with_threads_from(600, lambda matrix: blas.used_threads())(np.zeros(shape))
+    assert (seen, blas.used_threads()) == (expected, 2)
+
+
+def test_errors_give_the_threads_back() -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        lapack.cholesky(-np.eye(100))
+    assert blas.used_threads() == 2
+
+
+def test_several_callers_at_once() -> None:
+    with blas.one_thread():
+        with blas.one_thread():
+            assert blas.used_threads() == 1
+        assert blas.used_threads() == 1
+        flambeau.set_num_threads(flambeau.get_num_threads())  # takes effect when the last caller is done
+        assert blas.used_threads() == 1
+    assert blas.used_threads() == flambeau.get_num_threads()
+
+
+@pytest.mark.parametrize("name", ["svdvals", "eigvalsh", "qr", "inv"])
+def test_ops_go_that_way(name: str) -> None:
+    size = 100 if name == "inv" else 200
+    matrices = flambeau.randn(20, size, size)
+    function: Any = getattr(flambeau.linalg, name)
+    seen = set()
+    done = threading.Event()
+
+    def work() -> None:
+        function(matrices)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        seen.add(blas.used_threads())
+    thread.join()
+    assert 1 in seen
+    assert blas.used_threads() == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python's, of forking with threads
+def test_a_forked_process_has_all_threads() -> None:
+    with blas.one_thread():
+        child = os.fork()
+        if not child:
+            os._exit(blas.used_threads() or 0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import pickle
 import struct
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,7 @@ from .._core.tensor import Tensor
 from .._core.typed_storage import TypedStorage
 from .._serialization.archive import ArchiveReader
 from .._serialization.legacy import MAGIC_NUMBER
+from .._serialization.limits import Budget
 from .._serialization.names import canonical_name
 from .._serialization.reading import ZIP_START, load_file
 from .._serialization.safetensors import SafetensorError, parse_header
@@ -30,7 +33,8 @@ from .terminal import CommandError, printable, readable_size
 _DEEPEST = 100
 _LONGEST_VALUE = 60
 _PARTS_OF_MODULES = ("_parameters", "_buffers", "_modules")
-_LARGEST_PICKLE = 1 << 26
+_FREE_PICKLE = 1 << 20
+"""A pickle of so many bytes is read from any archive, and a longer one if that is not much longer than when packed."""
 _MAGIC_NUMBERS = MAGIC_NUMBER.to_bytes(10, "little"), str(MAGIC_NUMBER).encode()
 _FORMATS = {
     "zip": "PyTorch zip archive",
@@ -86,11 +90,32 @@ def file_format(path: Path) -> str:
 def read_contents(path: Path) -> Contents:
     """Look at a file of any format."""
     kind = file_format(path)
-    if kind == "safetensors":
-        return _safetensors(path)
-    if kind == "npz":
-        return _npz(path)
-    return _pickled(path, kind)
+    with naming(path, kind):
+        if kind == "safetensors":
+            return _safetensors(path)
+        if kind == "npz":
+            return _npz(path)
+        return _pickled(path, kind)
+
+
+@contextlib.contextmanager
+def naming(path: Path, kind: str) -> Iterator[None]:
+    """Let what goes wrong with a file's content name the file, and say that it is damaged where it is."""
+    try:
+        yield
+    except pickle.UnpicklingError as error:
+        within = error.__cause__  # the error without advice about files that one trusts
+        reason = str(within if isinstance(within, pickle.UnpicklingError) else error)
+        if not any(word in reason for word in ("corrupt", "malicious")):  # what it names is not allowed
+            raise CommandError(f"{path}: {error}") from error
+        raise _damaged(path, kind, reason) from error
+    except (EOFError, RuntimeError, ValueError, SafetensorError, struct.error, zlib.error, zipfile.BadZipFile) as error:
+        raise _damaged(path, kind, str(error)) from error
+
+
+def _damaged(path: Path, kind: str, reason: str) -> CommandError:
+    what = "damaged, or no checkpoint" if kind == "pickle" else "damaged"
+    return CommandError(f"{path} is {what}: {reason or 'it cannot be read'}")
 
 
 def _safetensors(path: Path) -> Contents:
@@ -101,10 +126,7 @@ def _safetensors(path: Path) -> Contents:
             file.seek(position)
             return file.read(count)
 
-        try:
-            header = parse_header(read, size)
-        except (SafetensorError, struct.error) as error:
-            raise CommandError(str(error)) from error
+        header = parse_header(read, size)
     contents = Contents("safetensors", size)
     for name, entry in sorted(header.entries.items(), key=lambda each: each[1].begin):
         nbytes = entry.end - entry.begin
@@ -120,14 +142,15 @@ def _npz(path: Path) -> Contents:
     contents = Contents("NumPy archive", path.stat().st_size)
     unknown: dict[str, None] = {}
     with zipfile.ZipFile(path) as archive:
+        check_unpacked_size(archive, path)
         for name in archive.namelist():
             try:
                 with archive.open(name) as file:
                     shape, array_type = _npy_header(file)
                     if array_type.hasobject:
-                        unknown.update(dict.fromkeys(_globals_of_pickle(file.read(_LARGEST_PICKLE))))
-            except (ValueError, EOFError, zipfile.BadZipFile, OSError) as error:
-                raise CommandError(f"{printable(name)} is no array: {printable(str(error))}") from error
+                        unknown.update(dict.fromkeys(_globals_of_pickle(_pickle_of(archive.getinfo(name), file))))
+            except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, OSError) as error:
+                raise ValueError(f"{printable(name)} is no array: {printable(str(error))}") from error
             nbytes = math.prod(shape) * array_type.itemsize
             storage = len(contents.storages)
             contents.tensors.append(
@@ -138,6 +161,19 @@ def _npz(path: Path) -> Contents:
                 contents.notes.append(f"{printable(name)} holds pickled objects, which `convert` does not read")
     contents.unknown = list(unknown)
     return contents
+
+
+def check_unpacked_size(archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse an archive that would become far larger than it is, before anything of it is unpacked."""
+    packed = (each for each in archive.infolist() if each.compress_type != zipfile.ZIP_STORED)
+    Budget.for_input(path.stat().st_size).spend(sum(each.file_size for each in packed))
+
+
+def _pickle_of(entry: zipfile.ZipInfo, file: Any) -> bytes:
+    if entry.file_size > _FREE_PICKLE + 4 * entry.compress_size:
+        raise ValueError("its pickle is far longer than when packed: the file is corrupt or malicious")
+    content: bytes = file.read()
+    return content
 
 
 def _npy_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from .._core.tensor import Tensor
 from .._ops.create.constants import from_numpy
 from .._serialization.atomic import replacing
 from ..serialization import load, save
-from .contents import existing_file, file_format
+from .contents import check_unpacked_size, existing_file, file_format, naming
 from .terminal import CommandError, plural, printable, readable_size, say, warn
 
 SUMMARY = "write a checkpoint in another format"
@@ -64,6 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(path: Path) -> Any:
     kind = file_format(path)
+    with naming(path, kind):
+        return _read_format(path, kind)
+
+
+def _read_format(path: Path, kind: str) -> Any:
     if kind == "npz":
         return _read_npz(path)
     if kind != "safetensors":
@@ -73,25 +79,25 @@ def _read(path: Path) -> Any:
         for each in caught:
             warn(str(each.message))
         return loaded
-    try:
-        with safetensors.safe_open(path) as file:
-            if set(file.metadata() or {}) - {"format"}:
-                warn("the metadata of the file is not copied: see `flambeau inspect`")
-            return {name: file.get_tensor(name) for name in file.offset_keys()}
-    except safetensors.SafetensorError as error:
-        raise CommandError(str(error)) from error
+    with safetensors.safe_open(path) as file:
+        if set(file.metadata() or {}) - {"format"}:
+            warn("the metadata of the file is not copied: see `flambeau inspect`")
+        return {name: file.get_tensor(name) for name in file.offset_keys()}
 
 
 def _read_npz(path: Path) -> dict[str, Tensor]:
     with np.load(path, allow_pickle=False) as arrays:
+        check_unpacked_size(arrays.zip, path)
         return {name: _tensor_named(name, arrays) for name in arrays.files}
 
 
 def _tensor_named(name: str, arrays: Any) -> Tensor:
     try:
         return from_numpy(arrays[name])
-    except (TypeError, ValueError, zipfile.BadZipFile) as error:
+    except TypeError as error:
         raise CommandError(f"{printable(name)} cannot be a tensor: {printable(str(error))}") from error
+    except (ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{printable(name)} cannot be a tensor: {printable(str(error))}") from error
 
 
 def _part(loaded: Any, key: str) -> Any:

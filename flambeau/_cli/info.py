@@ -14,11 +14,15 @@ from typing import Any
 import numpy as np
 
 from .. import __version__, cuda
+from .._backends.cpu.report import blas_threads, facts
 from .._dispatch.settings import get_num_threads
-from .terminal import coloured, say
+from .terminal import coloured, readable_size, say
 
-SUMMARY = "show versions, processor, accelerators, threads"
-DESCRIPTION = "Show what Flambeau runs on: versions, the processor's features, accelerators and threads."
+SUMMARY = "show versions, processor, kernels, memory, accelerators, threads"
+DESCRIPTION = (
+    "Show what Flambeau runs on: versions, the processor's features, what kernels are made with and where they are "
+    "kept, the memory pool, accelerators and threads; and of what is missing, what that costs and how to install it."
+)
 
 _PACKAGES = ("numpy", "ml-dtypes")
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -39,9 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
         say(coloured(section, "bold"))
         width = max(map(len, entries))
         for name, value in entries.items():
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            say(f"  {name.ljust(width)}  {text or 'none'}")
+            say(f"  {name.ljust(width)}  {_text(name, value)}")
     return 0
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return readable_size(value) if isinstance(value, int) and name.endswith("bytes") else str(value)
 
 
 def collect() -> dict[str, dict[str, Any]]:
@@ -63,8 +72,10 @@ def collect() -> dict[str, dict[str, Any]]:
             "features": [*simd.get("baseline", []), *simd.get("found", [])],
             "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
         },
+        **facts(),
         "threads": {
             "flambeau": get_num_threads(),
+            "blas": blas_threads(),
             "processors": os.cpu_count(),
             "usable": _usable_processors(),
             **{name: os.environ[name] for name in _THREAD_VARIABLES if name in os.environ},

@@ -85,6 +85,14 @@ def store(name: str, code: bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
+def sizes() -> list[int]:
+    """The size of each file of the cache, in bytes."""
+    place = folder()
+    if place is None or not place.is_dir():
+        return []
+    return [path.stat().st_size for path in place.glob("*.o")]
+
+
 def clear() -> int:
     """Remove every file of the cache; their number."""
     place = folder()

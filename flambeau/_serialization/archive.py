@@ -221,6 +221,7 @@ class ArchiveReader:
 
     def _entries(self) -> dict[str, zipfile.ZipInfo]:
         entries: dict[str, zipfile.ZipInfo] = {}
+        unpacked = Budget.for_input(self.source.size)
         end = 0
         for each in sorted(self.zip.infolist(), key=lambda each: each.header_offset):
             if each.filename in entries:
@@ -232,6 +233,8 @@ class ArchiveReader:
                 raise _broken("a record is encrypted or compressed in a way that PyTorch does not use")
             if each.file_size > (each.compress_size if stored else _LARGEST_DEFLATION * (each.compress_size + 1)):
                 raise _broken("a record claims more data than it has")
+            if not stored:
+                unpacked.spend(each.file_size)
             end = each.header_offset + _LOCAL_HEADER.size + each.compress_size
             entries[each.filename] = each
         return {each.filename: each for each in self.zip.infolist()}

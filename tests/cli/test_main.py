@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
+import platform
 import sys
 from pathlib import Path
 
@@ -48,6 +50,50 @@ def test_info(capsys: Capture) -> None:
     assert facts["threads"]["flambeau"] == flambeau.get_num_threads()
     assert facts["accelerators"]["cuda"] == []
     assert facts["processor"]["byte order"] == sys.byteorder
+
+
+def test_info_about_kernels_and_memory() -> None:
+    facts = json.loads(start("info", "--json").out)
+    assert facts["threads"]["blas"] == 1
+    generator = facts["code generator"]
+    assert generator["state"] == "on"
+    assert generator["llvm"].count(".") == 2
+    assert generator["target"]
+    assert "state" in facts["onednn"]
+    assert facts["memory pool"]["state"] == "on"
+    for name in ("used bytes", "reserved bytes", "kept at most, bytes"):
+        assert isinstance(facts["memory pool"][name], int)
+
+
+def test_info_about_the_cache(tmp_path: Path) -> None:
+    facts = json.loads(start("info", "--json", FLAMBEAU_CACHE_DIR=str(tmp_path)).out)["kernel cache"]
+    again = json.loads(start("info", "--json", FLAMBEAU_CACHE_DIR=str(tmp_path)).out)["kernel cache"]
+    files = list(tmp_path.glob("*.o"))
+    assert facts["folder"] == str(tmp_path)
+    assert (again["kernels"], again["bytes"]) == (len(files), sum(each.stat().st_size for each in files))
+    assert files
+
+
+def test_info_says_what_missing_parts_cost(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    from flambeau._backends.cpu import onednn
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "llvmlite" else find(name))
+    monkeypatch.setattr(onednn, "available", lambda: False)
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    out = call(capsys, "info").out
+    assert "times as long. To install it: pip install llvmlite\n" in out
+    assert "bfloat16 take 8 times as long" in out
+    assert "To install it: pip install onednn-cpu-gomp\n" in out
+
+
+def test_info_says_what_is_switched_off() -> None:
+    variables = {"FLAMBEAU_GENERATED": "0", "FLAMBEAU_CACHE": "0"}
+    facts = json.loads(start("info", "--json", **variables).out)
+    assert "FLAMBEAU_GENERATED=0" in facts["code generator"]["state"]
+    assert "FLAMBEAU_CACHE=0" in facts["kernel cache"]["folder"]
+    assert facts["memory pool"]["state"].startswith("off")
 
 
 def test_as_a_program() -> None:

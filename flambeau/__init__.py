@@ -10,6 +10,8 @@ import math
 from typing import Any
 
 from . import autograd
+from ._backends.cpu import lowerings as _cpu_lowerings
+from ._core.backend import backend_of as _backend_of
 from ._core.defaults import get_default_device, set_default_device
 from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
 from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
@@ -17,6 +19,7 @@ from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
 from ._dispatch import catalogue
+from ._dispatch.fused_derivatives import fused as _fused
 from ._dispatch.overrides import DisableTorchFunctionSubclass
 from ._dispatch.registry import function_named
 from ._dispatch.settings import (
@@ -34,6 +37,9 @@ from .autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+
+_cpu_lowerings.push()
+_backend_of("cpu").in_one_pass = _fused
 
 __version__ = "0.2.0"
 

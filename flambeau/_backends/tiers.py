@@ -12,13 +12,14 @@ An op's kernel asks for the generated kernels of its family, and goes on with Nu
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from .._core.backend import backend_of
 
 LARGE = int(os.environ.get("FLAMBEAU_LARGE", "4096"))
 """From so many elements on elementwise kernels are generated ones; below, a call of NumPy's is as quick.
@@ -50,27 +51,6 @@ def library() -> Any:
         return _families.setdefault("library", module if module is not None and module.available() else None)
 
 
-def first_by(family: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let an op's kernel be preceded by the family's function `name`: it goes on where that returns None.
-
-    Outermost among decorators: generated kernels take half precision as it is.
-    """
-
-    def decorate(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(kernel)
-        def run(first: Any, *rest: Any) -> Any:
-            module = _families[family] if family in _families else generated(family)
-            if module is not None:
-                done = getattr(module, name)(first, *rest)
-                if done is not None:
-                    return done
-            return kernel(first, *rest)
-
-        return run
-
-    return decorate
-
-
 def available() -> bool:
     """Whether code can be generated here, and is wanted."""
     return _enabled and importlib.util.find_spec("llvmlite") is not None
@@ -91,9 +71,11 @@ def numpy_only() -> Iterator[None]:
     before, _enabled = _enabled, False
     families = dict(_families)
     _families.update(dict.fromkeys(_families))
+    backend_of("cpu").forget()
     try:
         yield
     finally:
         _enabled = before
         _families.clear()
         _families.update(families)
+        backend_of("cpu").forget()

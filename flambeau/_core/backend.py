@@ -27,6 +27,9 @@ class Backend:
         self.lowerings: dict[str, Find] = {}
         """For the name of an op what finds its lowering: most are never asked for, and finding may start a compiler."""
 
+        self.in_one_pass: Kernel | None = None
+        """Computes all gradients that a node hands on at once, if it can: `(node, grad, saved values, edges)`."""
+
     def push(self, lowerings: Mapping[str, Find]) -> None:
         """Take lowerings over, by the names of their ops."""
         self.lowerings.update(lowerings)

@@ -269,13 +269,6 @@ def forward_line(owner: Node) -> str:
     return f"\n  {owner.name()} was recorded at {describe_place(owner.place)}" if owner.place is not None else ""
 
 
-def fuse(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequence[Any]) -> list[Any] | None:
-    """The gradients that `node` hands on, computed in one pass if that can be done; None if not."""
-    from .._dispatch import fused_derivatives as fusion
-
-    return fusion.fused(node, grad, values, edges)
-
-
 class OpNode(Node):
     """The node of an op whose derivative is given by formulas, one for each differentiable input.
 
@@ -317,10 +310,10 @@ class OpNode(Node):
             return [None] * len(edges)
         if self.list_input is not None:
             return self._apply_to_list(grad, values or {}, edges)
-        if grad._array.size >= LARGE:
-            in_one_pass = fuse(self, grad, values, edges)
-            if in_one_pass is not None:
-                return in_one_pass
+        if grad._array.size >= LARGE and (in_one_pass := grad._kind.backend.in_one_pass) is not None:
+            done = in_one_pass(self, grad, values, edges)
+            if done is not None:
+                return done  # type: ignore[no-any-return]
         results: list[Any] = []
         for entry, edge in zip(self.formulas, edges):  # noqa: B905  (as many by construction)
             if edge is None or entry is None:

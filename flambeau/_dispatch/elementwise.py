@@ -30,6 +30,7 @@ from .._core.dtype import (
     promote_types,
 )
 from .._core.kind import Kind, kind_of
+from .._core.layout import arranged
 from .._core.modes import THREAD
 from .._core.narrow import as_type, widened
 from .._core.node import OpNode, SavedTensor, initialise, new_node
@@ -47,7 +48,6 @@ from .inplace import (
     shadow_of,
 )
 from .interpreter import interpret
-from .layout import arranged
 from .meta import empty_meta
 from .op import Formula, Op
 from .overrides import has_override, run_override

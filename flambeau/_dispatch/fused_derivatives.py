@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import operator
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backends.tiers import generated
-from .._core import node as node_module
 from .._core.dtype import dtype
 from .._core.modes import THREAD
 from .._core.node import OpNode
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .dispatch import fresh
 from .elementwise import Elementwise
+from .interpreter import interpret
+from .op import Op
 
 _MOST_VARIANTS = 16
 
@@ -97,48 +99,90 @@ class _Fusion:
         """For each gradient: None if it is computed, else the number of the operand that it is."""
 
 
+class Derivative(Op):
+    """The derivative of an op as one op: its formulas, for one gradient, as `(grad, needed, *saved)`."""
+
+    def __init__(self, node_type: type[OpNode]) -> None:
+        self.enter(f"{node_type.op.name}_derivative")
+        self.node_type = node_type
+        self.parameters = ("grad", "needed", *node_type.saved_names)
+
+    def __call__(self, grad: Tensor, needed: tuple[bool, ...], *saved: Any) -> Any:
+        """The gradients of the inputs in one pass; None: the formulas have to run as they stand."""
+        if THREAD.modes.grad or THREAD.modes.forward_level >= 0 or type(grad) not in PLAIN_TYPES:
+            return None
+        module = generated("pointwise")
+        fusion = None if module is None else self._fusion(module, grad, needed, saved)
+        if fusion is None:
+            return None
+        if THREAD.modes.interpreters:
+            return interpret(self, (grad, needed, *saved), THREAD.modes)
+        operands = [grad, *[each for each in saved if _is_operand(each)]]
+        arrays = [each._array if isinstance(each, Tensor) else each for each in operands]
+        computed = iter(fusion.compiled.many(*arrays) if fusion.compiled is not None else ())
+        numbers = iter(fusion.passed_on)
+        results: list[Any] = []
+        for wanted, formula in zip(needed, self.node_type.formulas, strict=True):
+            if not wanted or formula is None:
+                results.append(None)
+                continue
+            number = next(numbers)
+            results.append(fresh(next(computed), grad) if number is None else operands[number])
+        return results
+
+    def decomposition(self, grad: Any, needed: tuple[bool, ...], *saved: Any) -> list[Any]:
+        """The formulas, one after the other."""
+        named = dict(zip(self.node_type.saved_names, saved, strict=True))
+        return [
+            entry[0](grad, *[named[name] for name in entry[1]]) if wanted and entry is not None else None
+            for wanted, entry in zip(needed, self.node_type.formulas, strict=True)
+        ]
+
+    def tensors_of(self, args: Any) -> list[Tensor]:
+        return [each for each in args if isinstance(each, Tensor)]
+
+    def _fusion(self, module: Any, grad: Tensor, needed: tuple[bool, ...], saved: tuple[Any, ...]) -> _Fusion | None:
+        shape = grad._array.shape
+        key: list[Any] = [grad._array.dtype, needed]
+        for name, value in zip(self.node_type.saved_names, saved, strict=True):
+            if isinstance(value, Tensor):
+                same_kind = type(value) in PLAIN_TYPES and value._kind is grad._kind
+                if not same_kind or not _fits(value._array.shape, shape):
+                    return None
+                key.append(None)
+            else:
+                key.append(float if type(value) in (float, int) else (name, value))
+        fusions = self.node_type.__dict__.get("fusions") or _table(self.node_type)
+        try:
+            return fusions[tuple(key)]  # type: ignore[no-any-return]
+        except KeyError:
+            made = _fuse(module, self.node_type, grad, saved, needed) if len(fusions) < _MOST_VARIANTS else None
+            fusions[tuple(key)] = made
+            return made
+        except TypeError:  # a saved value without a hash
+            return None
+
+
+def _is_operand(value: Any) -> bool:
+    """Whether a saved value is an operand of the kernel; all others are part of its code."""
+    return isinstance(value, Tensor) or type(value) in (float, int)
+
+
 def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequence[Any]) -> list[Any] | None:
-    """The gradients of the inputs in one pass; None: the formulas have to run as they stand."""
-    module = generated("pointwise")
-    if module is None or THREAD.modes.grad or not THREAD.modes.plain or type(grad) not in PLAIN_TYPES:
-        return None
-    saved = values or {}
-    tensors = [grad]
-    key: list[Any] = [grad._array.dtype, *[edge is not None for edge in edges]]
-    shape = grad._array.shape
-    for name, value in saved.items():
-        if isinstance(value, Tensor):
-            if type(value) not in PLAIN_TYPES or value._kind is not grad._kind or not _fits(value._array.shape, shape):
-                return None
-            tensors.append(value)
-            key.append(None)
-        elif type(value) is float or type(value) is int:
-            tensors.append(value)  # type: ignore[arg-type]
-            key.append(float)
-        else:
-            key.append((name, value))
-    fusions: dict[tuple[Any, ...], _Fusion | None] = type(node).__dict__.get("fusions") or _table(type(node))
-    try:
-        fusion = fusions[tuple(key)]
-    except KeyError:
-        fusion = fusions[tuple(key)] = (
-            _fuse(module, node, grad, saved, edges) if len(fusions) < _MOST_VARIANTS else None
-        )
-    except TypeError:  # a saved value without a hash
-        return None
-    if fusion is None:
-        return None
-    arrays = [each._array if isinstance(each, Tensor) else each for each in tensors]
-    computed = iter(fusion.compiled.many(*arrays) if fusion.compiled is not None else ())
-    results: list[Any] = []
-    numbers = iter(fusion.passed_on)
-    for edge, formula in zip(edges, node.formulas, strict=True):
-        if edge is None or formula is None:
-            results.append(None)
-            continue
-        number = next(numbers)
-        results.append(fresh(next(computed), grad) if number is None else tensors[number])
-    return results
+    """The gradients of a node's inputs in one pass; None: the formulas have to run as they stand."""
+    node_type = type(node)
+    op = node_type.__dict__.get("derivative") or _derivative_of(node_type)
+    return op(grad, tuple([edge is not None for edge in edges]), *(values or {}).values())  # type: ignore[no-any-return]
+
+
+_making = threading.Lock()
+
+
+def _derivative_of(node_type: type[OpNode]) -> Derivative:
+    with _making:  # an op's name can be taken once
+        if "derivative" not in node_type.__dict__:
+            node_type.derivative = Derivative(node_type)  # type: ignore[attr-defined]
+        return node_type.derivative  # type: ignore[attr-defined, no-any-return]
 
 
 def _table(cls: type[OpNode]) -> dict[Any, Any]:
@@ -155,10 +199,10 @@ def _fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
     )
 
 
-def _fuse(module: Any, node: OpNode, grad: Tensor, saved: dict[str, Any], edges: Sequence[Any]) -> _Fusion | None:
-    wanted = [
-        formula for edge, formula in zip(edges, node.formulas, strict=True) if edge is not None and formula is not None
-    ]
+def _fuse(
+    module: Any, node_type: type[OpNode], grad: Tensor, saved: tuple[Any, ...], needed: tuple[bool, ...]
+) -> _Fusion | None:
+    wanted = [entry for need, entry in zip(needed, node_type.formulas, strict=True) if need and entry is not None]
     kind = grad._kind
     array_type = grad._array.dtype
     passed_on: list[int | None] = []
@@ -167,8 +211,8 @@ def _fuse(module: Any, node: OpNode, grad: Tensor, saved: dict[str, Any], edges:
         symbols = [Symbol(each, kind) for each in operands]
         remaining = iter(symbols[1:])
         named = {
-            name: next(remaining) if isinstance(value, Tensor) or type(value) in (float, int) else value
-            for name, value in saved.items()
+            name: next(remaining) if _is_operand(value) else value
+            for name, value in zip(node_type.saved_names, saved, strict=True)
         }
         results = []
         for formula, names in wanted:
@@ -181,11 +225,6 @@ def _fuse(module: Any, node: OpNode, grad: Tensor, saved: dict[str, Any], edges:
                 results.append(result.expression)
         return tuple(results)
 
-    operands = [array_type] + [
-        array_type for value in saved.values() if isinstance(value, Tensor) or type(value) in (float, int)
-    ]
+    operands = [array_type] * (1 + sum(map(_is_operand, saved)))
     compiled = module.pointwise(body, operands, array_type)
     return None if compiled is None else _Fusion(compiled if compiled.results else None, tuple(passed_on))
-
-
-node_module.fuse = fused

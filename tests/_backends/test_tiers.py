@@ -7,7 +7,6 @@ import sys
 import textwrap
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("llvmlite")
@@ -15,28 +14,28 @@ pytest.importorskip("llvmlite")
 import flambeau
 from flambeau._backends import tiers
 from flambeau._backends.cpu import rows
+from flambeau._core.backend import backend_of
 
 
-def test_a_family_goes_first_and_numpy_on_where_it_declines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lowering_goes_first_and_the_kernel_on_where_it_declines(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def halves(x: Any, factor: int) -> Any:
-        asked.append(factor)
-        return None if factor == 3 else x / factor
+    def softmax(x: Any, dim: int) -> Any:
+        asked.append(dim)
+        return None if dim else x * 0 + 7
 
-    monkeypatch.setattr(rows, "halves", halves, raising=False)
-
-    @tiers.first_by("rows", "halves")
-    def kernel(x: Any, factor: int) -> Any:
-        """Its own text."""
-        return "NumPy"
-
-    assert kernel.__doc__ == "Its own text."
-    assert kernel(np.float32(8), 2) == 4
-    assert kernel(np.float32(8), 3) == "NumPy"
-    with tiers.numpy_only():
-        assert kernel(np.float32(8), 2) == "NumPy"
-    assert asked == [2, 3]
+    monkeypatch.setattr(rows, "softmax", softmax)
+    cpu = backend_of("cpu")
+    cpu.forget()
+    try:
+        x = flambeau.zeros(2, 2)
+        assert x.softmax(0).tolist() == [[7, 7], [7, 7]]
+        assert x.softmax(1).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+        with tiers.numpy_only():
+            assert x.softmax(0).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    finally:
+        cpu.forget()
+    assert asked == [0, 1]
 
 
 def test_results_do_not_depend_on_what_ran_before() -> None:

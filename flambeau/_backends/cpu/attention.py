@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..._codegen.attention import attention_backward, attention_forward
+from ..._core.layout import element_strides, empty_array, preserved_strides
+from .dtypes import only_gradient, wide
 
 _DTYPES = frozenset(("float32", "float64"))
 
 
-def serves(*arrays: Any) -> bool:
-    """Whether there are kernels for such arrays (batch, head, row, column)."""
+def _serves(mask: Any, *arrays: Any) -> bool:
+    """Whether there are kernels for such arrays (batch, head, row, column) and a mask."""
+    if mask is not None and mask.dtype != arrays[0].dtype:
+        return False
     return all(
         each is None
         or (each.dtype == arrays[0].dtype and each.dtype.name in _DTYPES and each.ndim == 4 and _has_rows(each))
@@ -34,22 +39,49 @@ def _mask_for(mask: Any, query: Any, key: Any) -> Any:
     return spread if _has_rows(spread) else np.ascontiguousarray(spread)
 
 
-def forward(output: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
-    """Fill `output`; the logarithms of the sums of exponentials."""
-    sums = np.empty(query.shape[:3], query.dtype)
-    kernel = attention_forward(query.dtype.name, causal, mask is not None)
-    kernel(output, sums, query, key, value, _mask_for(mask, query, key), scale)
-    return sums
+def _factor(scale: float | None, width: int) -> float:
+    return (1 / math.sqrt(width) if width else 1.0) if scale is None else scale
 
 
-def backward(
-    grad: Any, query: Any, key: Any, value: Any, output: Any, sums: Any, mask: Any, causal: bool, scale: float
-) -> tuple[Any, ...]:
+def attention(
+    query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any, scale: float | None
+) -> tuple[Any, Any] | None:
+    """The result, and the logarithms of the sums of exponentials."""
+    q, k, v = (wide(each) for each in (query, key, value))
+    mask = None if attn_mask is None else wide(attn_mask)
+    if not _serves(mask, q, k, v):
+        return None
+    output = empty_array(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+    direct = output if output.dtype == q.dtype else np.empty(q.shape, q.dtype)
+    sums = np.empty(q.shape[:3], q.dtype)
+    kernel = attention_forward(q.dtype.name, is_causal, mask is not None)
+    kernel(direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
+    if direct is not output:
+        output[...] = direct
+    return output, sums
+
+
+def attention_gradients(
+    grads: list[Any],
+    needed: tuple[bool, ...],
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: float | None,
+    output: Any,
+    logsumexp: Any,
+) -> list[Any] | None:
     """The gradients of query, key and value."""
-    found = tuple(np.zeros(each.shape, each.dtype) for each in (query, key, value))
+    grad = only_gradient(grads)
+    if grad is None or grad.dtype != query.dtype or not _serves(attn_mask, query, key, value, output):
+        return None
+    found = [np.zeros(each.shape, each.dtype) for each in (query, key, value)]
     if not _has_rows(grad):
         grad = np.ascontiguousarray(grad)
-    kernel = attention_backward(query.dtype.name, causal, mask is not None)
-    sums = np.ascontiguousarray(sums)
-    kernel(*found, query, key, value, output, grad, _mask_for(mask, query, key), sums, scale)
+    kernel = attention_backward(query.dtype.name, is_causal, attn_mask is not None)
+    mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
+    kernel(*found, query, key, value, output, grad, mask, np.ascontiguousarray(logsumexp), factor)
     return found

@@ -1,4 +1,4 @@
-"""The floating-point dtypes that generated kernels know, found quickly."""
+"""What generated kernels ask about their arguments: dtypes that they know, gradients that they are given."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ def name_of_type(dtype: np.dtype[Any]) -> str | None:
     return _NAMES.get(dtype)
 
 
+def wide(array: Any) -> Any:
+    """A half-precision array as float32; any other as it is."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 else array
+
+
 def wide_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which sums of elements of `dtype` are kept."""
     return _DOUBLE if dtype.itemsize == 8 else _SINGLE
+
+
+def only_gradient(grads: list[Any]) -> Any:
+    """Of the gradients of several results that of the first, if no other has one."""
+    return grads[0] if all(each is None for each in grads[1:]) else None

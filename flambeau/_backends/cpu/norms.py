@@ -19,7 +19,8 @@ from ..._codegen.channel_norm import (
 from ..._codegen.group_norm import group_norm_rows, group_norm_rows_backward
 from ..._codegen.layer_norm import layer_norm_rows, layer_norm_rows_backward
 from ..._codegen.rows import LINES
-from .dtypes import name_of_type, wide_type
+from ..._core.layout import in_format_of
+from .dtypes import name_of_type, only_gradient, wide_type
 
 Array = Any
 
@@ -46,18 +47,26 @@ def _dense(array: Array) -> Array:
 
 
 def layer_norm(
-    input: Array, inner: int, weight: Array | None, bias: Array | None, eps: float, kept: np.dtype[Any]
+    input: Array,
+    normalized_shape: tuple[int, ...],
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+    kept: np.dtype[Any],
 ) -> tuple[Array, Array, Array] | None:
-    """The result, the means and 1 / deviations over the last `inner` dimensions, which these keep with size 1."""
+    """The result, the means and 1 / deviations over the last dimensions, which these keep with size 1."""
+    inner = len(normalized_shape)
     shape = input.shape[: input.ndim - inner] + (1,) * inner
     mean, rstd = np.empty(shape, kept), np.empty(shape, kept)
     result = _normalise_rows(input, weight, bias, eps, mean, rstd, True)
     return None if result is None else (result, mean, rstd)
 
 
-def rms_norm(input: Array, inner: int, weight: Array | None, eps: float) -> tuple[Array, Array] | None:
-    """The result and 1 / roots of the mean squares over the last `inner` dimensions, which these keep with size 1."""
-    shape = input.shape
+def rms_norm(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float
+) -> tuple[Array, Array] | None:
+    """The result and 1 / roots of the mean squares over the last dimensions, which these keep with size 1."""
+    shape, inner = input.shape, len(normalized_shape)
     rstd = np.empty(shape[: len(shape) - inner] + (1,) * inner, wide_type(input.dtype))
     result = _normalise_rows(input, weight, None, eps, rstd, rstd, False)
     return None if result is None else (result, rstd)
@@ -81,18 +90,45 @@ def _normalise_rows(
 
 
 def layer_norm_backward(
-    grad: Array,
-    needed: tuple[bool, bool, bool],
+    grads: list[Array | None],
+    needed: tuple[bool, ...],
+    input: Array,
+    normalized_shape: tuple[int, ...],
+    weight: Array | None,
+    bias: Array | None,
+    mean: Array,
+    rstd: Array,
+) -> list[Array | None] | None:
+    """The gradients of input, weight and bias, those that are needed."""
+    return _rows_backward(grads, needed, input, normalized_shape, weight, mean, rstd)
+
+
+def rms_norm_backward(
+    grads: list[Array | None],
+    needed: tuple[bool, ...],
+    input: Array,
+    normalized_shape: tuple[int, ...],
+    weight: Array | None,
+    rstd: Array,
+) -> list[Array | None] | None:
+    """The gradients of input and weight, those that are needed."""
+    found = _rows_backward(grads, (*needed, False), input, normalized_shape, weight, None, rstd)
+    return None if found is None else found[:2]
+
+
+def _rows_backward(
+    grads: list[Array | None],
+    needed: tuple[bool, ...],
     input: Array,
     shape: tuple[int, ...],
     weight: Array | None,
     mean: Array | None,
     rstd: Array,
 ) -> list[Array | None] | None:
-    """The gradients of input, weight and bias, those that are needed; `shape` is that of the parameters.
-
-    Statistics are kept in the dtype of the parameters. Without `mean` it is the derivative of rms_norm.
-    """
+    """The gradients of input, weight and bias; statistics are kept in the dtype of the parameters."""
+    grad = only_gradient(grads)
+    if grad is None:
+        return None
     size, dtype = input.size, input.dtype
     if grad.dtype is not dtype or not size:
         return None
@@ -199,16 +235,24 @@ def batch_norm(
 
 
 def batch_norm_backward(
-    grad: Array,
-    needed: tuple[bool, bool, bool],
+    grads: list[Array | None],
+    needed: tuple[bool, ...],
     input: Array,
     weight: Array | None,
-    mean: Array,
-    rstd: Array,
+    running_mean: Array | None,
+    running_var: Array | None,
     training: bool,
     eps: float,
+    result1: Array,
+    result2: Array,
 ) -> list[Array | None] | None:
-    """The gradients of input, weight and bias, those that are needed; in evaluation `rstd` is the running variance."""
+    """The gradients of input, weight and bias, those that are needed."""
+    grad = only_gradient(grads)
+    if grad is None:
+        return None
+    mean, rstd = (result1, result2) if training else (running_mean, running_var)
+    assert mean is not None
+    assert rstd is not None
     size, dtype = input.size, input.dtype
     if not size or input.ndim < 2 or grad.dtype is not dtype or rstd.dtype is not mean.dtype:
         return None
@@ -240,17 +284,18 @@ def batch_norm_backward(
 
 
 def move_running(
-    running_mean: Array, running_var: Array, mean: Array, variance: Array, momentum: float, count: int
-) -> bool:
-    """Move running statistics towards those of a batch of `count` elements a channel; False: not done."""
+    running_mean: Array, running_var: Array, mean: Array, variance: Array, momentum: float, size: int
+) -> bool | None:
+    """Move running statistics towards those of a batch of `size` elements; None: not done."""
+    count = size // max(variance.size, 1)
     running = running_mean.dtype
     if running_var.dtype is not running:
-        return False
+        return None
     if not (running_mean.flags.carray and running_var.flags.carray):  # contiguous, and not read-only
-        return False
+        return None
     kernel = _find(move_statistics, mean.size, running, mean.dtype, variance.dtype)
     if kernel is None:
-        return False
+        return None
     factor = count / (count - 1) if count > 1 else float("nan")
     kernel(running_mean, running_var, mean, variance, mean.size, float(momentum), factor)
     return True
@@ -263,37 +308,46 @@ def group_norm(
     input: Array,
     weight: Array | None,
     bias: Array | None,
-    sizes: tuple[int, int, int, int],
+    samples: int,
+    channels: int,
+    places: int,
+    groups: int,
     eps: float,
     kept: np.dtype[Any],
 ) -> tuple[Array, Array, Array] | None:
-    """The result, row by row, the means and 1 / deviations; `sizes` are those of batch, channels, places and groups."""
+    """The result, in the memory order of the input, the means and 1 / deviations."""
     size, dtype = input.size, input.dtype
     given = weight if weight is not None else bias
     parameters = dtype if given is None else given.dtype
     kernel = _find(group_norm_rows, size, dtype, parameters, kept, weight is not None, bias is not None)
     if kernel is None or not size:
         return None
-    samples, channels, places, groups = sizes
     source = _dense(input)
     mean, rstd = np.empty((samples, groups), kept), np.empty((samples, groups), kept)
     first, second = (source if each is None else _dense(each) for each in (weight, bias))
     result = np.empty(input.shape, input.dtype)
     rows = samples * groups
     kernel(result, source, mean, rstd, first, second, rows, groups, channels // groups, places, eps)
-    return result, mean, rstd
+    return in_format_of(result, input), mean, rstd
 
 
 def group_norm_backward(
-    grad: Array,
-    needed: tuple[bool, bool, bool],
+    grads: list[Array | None],
+    needed: tuple[bool, ...],
     input: Array,
     weight: Array | None,
-    sizes: tuple[int, int, int, int],
+    samples: int,
+    channels: int,
+    places: int,
+    groups: int,
+    eps: float,
     mean: Array,
     rstd: Array,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias, those that are needed."""
+    grad = only_gradient(grads)
+    if grad is None:
+        return None
     size, dtype = input.size, input.dtype
     if not size or grad.dtype is not dtype:
         return None
@@ -301,7 +355,6 @@ def group_norm_backward(
     kernel = _find(group_norm_rows_backward, size, dtype, parameters, mean.dtype, weight is not None, needed[0])
     if kernel is None:
         return None
-    samples, channels, places, groups = sizes
     source = _dense(input)
     factors = source if weight is None else _dense(weight)
     results = [

@@ -13,11 +13,11 @@ from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex128
 from ..._core.dtype import dtype as DType
 from ..._core.from_data import array_from_data
 from ..._core.kind import Kind, kind_of, kind_of_array
+from ..._core.layout import channels_last_strides, empty_array, ordered_strides
 from ..._core.modes import THREAD
 from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
 from ..._core.tensor import Tensor, new
-from ..._dispatch.layout import channels_last_strides, empty_array, ordered_strides
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.registry import export

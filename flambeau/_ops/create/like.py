@@ -9,8 +9,8 @@ import numpy as np
 from ..._core.defaults import device_for
 from ..._core.device import META
 from ..._core.kind import Kind, kind_of
+from ..._core.layout import is_plain, strides_like
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..._dispatch.layout import is_plain, strides_like
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import export, public
 from ..._dispatch.scalar import fitting

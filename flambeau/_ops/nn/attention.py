@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import generated
 from ..._core.dtype import C_NAMES, FLOAT, bool_, float32
+from ..._core.layout import element_strides, empty_array, preserved_strides
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
-from ..._dispatch.array_derivatives import on_arrays
+from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.layout import element_strides, empty_array, preserved_strides
 from ..._dispatch.precision import in_single
 from ..._dispatch.registry import public
 from ..random.dropout import dropout
@@ -83,7 +82,7 @@ def _weights(scores: Any, logsumexp: Any) -> Any:
     return (scores - logsumexp.masked_fill(logsumexp == _LOWEST, 0.0).unsqueeze(-1)).exp()
 
 
-@on_arrays
+@derivative("attention_backward")
 def _attention_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -100,9 +99,6 @@ def _attention_gradients(
     grad, of_sums = (widened_tensor(each) for each in grads)
     q, k, v, out, mask = (widened_tensor(each) for each in (query, key, value, output, attn_mask))
     factor = _factor(scale, query.shape[-1])
-    kernels = generated("attention") if type(q) is np.ndarray and of_sums is None else None
-    if kernels is not None and kernels.serves(q, k, v, out) and (mask is None or mask.dtype == q.dtype):
-        return list(kernels.backward(grad, q, k, v, out, logsumexp, mask, is_causal, factor))
     weights = _weights(_scores(q, k, mask, is_causal, factor), logsumexp)
     of_scores = None
     if grad is not None:
@@ -135,15 +131,6 @@ def _attention(
     scale: float | None,
 ) -> tuple[Array, Array]:
     q, k, v = (widened(each) for each in (query, key, value))
-    kernels = generated("attention")
-    mask = None if attn_mask is None else widened(attn_mask)
-    if kernels is not None and kernels.serves(q, k, v) and (mask is None or mask.dtype == q.dtype):
-        output = empty_array(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
-        direct = output if output.dtype == q.dtype else np.empty(q.shape, q.dtype)
-        sums = kernels.forward(direct, q, k, v, mask, is_causal, _factor(scale, q.shape[-1]))
-        if direct is not output:
-            output[...] = direct
-        return output, sums
     weights = np.matmul(q * q.dtype.type(_factor(scale, q.shape[-1])), k.swapaxes(-2, -1))
     if attn_mask is not None:
         weights += widened(attn_mask)

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..._backends.tiers import generated, library
 from ..._core.geometry import restrided
+from ..._core.layout import empty_array, ordered_strides
 from ..._core.size import contiguous_strides
-from ..._dispatch.layout import empty_array, ordered_strides
 from ..._dispatch.precision import in_single
 
 Shape = tuple[int, ...]

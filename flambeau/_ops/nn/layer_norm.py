@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import generated
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, finfo, float32
+from ..._core.layout import has_format, in_format_of
 from ..._core.tensor import Tensor
-from ..._dispatch.array_derivatives import with_fused
+from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.layout import has_format
 from ..._dispatch.registry import public
 from ..reduce.moments import (
     centred,
     check_parameters,
-    in_format_of,
     standardised_gradient,
     widened,
     widened_tensor,
@@ -34,16 +32,7 @@ def _has_standard_format(tensor: Tensor) -> bool:
 # ----- the last dimensions -----------------------------------------------------------------------------------------
 
 
-def _fused_layer_norm_gradients(
-    grad: Any, needed: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, result1: Any, result2: Any
-) -> Any:
-    norms = generated("norms")
-    if norms is None:
-        return None
-    return norms.layer_norm_backward(grad, needed, input, normalized_shape, weight, result1, result2)
-
-
-@with_fused(_fused_layer_norm_gradients)
+@derivative("layer_norm_backward")
 def _layer_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -80,11 +69,6 @@ def _layer_norm(
     eps: float,
     kept: Any,
 ) -> tuple[Array, Array, Array]:
-    norms = generated("norms")
-    if norms is not None:
-        done = norms.layer_norm(input, len(normalized_shape), weight, bias, eps, kept)
-        if done is not None:
-            return done  # type: ignore[no-any-return]
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     wide = widened(np.ascontiguousarray(input))
     rest, mean, variance = centred(wide, dims)
@@ -178,17 +162,7 @@ def layer_norm(
     return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
 
 
-def _fused_rms_norm_gradients(
-    grad: Any, needed: Any, input: Any, normalized_shape: Any, weight: Any, result1: Any
-) -> Any:
-    norms = generated("norms")
-    if norms is None:
-        return None
-    found = norms.layer_norm_backward(grad, (*needed, False), input, normalized_shape, weight, None, result1)
-    return None if found is None else found[:2]
-
-
-@with_fused(_fused_rms_norm_gradients)
+@derivative("rms_norm_backward")
 def _rms_norm_gradients(
     grads: list[Any], needed: tuple[bool, ...], input: Any, normalized_shape: tuple[int, ...], weight: Any, result1: Any
 ) -> list[Any]:
@@ -217,11 +191,6 @@ def _rms_norm_gradients(
 def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float) -> tuple[Array, Array]:
     """`rms_norm` in one step, and 1 / the roots of the mean squares."""
     inner = len(normalized_shape)
-    norms = generated("norms")
-    if norms is not None:
-        done = norms.rms_norm(input, inner, weight, eps)
-        if done is not None:
-            return done  # type: ignore[no-any-return]
     wide = widened(np.ascontiguousarray(input))
     squares = np.mean(wide * wide, tuple(range(input.ndim - inner, input.ndim)), keepdims=True)
     rstd = 1 / np.sqrt(squares + squares.dtype.type(eps))
@@ -248,7 +217,6 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         and not kind.indirect
         and (weight is None or weight._kind is kind)
         and input._array.flags.c_contiguous
-        and generated("norms") is not None
     ):
         return _rms_norm(input, shape, weight, floor)[0]  # type: ignore[no-any-return]
     wide: Any = widened_tensor(input)
@@ -263,26 +231,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 # ----- groups of channels ------------------------------------------------------------------------------------------
 
 
-def _fused_group_norm_gradients(
-    grad: Any,
-    needed: Any,
-    input: Any,
-    weight: Any,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
-    result1: Any,
-    result2: Any,
-) -> Any:
-    norms = generated("norms")
-    if norms is None:
-        return None
-    return norms.group_norm_backward(grad, needed, input, weight, (N, C, HxW, group), result1, result2)
-
-
-@with_fused(_fused_group_norm_gradients)
+@derivative("group_norm_backward")
 def _group_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -328,11 +277,6 @@ def _group_norm(
     eps: float,
     kept: Any,
 ) -> tuple[Array, Array, Array]:
-    norms = generated("norms")
-    if norms is not None:
-        done = norms.group_norm(input, weight, bias, (N, C, HxW, group), eps, kept)
-        if done is not None:
-            return in_format_of(done[0], input), done[1], done[2]
     wide = widened(np.ascontiguousarray(input)).reshape(N, group, C // group * HxW)
     rest, mean, variance = centred(wide, (2,))
     rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))

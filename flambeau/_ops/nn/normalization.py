@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import generated
 from ..._core.dtype import uint8
+from ..._core.layout import in_format_of
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
-from ..._dispatch.array_derivatives import with_fused
+from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.registry import public, write_out
+from ..._dispatch.writer import writer
 from ..reduce.moments import (
     centred,
     check_parameters,
-    in_format_of,
     standardised_gradient,
     widened,
     widened_tensor,
@@ -30,14 +30,16 @@ def _by_channel(values: Any, dims: int) -> Any:
 
 
 def _batch_norm_kernel(
-    input: Array, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, eps: float, kept: Any
-) -> tuple[Any, Any, Any, Any]:
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array | None,
+    running_var: Array | None,
+    training: bool,
+    eps: float,
+    kept: Any,
+) -> tuple[Array, Array, Array, Array]:
     """The result, then the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
-    norms = generated("norms")
-    if norms is not None:
-        done = norms.batch_norm(input, weight, bias, running_mean, running_var, training, eps, kept)
-        if done is not None:
-            return done  # type: ignore[no-any-return]
     dims = input.ndim
     wide = widened(input)
     if training:
@@ -62,26 +64,7 @@ def _batch_norm_kernel(
     return result, mean, rstd, variance
 
 
-def _fused_batch_norm_gradients(
-    grad: Any,
-    needed: Any,
-    input: Any,
-    weight: Any,
-    running_mean: Any,
-    running_var: Any,
-    training: bool,
-    eps: float,
-    result1: Any,
-    result2: Any,
-) -> Any:
-    norms = generated("norms")
-    if norms is None:
-        return None
-    mean, spread = (result1, result2) if training else (running_mean, running_var)
-    return norms.batch_norm_backward(grad, needed, input, weight, mean, spread, training, eps)
-
-
-@with_fused(_fused_batch_norm_gradients)
+@derivative("batch_norm_backward")
 def _batch_norm_gradients(
     grads: list[Any],
     needed: tuple[bool, ...],
@@ -119,30 +102,17 @@ def _batch_norm_gradients(
     return [of_input, of_weight, of_bias]
 
 
-def _recorded_as(node: str) -> Primitive:
-    """Batch normalisation under the name of one of PyTorch's nodes."""
-
-    def batch_norm(
-        input: Array,
-        weight: Array | None,
-        bias: Array | None,
-        running_mean: Array | None,
-        running_var: Array | None,
-        training: bool,
-        eps: float,
-        kept: Any,
-    ) -> tuple[Array, Array, Array, Array]:
-        return _batch_norm_kernel(input, weight, bias, running_mean, running_var, training, eps, kept)
-
-    batch_norm.__name__ = f"batch_norm_{node}"
-    return primitive(node, joint=_batch_norm_gradients, differentiable=("input", "weight", "bias"))(batch_norm)
+def _recorded_as(name: str, node: str) -> Primitive:
+    """Batch normalisation under the names of one of PyTorch's ops and of its node."""
+    make = primitive(node, op_name=name, joint=_batch_norm_gradients, differentiable=("input", "weight", "bias"))
+    return make(_batch_norm_kernel)
 
 
-_native = _recorded_as("NativeBatchNormBackward0")
-_legit = _recorded_as("NativeBatchNormLegitBackward0")
-_legit_without_statistics = _recorded_as("NativeBatchNormLegitBackward1")
-_with_update = _recorded_as("BatchNormWithUpdateBackward0")
-_without_training = _recorded_as("NativeBatchNormLegitNoTrainingBackward0")
+_native = _recorded_as("native_batch_norm", "NativeBatchNormBackward0")
+_legit = _recorded_as("native_batch_norm_legit", "NativeBatchNormLegitBackward0")
+_legit_without_statistics = _recorded_as("native_batch_norm_legit_no_stats", "NativeBatchNormLegitBackward1")
+_with_update = _recorded_as("batch_norm_with_update", "BatchNormWithUpdateBackward0")
+_without_training = _recorded_as("native_batch_norm_legit_no_training", "NativeBatchNormLegitNoTrainingBackward0")
 
 
 def _check_channels(input: Tensor, **values: Tensor | None) -> None:
@@ -183,8 +153,8 @@ def _normalised(
         raise TypeError(f"batch_norm(): argument 'momentum' (position 7) must be float, not {type(momentum).__name__}")
     kept = check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     result, mean, rstd, variance = op(input, weight, bias, running_mean, running_var, training, eps, kept)
-    if training and running_mean is not None and running_var is not None and not input.is_meta:
-        _move_both(running_mean, running_var, mean._array, variance._array, momentum, input._array.size)
+    if training and running_mean is not None and running_var is not None:
+        _move_both(running_mean, running_var, mean, variance, momentum, input._array.size)
     if input.is_meta and not training:  # there these two have a shape all the same
         mean = rstd = input.new_empty(variance._array.shape, dtype=mean.dtype)
     return result, mean, rstd
@@ -196,26 +166,24 @@ def _with_statistics(*args: Any) -> tuple[Any, Any, Any]:
     return result, mean.detach(), rstd.detach()
 
 
+@writer("move_running_statistics", writes=("running_mean", "running_var"), counted=False)
 def _move_both(
-    running_mean: Tensor, running_var: Tensor, mean: Array, variance: Array, momentum: float, size: int
+    running_mean: Array, running_var: Array, mean: Array, variance: Array, momentum: float, size: int
 ) -> None:
-    """Move the running statistics towards those of a batch of `size` elements."""
+    """Move the running statistics towards those of a batch of `size` elements.
+
+    Like PyTorch's, it does not count as a change of version.
+    """
     count = size // max(variance.size, 1)
-    norms = generated("norms")
-    if norms is not None and norms.move_running(
-        running_mean._array, running_var._array, mean, variance, momentum, count
-    ):
-        return
     spread = variance * (count / max(count - 1, 1)) if count != 1 else np.full_like(variance, np.nan)
     _move(running_mean, mean, momentum)
     _move(running_var, spread, momentum)
 
 
-def _move(running: Tensor, towards: Array, momentum: float) -> None:
-    """A step of an exponential average. Like PyTorch's, it does not count as a change of version."""
-    array = running._array
-    moved = widened(array) * (1 - momentum) + widened(towards) * momentum
-    np.copyto(array, moved, casting="unsafe")
+def _move(running: Array, towards: Array, momentum: float) -> None:
+    """A step of an exponential average."""
+    moved = widened(running) * (1 - momentum) + widened(towards) * momentum
+    np.copyto(running, moved, casting="unsafe")
 
 
 @public(method=False, out=True)

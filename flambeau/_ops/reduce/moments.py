@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.device import channels_last, channels_last_3d
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.tensor import Tensor
-from ..._dispatch.layout import channels_last_strides, empty_array, has_format
 
 Dims = tuple[int, ...]
 
@@ -56,20 +54,6 @@ def standardised_gradient(grad: Any, of_mean: Any, of_rstd: Any, x: Any, mean: A
         stretched = standard * (of_rstd * rstd * rstd / -count)
         total = stretched if total is None else total + stretched
     return total
-
-
-def in_format_of(result: Any, source: Any) -> Any:
-    """`result` with channels last in memory if `source` has them so, else row by row."""
-    if result.flags.c_contiguous and source.flags.c_contiguous:
-        return result
-    for wanted in (channels_last, channels_last_3d):
-        if not source.flags.c_contiguous and has_format(source, wanted):
-            if has_format(result, wanted):
-                return result
-            turned = empty_array(result.shape, channels_last_strides(result.shape, wanted), result.dtype)
-            turned[...] = result
-            return turned
-    return np.ascontiguousarray(result) if result.ndim else result
 
 
 def check_parameters(name: str, input: Tensor, *parameters: Tensor | None) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import first_by
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -28,7 +27,6 @@ def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Any:
         grad * (self - (self * output).sum(dim, keepdim=True)) - self * (grad * output).sum(dim, keepdim=True)
     ),
 )
-@first_by("rows", "softmax_backward")
 @in_single
 def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
     product = self * output
@@ -42,7 +40,6 @@ def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
     self=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, keepdim=True),
     output=lambda grad, self, output, dim: -grad * output.exp() * self.sum(dim, keepdim=True),
 )
-@first_by("rows", "log_softmax_backward")
 @in_single
 def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
     if not self.ndim:
@@ -51,7 +48,6 @@ def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
 
 
 @primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
-@first_by("rows", "softmax")
 @in_single
 def _softmax(self: Array, dim: int) -> Array:
     if not self.size:
@@ -65,7 +61,6 @@ def _softmax(self: Array, dim: int) -> Array:
 
 
 @primitive("LogSoftmaxBackward0", self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim))
-@first_by("rows", "log_softmax")
 @in_single
 def _log_softmax(self: Array, dim: int) -> Array:
     if not self.size:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..._backends.tiers import generated
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
+from ..._core.layout import empty_array, strides_like
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_apart, store_exactly
-from ..._dispatch.layout import empty_array, strides_like
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..shape.view import wrap_dim

@@ -10,9 +10,9 @@ from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_d
 from ..._core.dtype import dtype as DType
 from ..._core.geometry import Geometry, restrided, span
 from ..._core.kind import Kind
+from ..._core.layout import empty_array, is_plain, strides_like
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.layout import empty_array, is_plain, strides_like
 from ..._dispatch.registry import export_method, public
 from .view import as_strided, select
 

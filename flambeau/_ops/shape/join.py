@@ -12,11 +12,11 @@ import numpy as np
 
 from ..._backends.tiers import LARGE, generated
 from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
+from ..._core.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed
-from ..._dispatch.layout import is_channels_last
 from ..._dispatch.overrides import all_plain
 from ..._dispatch.registry import public
 from ..._dispatch.undifferentiable import no_derivative

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.geometry import overlaps, positions, window
+from ..._core.layout import element_strides, empty_array, strides_like
 from ..._core.storage import owner_of
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.layout import element_strides, empty_array, strides_like
 from ..._dispatch.registry import public
 from .view import (
     _ALL,

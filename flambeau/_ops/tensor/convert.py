@@ -11,11 +11,11 @@ from ..._core.device import CPU, META, contiguous_format, device
 from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind, kind_of
+from ..._core.layout import has_format, strides_like
 from ..._core.modes import THREAD
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.layout import has_format, strides_like
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import export_method, public

@@ -12,13 +12,13 @@ from ..._backends.tiers import LARGE, generated
 from ..._core.caller import PACKAGE, calling_place
 from ..._core.device import META, contiguous_format
 from ..._core.dtype import WIDE_TYPES
+from ..._core.layout import empty_array, has_format, strides_like
 from ..._core.modes import THREAD
 from ..._core.narrow import as_type, widened
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, Primitive, after, fresh, primitive
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
-from ..._dispatch.layout import empty_array, has_format, strides_like
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number

@@ -6,12 +6,12 @@ from typing import Any
 
 from ..._core.device import META, contiguous_format, preserve_format
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.layout import channels_last_strides
 from ..._core.size import contiguous_strides
 from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
 from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage
 from ..._dispatch.inplace import check_writable
-from ..._dispatch.layout import channels_last_strides
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.registry import export_method, public
 from ..shape.view import as_shape

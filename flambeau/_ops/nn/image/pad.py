@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import BOOL, COMPLEX, INTEGER
+from ...._core.layout import empty_array, strides_like
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, Primitive, primitive
-from ...._dispatch.layout import empty_array, strides_like
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 from ..conv_kernels import Shape, new_array, suggests_channels_last

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.layout import empty_array, strides_like
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.layout import empty_array, strides_like
 from ...._dispatch.registry import public
 from ..conv_kernels import new_array, suggests_channels_last
 

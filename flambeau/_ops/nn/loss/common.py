@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...._backends.tiers import first_by, generated
 from ...._core.dtype import COMPLEX, LEGACY_NAMES, int64, uint8
 from ...._core.tensor import Tensor
-from ...._dispatch.array_derivatives import unseen
-from ...._dispatch.dispatch import Array, fresh, primitive
+from ...._dispatch.composite import composite
+from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 from ...pointwise.binary import div_number, mul_number
@@ -351,7 +350,6 @@ def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int
     "NllLossBackwardBackward0",
     self=lambda grad, target, weight, reduction, ignore_index: _nll_any(grad, target, weight, reduction, ignore_index),
 )
-@first_by("losses", "nll_loss_gradient")
 @in_single
 def _nll_backward(
     self: Array, input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
@@ -376,14 +374,12 @@ def _nll_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int
 
 
 @primitive("NllLossBackward0", self=_nll_gradient)
-@first_by("losses", "nll_loss")
 @in_single
 def _nll_loss(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     return _nll_kernel(self, target, weight, reduction, ignore_index)
 
 
 @primitive("NllLoss2DBackward0", self=_nll_gradient)
-@first_by("losses", "nll_loss")
 @in_single
 def _nll_loss2d(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     return _nll_kernel(self, target, weight, reduction, ignore_index)
@@ -483,23 +479,16 @@ def cross_entropy(
         if ignore_index >= 0:
             raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
         return _soft_cross_entropy(input, target, weight, number, label_smoothing, class_dim)
-    if not label_smoothing and unseen(input, target, weight):
-        _check_classes(input, target, weight, ignore_index)
-        losses = generated("losses")
-        done = (
-            None
-            if losses is None
-            else losses.cross_entropy(
-                input._array, target._array, None if weight is None else weight._array, number, ignore_index
-            )
-        )
-        if done is not None:
-            return fresh(done, input)
-    logs = log_softmax(input, class_dim)
-    _check_classes(logs, target, weight, ignore_index)
+    _check_classes(input, target, weight, ignore_index)
     if label_smoothing:
+        logs = log_softmax(input, class_dim)
         return _smoothed(logs, target, weight, number, ignore_index, label_smoothing, class_dim)
-    return _nll_any(logs, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+    return _class_cross_entropy(input, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+
+
+@composite("cross_entropy")
+def _class_cross_entropy(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    return _nll_any(log_softmax(input, min(input._array.ndim - 1, 1)), target, weight, reduction, ignore_index)
 
 
 def _spread(weight: Any, input: Any, class_dim: int) -> Any:

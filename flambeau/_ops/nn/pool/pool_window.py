@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...._backends.tiers import LARGE
+from ...._core.layout import is_channels_last
 from ...._core.tensor import Tensor
-from ...._dispatch.layout import is_channels_last
 
 Sizes = tuple[int, ...]
 

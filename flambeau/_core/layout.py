@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.device import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
-from .._core.size import contiguous_strides
+from .device import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from .size import contiguous_strides
 
 Shape = tuple[int, ...]
 
@@ -164,3 +164,17 @@ def is_channels_last(array: Any) -> bool:
             return False
         least = step * size
     return True
+
+
+def in_format_of(result: Any, source: Any) -> Any:
+    """`result` with channels last in memory if `source` has them so, else row by row."""
+    if result.flags.c_contiguous and source.flags.c_contiguous:
+        return result
+    for wanted in (channels_last, channels_last_3d):
+        if not source.flags.c_contiguous and has_format(source, wanted):
+            if has_format(result, wanted):
+                return result
+            turned = empty_array(result.shape, channels_last_strides(result.shape, wanted), result.dtype)
+            turned[...] = result
+            return turned
+    return np.ascontiguousarray(result) if result.ndim else result

@@ -1,0 +1,103 @@
+"""Composite ops: ops that are written in other ops, and that a backend may run as one.
+
+    @composite("layer_norm_backward")
+    def layer_norm_backward(grads, needed, input, ...):
+        ...
+
+The decorated function is the decomposition, on tensors. It runs where the call is recorded, so that derivatives of
+every order follow from its parts, and where no backend has a lowering. To interpreters the op is one, whichever runs:
+a watched run and a plain one are the same program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.dtype import float32, float64
+from .._core.modes import THREAD
+from .._core.tensor import PLAIN_TYPES, Tensor
+from .dispatch import fresh
+from .interpreter import interpret
+from .op import Kernel, Op, parameter_names
+
+
+class Composite(Op):
+    """An op with a decomposition; its kernel says by None that it has to be taken apart."""
+
+    def __init__(self, name: str, decomposition: Callable[..., Any], kernel: Kernel) -> None:
+        self.enter(name)
+        self.decomposition = self.__wrapped__ = decomposition
+        self.kernel = kernel
+        self.parameters = parameter_names(decomposition)
+        self.__doc__ = decomposition.__doc__
+
+    def __call__(self, *args: Any) -> Any:
+        modes = THREAD.modes
+        tensors = self.tensors_of(args)
+        if (modes.grad and any(each.requires_grad for each in tensors)) or modes.forward_level >= 0:
+            return self.decomposition(*args)  # type: ignore[misc]
+        if modes.interpreters:
+            return interpret(self, args, modes)
+        first = tensors[0]
+        kind = first._kind
+        for each in tensors:
+            if type(each) not in PLAIN_TYPES or each._kind.indirect or each._kind.device is not kind.device:
+                return self.decomposition(*args)  # type: ignore[misc]
+        run = kind.runs.get(self) or kind.backend.prepare(self)
+        done = run(*[_arrays_in(each) for each in args])
+        if done is None:
+            return self.decomposition(*args)  # type: ignore[misc]
+        if type(done) in (tuple, list):
+            return [None if each is None else fresh(each, first) for each in done]
+        return fresh(done, first)
+
+    def tensors_of(self, args: Any) -> list[Tensor]:
+        found: list[Tensor] = []
+        for each in args:
+            if isinstance(each, Tensor):
+                found.append(each)
+            elif type(each) is list:
+                found += [item for item in each if isinstance(item, Tensor)]
+        return found
+
+
+def _nothing(*args: Any) -> None:
+    """The kernel of an op that has none."""
+
+
+_SINGLE_AND_DOUBLE = (float32.numpy, float64.numpy)
+
+
+def _on_single_and_double(formula: Callable[..., Any]) -> Kernel:
+    """A joint formula as a kernel: narrower floats are computed in float32, by tensors alone."""
+
+    def kernel(grads: list[Any], needed: tuple[bool, ...], *saved: Any) -> Any:
+        if grads[0] is None or any(each is not None for each in grads[1:]):
+            return None
+        for each in (grads[0], *saved):
+            if hasattr(each, "dtype") and each.dtype not in _SINGLE_AND_DOUBLE:
+                return None
+        return formula(grads, needed, *saved)
+
+    return kernel
+
+
+def _arrays_in(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value._array
+    return [_arrays_in(each) for each in value] if type(value) is list else value
+
+
+def composite(name: str) -> Callable[[Callable[..., Any]], Composite]:
+    """Make the decorated decomposition the op `name`."""
+    return lambda decomposition: Composite(name, decomposition, _nothing)
+
+
+def derivative(name: str) -> Callable[[Callable[..., Any]], Composite]:
+    """Make a joint formula, `(grads, needed, *saved)`, the op `name`.
+
+    It is so written that its steps may be taken on arrays as well as on tensors: that is shorter where nobody has a
+    lowering, and the first result alone has a gradient.
+    """
+    return lambda formula: Composite(name, formula, _on_single_and_double(formula))

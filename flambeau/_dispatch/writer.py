@@ -1,0 +1,57 @@
+"""Ops that change their arguments and have no results: running statistics, gradients added up, steps of optimizers.
+
+    @writer("move_running_statistics", writes=("running_mean", "running_var"))
+    def move(running_mean: Array, running_var: Array, ...) -> None:
+        ...
+
+What autograd allows, and what becomes of the history of the tensors that change, is the caller's affair: see
+`inplace.py`. Here the change happens, and their versions count it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.device import META
+from .._core.modes import THREAD
+from .interpreter import interpret
+from .op import Kernel, Op, tensor_parameters
+
+
+class Writer(Op):
+    """A kernel that writes into some of its arrays."""
+
+    def __init__(self, name: str, kernel: Kernel, writes: tuple[str, ...], counted: bool, draws: bool) -> None:
+        self.enter(name)
+        self.kernel = kernel
+        self.parameters, self.tensor_positions, self.list_position = tensor_parameters(kernel)
+        self.writes = tuple([self.parameters.index(each) for each in writes])
+        self.counted = counted
+        """Whether the change is one of version: PyTorch leaves that out where no derivative can be misled."""
+        self.draws = draws
+        self.__doc__ = kernel.__doc__
+
+    def __call__(self, *args: Any) -> None:
+        modes = THREAD.modes
+        if modes.interpreters:
+            interpret(self, args, modes)
+            return
+        kind = args[self.writes[0]]._kind
+        if kind.device is not META:
+            run = kind.runs.get(self) or kind.backend.prepare(self)
+            arrays = list(args)
+            for position in self.tensor_positions:
+                if arrays[position] is not None:
+                    arrays[position] = arrays[position]._array
+            if self.list_position is not None:
+                arrays[self.list_position] = [each._array for each in args[self.list_position]]
+            run(*arrays)
+        if self.counted:
+            for position in self.writes:
+                args[position]._changed()
+
+
+def writer(name: str, writes: tuple[str, ...], counted: bool = True, draws: bool = False) -> Callable[[Kernel], Writer]:
+    """Make the decorated kernel, which changes the arrays of the parameters `writes`, the op `name`."""
+    return lambda kernel: Writer(name, kernel, writes, counted, draws)

@@ -1,12 +1,17 @@
-"""Kernels of random numbers: the words of mt19937, block by block, and coins thrown with them."""
+"""Kernels of random numbers: the words of mt19937, block by block, coins thrown with them, and normal numbers."""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
+from .._core import normal_polynomials
 from .arrays import Arguments, without_lock
 from .build import Builder, Value
 from .kernel import kernel
 from .rows import GRAIN
-from .types import F64, I32, SCALARS, Scalar
+from .types import F32, F64, I32, SCALARS, Scalar
 
 BLOCK = 624
 _DISTANCE = 397
@@ -81,3 +86,66 @@ def coins(b: Builder, arguments: Arguments, dtype: str) -> None:
             first = first & _constant(c, 0x1FFFFF)
             below = (first < high_) | ((first == high_) & (second < low_))
             c.store(out_, scalar, position, c.convert(below, scalar.compute))
+
+
+@kernel
+def c_function(b: Builder, arguments: Arguments, name: str) -> None:
+    """(out, x, count): a function of the C library, of each float64 number."""
+    scalar = SCALARS["float64"]
+    out, x = (arguments.array(number).data for number in range(2))
+    with b.parallel(arguments.integer(2), GRAIN, out, x, unlock=True) as (c, begin, end, (out_, x_)):
+        for position, _ in c.lanes(begin, end, 1):
+            c.store(out_, scalar, position, c.call(name, F64, [c.load(x_, scalar, position)]))
+
+
+@kernel
+def normals_by_polynomials(b: Builder, arguments: Arguments) -> None:
+    """(out, units, blocks): normal numbers from blocks of 8 units for the radii and 8 for the angles.
+
+    The same bits as `_core/normal_polynomials.py`, which explains them.
+    """
+    scalar = SCALARS["float32"]
+    out, units = (arguments.array(number).data for number in range(2))
+    with b.parallel(arguments.integer(2), GRAIN // 16, out, units, unlock=True) as (c, begin, end, (out_, units_)):
+        for block, _ in c.lanes(begin, end, 1):
+            first, second = block * 16, block * 16 + 8
+            radius = c.sqrt(_logarithm(c, -c.load(units_, scalar, first, 8) + 1.0) * -2.0)
+            sine, cosine = _sine_and_cosine(c, c.load(units_, scalar, second, 8) * _single(c, 2 * math.pi))
+            c.store(out_, scalar, first, radius * cosine)
+            c.store(out_, scalar, second, radius * sine)
+
+
+def _single(b: Builder, number: float) -> Value:
+    return b.constant(F32, float(np.float32(number)))
+
+
+def _polynomial(b: Builder, coefficients: tuple[float, ...], x: Value) -> Value:
+    value = b.splat(_single(b, coefficients[0]), x.lanes)
+    for coefficient in coefficients[1:]:
+        value = b.fma(value, x, _single(b, coefficient))
+    return value
+
+
+def _logarithm(b: Builder, x: Value) -> Value:
+    bits = b.bits(x, I32)
+    part = b.bits((bits & 0x7FFFFF) | 0x3F000000, F32)
+    low = part < _single(b, math.sqrt(0.5))
+    exponent = b.convert((bits >> 23) - 126, F32) - b.convert(low, F32)
+    part = (part - 1.0) + b.select(low, part, 0.0)
+    square = part * part
+    high, rest = (_single(b, each) for each in normal_polynomials.LOG_2)
+    value = b.fma(_polynomial(b, normal_polynomials.LOGARITHM, part) * part, square, exponent * rest)
+    return part + (value - square * 0.5) + exponent * high
+
+
+def _sine_and_cosine(b: Builder, angle: Value) -> tuple[Value, Value]:
+    octant = (b.convert(angle * _single(b, 4 / math.pi), I32) + 1) & -2
+    turns = b.convert(octant, F32)
+    high, middle, low = (_single(b, each) for each in normal_polynomials.QUARTER_PI)
+    rest = b.fma(turns, -low, angle - turns * high - turns * middle)
+    square = rest * rest
+    sine = b.fma(_polynomial(b, normal_polynomials.SINE, square) * square, rest, rest)
+    cosine = b.fma(_polynomial(b, normal_polynomials.COSINE, square) * square, square, square * -0.5) + 1.0
+    swapped = (octant & 2) != 0
+    first, second = b.select(swapped, cosine, sine), b.select(swapped, sine, cosine)
+    return b.select((octant & 4) != 0, -first, first), b.select(((octant + 2) & 4) != 0, -second, second)

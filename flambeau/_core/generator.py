@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backends.tiers import LARGE, generated
+from . import c_library
 from .device import CPU
 from .device import device as Device
 from .locks import new_reentrant_lock
@@ -232,9 +233,9 @@ class Generator:
     def _many_pairs(self, pairs: int) -> npt.NDArray[np.float64]:
         units = self.unit64(2 * pairs)
         theta = units[0::2] * (2.0 * math.pi)
-        length = np.sqrt(np.log1p(-units[1::2]) * -2.0)
-        units[0::2] = length * np.cos(theta)
-        units[1::2] = length * np.sin(theta)
+        length = np.sqrt(c_library.log1p(-units[1::2]) * -2.0)
+        units[0::2] = length * c_library.cos(theta)
+        units[1::2] = length * c_library.sin(theta)
         return units
 
     def _draw_across_blocks(self, count: int) -> Words:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .fused import fused
 from .generator import Generator, OneByOne
-from .normal_sampling import fused
+from .processor import ON_X86_64
 from .sampling import not_implemented, rounded
 
 if TYPE_CHECKING:
@@ -224,8 +225,11 @@ def _gamma(shapes: Array, generator: Generator) -> npt.NDArray[np.float64]:
             if shape != 0:
                 normals[index] = _accepted_normal(d_of_one, c_of_one, source)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        root = fused(normals.reshape(shapes.shape), c, 1.0)
-        scales = np.where(below_one, boosts.reshape(shapes.shape) ** np.where(below_one, exponents, 1.0), 1.0)
+        root = normals.reshape(shapes.shape) * c + 1.0 if ON_X86_64 else fused(normals.reshape(shapes.shape), c, 1.0)
+        scales = np.ones(shapes.shape)
+        boosted_ones = below_one & (shapes > 0)
+        # By Python's `pow`, which is the C library's; NumPy's is not always.
+        scales[boosted_ones] = list(map(math.pow, boosts.reshape(shapes.shape)[boosted_ones], exponents[boosted_ones]))
         samples = scales * d * (root * root * root)
     return np.where(shapes == 0, 0.0, samples)
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._backends.tiers import LARGE, generated
+from . import c_library
 from .dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
+from .fused import multiply_add, multiply_add32
 from .generator import Generator
 from .narrow import is_complex
-from .normal_sampling import NORMAL_BLOCK, multiply_add, multiply_add32, normal_blocks
+from .normal_sampling import NORMAL_BLOCK, normal_blocks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -152,7 +154,7 @@ def fill_log_normal(out: Array, generator: Generator, mean: float = 1.0, std: fl
         return
     _float_name(out.dtype, "log_normal_cpu")
     samples = generator.scalar_normals(out.size)
-    _store(out, rounded(np.exp(multiply_add(samples, std, mean)), out.dtype))
+    _store(out, rounded(c_library.exp(multiply_add(samples, std, mean)), out.dtype))
 
 
 def fill_exponential(out: Array, generator: Generator, rate: float = 1.0) -> None:
@@ -162,7 +164,7 @@ def fill_exponential(out: Array, generator: Generator, rate: float = 1.0) -> Non
     if out.size == 0:
         return
     _check_continuous("Exponential", out.dtype, legacy_name(out.dtype))
-    values = np.log1p(-generator.unit64(out.size))
+    values = c_library.log1p(-generator.unit64(out.size))
     values *= -1.0 / rate
     _store(out, rounded(values, out.dtype))
 
@@ -175,7 +177,7 @@ def fill_cauchy(out: Array, generator: Generator, median: float = 0.0, sigma: fl
     values = generator.unit64(out.size)
     values -= 0.5
     values *= math.pi
-    _store(out, rounded(multiply_add(np.tan(values), sigma, median), out.dtype))
+    _store(out, rounded(multiply_add(c_library.tan(values), sigma, median), out.dtype))
 
 
 def fill_geometric(out: Array, generator: Generator, p: float) -> None:
@@ -186,8 +188,7 @@ def fill_geometric(out: Array, generator: Generator, p: float) -> None:
         return
     if out.dtype.kind in "bc" or _name(out.dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("geometric_cpu", out.dtype)
-    with np.errstate(divide="ignore"):
-        values = np.ceil(np.log(generator.unit64(out.size)) / math.log1p(-p))
+    values = np.ceil(c_library.log(generator.unit64(out.size)) / math.log1p(-p))
     _store(out, rounded(values, out.dtype))
 
 

@@ -1,4 +1,4 @@
-"""The stream of mt19937 by generated kernels: the same words as NumPy's engine makes, and coins thrown with them."""
+"""Random numbers by generated kernels: the words of NumPy's mt19937, coins thrown with them, and normal numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._codegen import random as kernels
 from ..._codegen.random import BLOCK, coins, mersenne_blocks
 from .dtypes import float_name
 
@@ -32,3 +33,15 @@ def throw_coins(out: Array, words: Array, p: float) -> None:
     # Both sides of `number * 2**-53 < p` times 2**53 are exact, and the number is whole.
     high, low = divmod(math.ceil(p * 2.0**53), 2**32)
     coins(_name(out))(out, words, out.size, high, low)
+
+
+def normals_by_polynomials(units: Array) -> Array:
+    """Standard normal numbers from blocks of 16 float32 units, as PyTorch makes them on x86-64."""
+    units = np.ascontiguousarray(units)
+    return kernels.normals_by_polynomials()(np.empty_like(units), units, units.size // 16)
+
+
+def c_function(name: str, x: Array) -> Array:
+    """A function of the C library, of each number of a float64 array."""
+    x = np.ascontiguousarray(x)
+    return kernels.c_function(name)(np.empty_like(x), x, x.size)

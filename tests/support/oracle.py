@@ -1,0 +1,20 @@
+"""PyTorch as the tests see it: the specification (2.13), an older one, or none."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+pytorch: Any
+try:
+    import torch as pytorch
+except ModuleNotFoundError:  # there is none for this Python: what needs it is skipped, see tests/conftest.py
+    pytorch = None
+
+ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
+HAS_MKL = pytorch is not None and pytorch.backends.mkl.is_available()
+
+
+def older_than(*version: int) -> bool:
+    """Whether the PyTorch at hand came before a version such as (2, 13)."""
+    return pytorch is not None and tuple(map(int, pytorch.__version__.split(".")[:2])) < version

@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 from tests.support.differential import differential, outcome, supported
+from tests.support.oracle import ON_X86
 from tests.tensor.dtype_names import ALL, COMMON, FLOATS
 
 SHAPES = [(), (0,), (3,), (2, 3), (2, 0, 3), (1, 2, 3, 2)]
@@ -95,7 +96,8 @@ def test_arange_with_dtype(T: Any, name: str) -> Any:
     return (
         T.arange(4, dtype=dtype),
         T.arange(1, 10, 3, dtype=dtype),
-        outcome(lambda: T.arange(0, 2.5, 0.5, dtype=dtype)),
+        # PyTorch divides by the step in the dtype, and on x86-64 a division by zero ends the process.
+        None if ON_X86 and not dtype.is_floating_point else outcome(lambda: T.arange(0, 2.5, 0.5, dtype=dtype)),
     )
 
 

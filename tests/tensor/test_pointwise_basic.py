@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.differential import differential, outcome, supported
+from tests.support.oracle import ON_X86
 
 NAN, INF = float("nan"), float("inf")
 
@@ -204,8 +205,13 @@ CLAMPS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+NAN_BOUND = pytest.mark.skipif(ON_X86, reason="PyTorch's vector code for x86-64 overlooks a bound that is NaN")
+
+
 @differential
-@pytest.mark.parametrize("name", CLAMPS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=NAN_BOUND if name == "nan bound" else ()) for name in CLAMPS]
+)
 def test_clamp(T: Any, name: str) -> Any:
     return outcome(lambda: CLAMPS[name](T, T.tensor([NAN, INF, -INF, 0.0, 3.0, -0.5])))
 

@@ -11,6 +11,7 @@ import pytest
 
 import flambeau
 from tests.support.differential import differential, outcome, supported
+from tests.support.oracle import ON_X86
 from tests.tensor.dtype_names import FLOAT8
 
 WIDE_UNSIGNED = ("uint16", "uint32", "uint64")
@@ -42,7 +43,9 @@ def test_rounding_to_float8(T: Any, name: str, source: str) -> Any:
     steps = T.arange(-2000, 2000, dtype=T.float64)
     limits = T.tensor([464.0, 465.0, 240.0, 248.0, 57344.0, 61439.0, 61440.0, 65000.0, 0.0, float("inf"), float("nan")])
     numbers = T.cat([steps / 4, steps * 2.0**-13, steps * 2.0**-20, steps * 31, limits.double(), -limits[:-1].double()])
-    return numbers.to(getattr(T, source)).to(getattr(T, name)).view(T.uint8)
+    rounded = numbers.to(getattr(T, source)).to(getattr(T, name))
+    # The sign of a NaN is left open: on x86-64 PyTorch's bfloat16 ones are negative.
+    return T.where(rounded.float().isnan(), 0x7F, rounded.view(T.uint8)), rounded.float().isnan()
 
 
 @differential(tolerance=0.0)
@@ -172,6 +175,9 @@ def test_negative_floats_wrap_round_in_uint8(T: Any, source: str, count: int) ->
     return numbers.to(T.uint8), T.zeros(3 * count, dtype=T.uint8).copy_(numbers)
 
 
+@pytest.mark.skipif(
+    ON_X86, reason="PyTorch's vector code for x86-64 rounds once; which elements it gets depends on sizes and threads"
+)
 @differential(tolerance=0.0)
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_alpha_rounds_before_it_adds(T: Any, name: str) -> Any:

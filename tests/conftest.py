@@ -1,0 +1,56 @@
+"""Tests beside the PyTorch at hand: without one what needs it is skipped; an older one fails where 2.13 is new."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # PyTorch on the CPU is compared; read when PyTorch is imported
+
+from .support.older_oracle import reason_before_2_13
+from .support.oracle import older_than
+
+NO_PYTORCH = "needs PyTorch, which is not installed"
+
+
+def _misses_pytorch(error: BaseException | None) -> bool:
+    return isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "torch"
+
+
+class OracleModule(pytest.Module):
+    """A module of tests, skipped where an import of PyTorch fails."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            if not _misses_pytorch(error.__cause__):
+                raise
+        return pytest.skip(NO_PYTORCH, allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> OracleModule:
+    module: OracleModule = OracleModule.from_parent(parent, path=module_path)
+    return module
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, Any, Any]:
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if not _misses_pytorch(error):
+            raise
+    return pytest.skip(NO_PYTORCH)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not older_than(2, 13):
+        return
+    for item in items:
+        if (reason := reason_before_2_13(item.nodeid)) is not None:
+            item.add_marker(pytest.mark.xfail(reason=f"since PyTorch 2.13: {reason}", strict=True))

@@ -1,0 +1,109 @@
+"""Which tests a PyTorch older than 2.13 does not pass, and why: there 2.13's behaviour, the specification, is new.
+
+An entry is a test, or the beginning of the name of one with its parameters. Where such a PyTorch is at hand they must
+fail: see `tests/conftest.py`.
+"""
+
+from __future__ import annotations
+
+DIFFERS_BEFORE_2_13: dict[str, tuple[str, ...]] = {
+    "two-byte numbers are drawn as float32": (
+        "tests/_core/test_sampling.py::test_uniform[bounds0-torch.float16]",
+        "tests/_core/test_sampling.py::test_uniform[bounds0-torch.bfloat16]",
+        "tests/_core/test_sampling.py::test_uniform[bounds1-torch.float16]",
+        "tests/_core/test_sampling.py::test_uniform[bounds1-torch.bfloat16]",
+        "tests/_core/test_sampling.py::test_uniform[bounds2-torch.float16]",
+        "tests/_core/test_sampling.py::test_uniform[bounds2-torch.bfloat16]",
+        "tests/_core/test_sampling.py::test_uniform[bounds4-torch.float16]",
+        "tests/_core/test_sampling.py::test_normal[moments0-torch.float16]",
+        "tests/_core/test_sampling.py::test_normal[moments0-torch.bfloat16]",
+        "tests/_core/test_sampling.py::test_normal[moments1-torch.float16]",
+        "tests/_core/test_sampling.py::test_normal[moments1-torch.bfloat16]",
+        "tests/_core/test_sampling.py::test_normal[moments2-torch.float16]",
+        "tests/_core/test_sampling.py::test_normal[moments2-torch.bfloat16]",
+        "tests/tensor/test_complex_half.py::test_random_numbers",
+    ),
+    "trunc_normal_ draws by another method": (
+        "tests/nn/test_init.py::test_trunc_normal",
+        "tests/nn/test_init.py::test_generators",
+    ),
+    "grid_sample has a second derivative": ("tests/_ops/nn/image/test_grid_sample.py::test_samples_and_derivatives",),
+    "aminmax, nextafter and narrow_copy have derivatives": (
+        "tests/_ops/reduce/test_extremes.py::test_aminmax_derivative",
+        "tests/_ops/shape/test_view.py::test_values_and_two_derivatives[narrow_copy]",
+        "tests/_ops/test_elementwise_families.py::test_two_operands[a.nextafter(b)]",
+        "tests/autograd/test_derivatives.py::test_real[x.aminmax().max]",
+        "tests/autograd/test_graph.py::test_node_name_and_edges[x.aminmax().min]",
+    ),
+    "normalisation layers take bias=, and print it": (
+        "tests/nn/test_initialisation.py::test_same_seed_same_layer[BatchNorm",
+        "tests/nn/test_initialisation.py::test_same_seed_same_layer[GroupNorm",
+        "tests/nn/test_initialisation.py::test_same_seed_same_layer[InstanceNorm",
+        "tests/nn/test_initialisation.py::test_same_seed_same_layer[LayerNorm",
+        "tests/nn/test_initialisation.py::test_same_seed_same_layer[SyncBatchNorm",
+        "tests/nn/test_initialisation.py::test_same_seed_same_lazy_layer[LazyBatchNorm",
+        "tests/nn/test_initialisation.py::test_same_seed_same_lazy_layer[LazyInstanceNorm",
+        "tests/nn/test_layers.py::test_class_is_found_and_called_as_in_pytorch[batchnorm-",
+        "tests/nn/test_layers.py::test_class_is_found_and_called_as_in_pytorch[instancenorm-",
+        "tests/nn/test_layers.py::test_class_is_found_and_called_as_in_pytorch[normalization-GroupNorm]",
+        "tests/nn/test_layers.py::test_settings_and_printing[<lambda>11]",
+        "tests/nn/test_layers.py::test_sync_batch_norm",
+        "tests/nn/test_transformer.py::test_activations",
+        "tests/nn/test_transformer.py::test_layers",
+        "tests/nn/test_transformer.py::test_refused_and_warned",
+        "tests/nn/test_transformer.py::test_whole",
+    ),
+    "linear_cross_entropy is new": (
+        "tests/_ops/nn/loss/test_linear_loss.py::test_chunks_by_rule",
+        "tests/_ops/nn/loss/test_linear_loss.py::test_more_dimensions_and_probabilities",
+        "tests/_ops/nn/loss/test_linear_loss.py::test_values_and_gradients",
+        "tests/_ops/nn/loss/test_linear_loss.py::test_wrong_input",
+        "tests/nn/test_initialisation.py::test_same_seed_same_layer[LinearCrossEntropyLoss]",
+        "tests/nn/test_layers.py::test_settings_and_printing[<lambda>27]",
+    ),
+    "interpolation with Lanczos's filter is new": ("tests/_ops/nn/image/test_interpolate.py::test_filters[lanczos]",),
+    "Function.apply takes keyword arguments": ("tests/autograd/test_function.py::test_keyword_arguments",),
+    "thread_safe_generator and WorkerInfo.rng are new": (
+        "tests/_ops/random/test_draws.py::test_forked_states",
+        "tests/utils/data/test_dataloader.py::test_worker_seeds",
+    ),
+    "gamma numbers are drawn on the meta device": (
+        "tests/_ops/random/test_draws.py::test_the_meta_device_draws_nothing",
+    ),
+    "float8_e4m3fn saturates": (
+        "tests/tensor/test_small_dtypes.py::test_float8_from_other_types[float8_e4m3fn]",
+        "tests/tensor/test_small_dtypes.py::test_rounding_to_float8[float8_e4m3fn-",
+    ),
+    "products of float8 take scales of rows and columns": ("tests/tensor/test_small_dtypes.py::test_scaled_products",),
+    "dimensions have no names": (
+        "tests/tensor/test_errors.py::test_wrong_arguments[gather list]",
+        "tests/tensor/test_errors.py::test_wrong_arguments[sum text]",
+        "tests/tensor/test_interchange.py::test_names_that_the_array_api_needs",
+        "tests/test_bad_input.py::test_bad_input",
+    ),
+    "errors are of other kinds, or in other words": (
+        "tests/_ops/linalg/test_systems.py::test_integers",
+        "tests/_ops/nn/image/test_interpolate.py::test_errors",
+        "tests/_ops/nn/loss/test_margin_loss.py::test_wrong_input[multi_margin_loss(x, labels[:2])",
+        "tests/_ops/nn/test_normalization.py::test_errors",
+        "tests/autograd/test_grad.py::test_errors_about_arguments",
+        "tests/autograd/test_saved_tensors.py::test_register_hooks_pack_changes_input",
+        "tests/distributions/test_validation.py::test_parameters[Mixture component]",
+        "tests/nn/test_state_dict.py::test_load_state_dict_hooks",
+        "tests/optim/test_swa_utils.py::test_wrong_options",
+        "tests/tensor/test_interchange.py::test_arguments",
+    ),
+}
+
+
+def names(entry: str, test: str) -> bool:
+    """Whether an entry means the test with this name."""
+    return test.startswith(entry) if "[" in entry else test.split("[", maxsplit=1)[0] == entry
+
+
+def reason_before_2_13(test: str) -> str | None:
+    """Why a PyTorch older than 2.13 does not pass a test; None: it does."""
+    for reason, entries in DIFFERS_BEFORE_2_13.items():
+        if any(names(entry, test) for entry in entries):
+            return reason
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import warnings
 from types import CodeType
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -35,6 +36,24 @@ def calling_place(inner: int = 2) -> Place | None:
         if outer is None:
             return None
         frame = outer
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, in the name of the innermost line outside this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level - 1)
+
+
+_given: set[str] = set()
+
+
+def warn_user_once(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, but say the same only once in a process."""
+    if message not in _given:
+        _given.add(message)
+        warn_user(message, category)
 
 
 def line_of(place: Place) -> tuple[str, int, str]:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..._core.caller import warn_user
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.dispatch import Formula, Primitive, primitive
-from ..._dispatch.inplace import check_writable, rebase_history, run_inplace, shadow_of
+from ..._dispatch.inplace import (
+    check_apart,
+    check_no_overlap,
+    check_partial_overlap,
+    check_writable,
+    rebase_history,
+    run_inplace,
+    shadow_of,
+)
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import export, export_method
 from ..tensor.copy import copied
@@ -46,9 +55,11 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     node_type = op.node_class
     reads_old_content = node_type is not None and ("self" in node_type.saved_names or "result" in node_type.saved_names)
     if not modes.plain or target._kind.indirect or (modes.grad and reads_old_content):
+        check_memory(name, target, args)
         return run_inplace(op, name, target, args, {})
     brings_grad = any(isinstance(each, Tensor) and each.requires_grad for each in args)
     check_writable(target, brings_grad)
+    check_memory(name, target, args)
     recorded: Tensor | None = None
     if modes.grad and not modes.inference and (target.requires_grad or brings_grad):
         before = shadow_of(target, target._array, target._edge())
@@ -60,6 +71,40 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
     if recorded is not None and recorded._grad_fn is not None:
         rebase_history(target, recorded._grad_fn, 0)
     return target
+
+
+_MASKED = ("masked_fill", "masked_scatter")
+_WRITES_EXPANDED = ("index_fill", "index_put", "masked_fill")
+
+
+def check_memory(name: str, target: Tensor, args: Sequence[Any]) -> None:
+    """Refuse what would depend on the order of writing, as PyTorch does: of a few ops it only says that it will."""
+    if 0 in target._array.strides:
+        if name in _WRITES_EXPANDED:
+            warn_if_expanded(name, target)
+        else:
+            check_no_overlap(target)
+    if name in _MASKED:  # a mask may be the tensor itself, and what a mask lets through is read in order
+        check_partial_overlap(target, args[0])
+        return
+    for each in args:
+        if isinstance(each, Tensor):
+            check_apart(target._array, each._array)
+        elif isinstance(each, (list, tuple)):
+            for array in each:
+                if isinstance(array, np.ndarray):
+                    check_apart(target._array, array)
+
+
+def warn_if_expanded(name: str, target: Tensor) -> None:
+    """Say that several elements of `target` are one place in memory."""
+    array = target._array
+    if any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True)):
+        warn_user(
+            f"Use of {name}_ on expanded tensors is deprecated: several elements of a tensor of shape "
+            f"{list(array.shape)} and strides {list(target.stride())} are one memory location. Please clone() the "
+            "tensor before performing this operation."
+        )
 
 
 def _apart_from(array: Any, value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import LARGE, generated
+from ..._core.caller import warn_user_once
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.indexing import advanced_put
 from ..._core.tensor import Tensor
@@ -286,6 +287,7 @@ def _index_reduce_arguments(
 ) -> tuple[Any, ...]:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    warn_user_once("index_reduce() is in beta and the API may change at any time.")
     dim = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
         raise IndexError(

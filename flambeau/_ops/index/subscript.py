@@ -29,7 +29,7 @@ from ..._dispatch.registry import export_method, public
 from ..._dispatch.scalar import fitting
 from ..shape.named_shapes import _alias
 from ..shape.view import _select, _slice, _unsqueeze
-from .copy_then_write import change, publish_change, writing
+from .copy_then_write import change, publish_change, warn_if_expanded, writing
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 
@@ -255,6 +255,8 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
     mask = index.dtype is _BOOL and index.ndim and index.shape == array.shape
     if not (mask or (index.dtype is _INT64 and index.ndim and index.size and array.size)):
         return False
+    if 0 in array.strides:  # it may be expanded: the general way warns
+        return False
     check_writable(tensor)
     if type(source) is np.ndarray and not (mask and source.size == 1):
         check_apart(array, source)
@@ -280,6 +282,8 @@ def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
         raise
     if 0 in part.strides:
         check_no_overlap(Tensor._from_parts((part, tensor._kind, None)))
+    if type(source) is np.ndarray and source.ndim and np.may_share_memory(part, source):
+        check_apart(part, source, but_same=True)
     assign_to_view(part, source)
     tensor._changed()
 
@@ -303,6 +307,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if value._array.size == 1 and _is_one_mask(index):
         value = value.to(tensor._kind.dtype)
+        warn_if_expanded("masked_fill", part)
     else:
         check_apart(part._array, value._array)
     _check_same_dtype(part, plan.advanced, value)

@@ -24,7 +24,10 @@ from ._dispatch.overrides import DisableTorchFunctionSubclass
 from ._dispatch.registry import function_named
 from ._dispatch.settings import (
     are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
     get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode,
     set_num_threads,
     use_deterministic_algorithms,
 )

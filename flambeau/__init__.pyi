@@ -60,7 +60,10 @@ from ._dispatch.autocast import set_autocast_dtype as set_autocast_dtype
 from ._dispatch.autocast import set_autocast_enabled as set_autocast_enabled
 from ._dispatch.overrides import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ._dispatch.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from ._dispatch.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from ._dispatch.settings import get_num_threads as get_num_threads
+from ._dispatch.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from ._dispatch.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from ._dispatch.settings import set_num_threads as set_num_threads
 from ._dispatch.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from ._stand_in import stand_in_for_torch as stand_in_for_torch

@@ -7,8 +7,8 @@ from typing import Any
 
 from flambeau.utils import checkpoint, hooks
 
-__all__ = ["TrainingState", "checkpoint", "data", "dlpack", "hooks", "training_state"]
-_LATER = frozenset({"data", "dlpack", "training_state"})
+__all__ = ["TrainingState", "checkpoint", "data", "deterministic", "dlpack", "hooks", "training_state"]
+_LATER = frozenset({"data", "deterministic", "dlpack", "training_state"})
 
 
 def __getattr__(name: str) -> Any:

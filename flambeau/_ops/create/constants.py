@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.defaults import device_for
+from ..._core.determinism import DETERMINISM, fill_unwritten
 from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
 from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex128, float64, int64
 from ..._core.dtype import dtype as DType
@@ -52,6 +53,13 @@ CPU_KINDS = {each: kind_of(each, CPU) for each in ALL_DTYPES}
 def array_of_ones(shape: tuple[int, ...], array_type: Any) -> Any:
     array = np.empty(shape, array_type)  # quicker than NumPy's `ones`
     array.fill(1)
+    return array
+
+
+def unwritten_array(shape: tuple[int, ...], array_type: Any) -> Any:
+    array = np.empty(shape, array_type)
+    if DETERMINISM.fills:
+        fill_unwritten(array)
     return array
 
 
@@ -132,6 +140,8 @@ def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
         ) from None
     if value:
         array.fill(value)
+    elif value is None and DETERMINISM.fills:
+        fill_unwritten(array)
     return array
 
 
@@ -174,7 +184,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
 
 zeros = _constant_factory("zeros", 0, np.zeros, "A tensor of the given size filled with zeros.")
 ones = _constant_factory("ones", 1, array_of_ones, "A tensor of the given size filled with ones.")
-empty = _constant_factory("empty", None, np.empty, "A tensor of the given size with whatever the memory holds.")
+empty = _constant_factory("empty", None, unwritten_array, "A tensor of the given size with whatever the memory holds.")
 
 
 def strided_memory(shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind) -> Any:
@@ -182,7 +192,10 @@ def strided_memory(shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind)
     array_type = kind.dtype.numpy
     if kind.device is META:
         return empty_meta(shape, array_type, tuple([step * array_type.itemsize for step in strides]))
-    return empty_array(shape, strides, array_type)
+    array = empty_array(shape, strides, array_type)
+    if DETERMINISM.fills:
+        fill_unwritten(array)
+    return array
 
 
 def empty_strided(

@@ -24,6 +24,7 @@ from .constants import (
     made,
     requested_shape,
     strided_memory,
+    unwritten_array,
 )  # fmt: skip
 
 
@@ -75,7 +76,9 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
 
 zeros_like = _like("zeros_like", 0, np.zeros, "Zeros with the shape, dtype and device of `input`.")
 ones_like = _like("ones_like", 1, array_of_ones, "Ones with the shape, dtype and device of `input`.")
-empty_like = _like("empty_like", None, np.empty, "Uninitialised memory with the shape, dtype and device of `input`.")
+empty_like = _like(
+    "empty_like", None, unwritten_array, "Uninitialised memory with the shape, dtype and device of `input`."
+)
 
 
 @public(method=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import LARGE, generated
+from ..._core.determinism import alert_not_deterministic
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, fresh, primitive
@@ -244,6 +245,8 @@ def _put_arguments(input: Tensor, index: Tensor, source: Tensor, accumulate: boo
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{source._array.size}, index.numel() = {index._array.size}"
         )
+    if not accumulate:
+        alert_not_deterministic("put_")
     return index, source, bool(accumulate)
 
 

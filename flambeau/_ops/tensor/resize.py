@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.determinism import DETERMINISM, fill_unwritten
 from ..._core.device import META, contiguous_format, preserve_format
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.layout import channels_last_strides
@@ -101,9 +102,19 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = contiguous_format) -
         contiguous = memory_format is contiguous_format
         strides = contiguous_strides(shape) if contiguous else channels_last_strides(shape, memory_format)
         memory = storage_of(input._array, input.device)
+        before = memory.nbytes()
         input._array = _placed(input, memory, _offset(input), shape, strides)
+        if DETERMINISM.fills and memory.nbytes() > before and memory.device is not META:
+            _fill_from(memory, before, input._array.dtype)
     input._changed()
     return input
+
+
+def _fill_from(memory: UntypedStorage, start: int, array_type: Any) -> None:
+    """Fill what a storage has from byte `start` on."""
+    first = -(-start // array_type.itemsize)
+    count = memory.nbytes() // array_type.itemsize - first
+    fill_unwritten(window(memory.bytes(), (count,), array_type, first * array_type.itemsize, (array_type.itemsize,)))
 
 
 def _offset(input: Tensor) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.determinism import alert_not_deterministic
 from ...._core.dtype import FLOAT, int64
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive
@@ -111,6 +112,7 @@ def _unpooled(
     rank: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Any:
     name = f"max_unpool{rank}d"
+    alert_not_deterministic(f"max_unpooling{max(rank, 2)}d_forward_out")
     kernel = _numbers(name, "kernel_size", kernel_size, rank)
     steps = kernel if stride is None else _numbers(name, "stride", stride, rank)
     spatial = input._array.shape[-rank:]

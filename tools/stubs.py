@@ -41,7 +41,11 @@ def load_families() -> None:
         METHOD_HOMES.update(dict.fromkeys(names, importing_family()))
         export_method(function, *names)
 
-    registry.export, registry.export_method = noting_export, noting_export_method
+    for module in list(sys.modules.values()):  # whoever has imported them already
+        if getattr(module, "export", None) is export:
+            module.export = noting_export  # type: ignore[attr-defined]
+        if getattr(module, "export_method", None) is export_method:
+            module.export_method = noting_export_method  # type: ignore[attr-defined]
     for path in sorted((PACKAGE / "_ops").rglob("[a-z]*.py")):
         importlib.import_module(".".join(("flambeau", *path.relative_to(PACKAGE).with_suffix("").parts)))
 
@@ -98,7 +102,9 @@ _REEXPORTS = {
     "._dispatch.autocast": sorted(flambeau._AUTOCAST),
     "._dispatch.overrides": ["DisableTorchFunctionSubclass"],
     "._dispatch.settings": [
-        "are_deterministic_algorithms_enabled", "get_num_threads", "set_num_threads", "use_deterministic_algorithms",
+        "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_num_threads",
+        "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_num_threads",
+        "use_deterministic_algorithms",
     ],
     "._stand_in": ["stand_in_for_torch"],
     ".amp._deprecated": sorted(flambeau._OLDER_AUTOCAST),

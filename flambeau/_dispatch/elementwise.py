@@ -81,6 +81,8 @@ class Elementwise(Op):
     """Whether the first of two operands may not be a number."""
     exact_numbers = False
     """Whether a number beside a tensor of half precision keeps its own: elsewhere it is rounded like the tensor."""
+    keeps_halves = False
+    """Whether half precision is not computed in float32: the distance of neighbouring numbers matters."""
     truth_only = False
     """Whether `out=` must be of dtype bool."""
     tensors_only = False
@@ -174,7 +176,7 @@ class Elementwise(Op):
             return lambda *arrays: as_type(
                 np.asarray(body(*[widened(_as_array(each, narrow)) for each in arrays])), result_type
             )
-        if computed in _HALF:
+        if computed in _HALF and not self.keeps_halves:
             half, single, result_type = computed.numpy, float32.numpy, self.result_dtype(computed).numpy
             number = single.type if self.exact_numbers else lambda each: single.type(half.type(each))
             return lambda *arrays: np.asarray(

@@ -163,3 +163,10 @@ def test_random_activations_draw_the_same_numbers(T: Any) -> Any:
     x = T.linspace(-2, 2, 20, requires_grad=True)
     dropped = F.dropout(x, 0.3)
     return dropped, T.autograd.grad(dropped.sum(), x), F.dropout(x, 0.3, training=False) is x, F.rrelu(x, training=True)
+
+
+@differential
+def test_softmax_of_nothing_has_any_dtype(T: Any) -> Any:
+    empty = [T.zeros(*shape, dtype=dtype) for shape in ((0,), (3, 0), (0, 3)) for dtype in (T.int64, T.bool, T.cfloat)]
+    results = [op(x, -1) for x in empty for op in (T.softmax, T.log_softmax)]
+    return results, outcome(lambda: T.ones(2, dtype=T.int64).softmax(0), "not implemented for 'Long'")

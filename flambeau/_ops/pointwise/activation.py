@@ -72,7 +72,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 
 def _outside_gradient(grad: Any, self: Any, min_val: Any, max_val: Any) -> Tensor:
-    return only_where(grad, (self > min_val) & (self < max_val))
+    return only_where(grad, ~((self <= min_val) | (self >= max_val)))  # at NaN the slope is 1
 
 
 @primitive("HardtanhBackward0", self=_outside_gradient)
@@ -216,23 +216,34 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 # ----- exponential units -------------------------------------------------------------------------------------------
 
 
-def _elu_gradient(grad: Any, self: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    at_zero = alpha * scale * input_scale
-    slope = (self * input_scale).exp() * at_zero
-    # At zero the slope is that of the curve, its own derivative zero, as in PyTorch.
-    return (
-        only_where(grad * scale, self > 0) + only_where(grad * slope, self < 0) + only_where(grad * at_zero, self == 0)
-    )
+def _elu_curvature(grad: Any, self: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    # At zero the slope is that of the curve, its own derivative zero.
+    return only_where(_elu_backward(grad * self, input, alpha, scale, input_scale) * input_scale, ~(input >= 0))
 
 
-@primitive("EluBackward0", self=_elu_gradient)
+@primitive(
+    "EluBackwardBackward0",
+    self=lambda grad, input, alpha, scale, input_scale: _elu_backward(grad, input, alpha, scale, input_scale),
+    input=_elu_curvature,
+)
+@pointwise
+@in_single
+def _elu_backward(self: Array, input: Array, alpha: float, scale: float, input_scale: float) -> Array:
+    slope = np.exp(input * input_scale) * (alpha * scale * input_scale)
+    return np.where(input > 0, self * scale, self * slope)
+
+
+@primitive(
+    "EluBackward0",
+    self=lambda grad, self, alpha, scale, input_scale: _elu_backward(grad, self, alpha, scale, input_scale),
+)
 @pointwise
 @in_single
 def _elu(self: Array, alpha: float, scale: float, input_scale: float) -> Array:
     return np.where(self <= 0, np.expm1(self * input_scale) * (alpha * scale), self * scale)
 
 
-@primitive("CeluBackward0", self=lambda grad, self, alpha: _elu_gradient(grad, self, alpha, 1.0, 1.0 / alpha))
+@primitive("CeluBackward0", self=lambda grad, self, alpha: _elu_backward(grad, self, alpha, 1.0, 1.0 / alpha))
 @pointwise
 @in_single
 def _celu(self: Array, alpha: float) -> Array:
@@ -269,19 +280,39 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+_DENSITY = math.sqrt(0.5 / math.pi)  # of the normal distribution, at its mean
 _CUBIC = 0.044715
 
 
-def _gelu_slope(self: Any, approximate: str) -> Any:
+def _gelu_curvature(grad: Any, self: Any, input: Any, approximate: str) -> Any:
     if approximate == "none":
-        area = ((self * _SQRT_HALF).erf() + 1) * 0.5
-        return area + self * ((self * self * -0.5).exp() * (_SQRT_HALF / math.sqrt(math.pi)))
-    inner = (_SQRT_TWO_OVER_PI * (self + _CUBIC * self * self * self)).tanh()
-    slope = _SQRT_TWO_OVER_PI * (1 + 3 * _CUBIC * self * self)
-    return 0.5 * (1 + inner) + 0.5 * self * (1 - inner * inner) * slope
+        density = (input * input * -0.5).exp() * _DENSITY
+        return grad * self * (2 - input * input) * density
+    square = input * input
+    inner = (_SQRT_TWO_OVER_PI * (input + _CUBIC * square * input)).tanh()
+    slope = _SQRT_TWO_OVER_PI * (1 + 3 * _CUBIC * square)
+    bend = 6 * _SQRT_TWO_OVER_PI * _CUBIC * input
+    return grad * self * (1 - inner * inner) * (slope + 0.5 * input * (bend - 2 * inner * slope * slope))
 
 
-@primitive("GeluBackward0", self=lambda grad, self, approximate: grad * _gelu_slope(self, approximate))
+@primitive(
+    "GeluBackwardBackward0",
+    self=lambda grad, input, approximate: _gelu_backward(grad, input, approximate),
+    input=_gelu_curvature,
+)
+@pointwise
+@in_single
+def _gelu_backward(self: Array, input: Array, approximate: str) -> Array:
+    if approximate == "none":
+        area = (erf(as_array(input * _SQRT_HALF)) + 1) * 0.5
+        return self * (area + input * (np.exp(input * input * -0.5) * _DENSITY))
+    square = input * input
+    inner = np.tanh(_SQRT_TWO_OVER_PI * (input + _CUBIC * square * input))
+    slope = _SQRT_TWO_OVER_PI * (1 + 3 * _CUBIC * square)
+    return self * (0.5 * (1 + inner) + 0.5 * input * (1 - inner * inner) * slope)
+
+
+@primitive("GeluBackward0", self=lambda grad, self, approximate: _gelu_backward(grad, self, approximate))
 @pointwise
 @in_single
 def _gelu(self: Array, approximate: str) -> Array:
@@ -345,7 +376,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _softplus_gradient(grad: Any, self: Any, beta: float, threshold: float) -> Any:
     scaled = self * beta
-    return only_where(grad * scaled.sigmoid(), scaled <= threshold) + only_where(grad, scaled > threshold)
+    straight = scaled > threshold
+    return only_where(grad * scaled.sigmoid(), ~straight) + only_where(grad, straight)
 
 
 @primitive("SoftplusBackward0", self=_softplus_gradient)
@@ -367,7 +399,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 @pointwise
 @in_single
 def _log_sigmoid(self: Array) -> Array:
-    return -_log1p_exp(-self)
+    return np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self)))
 
 
 @public("nn.functional.logsigmoid", function=False, method=False, out=True)
@@ -436,12 +468,19 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _in_place_or_new(_hardsigmoid, "hardsigmoid", input, inplace)
 
 
-def _hardswish_gradient(grad: Any, self: Any) -> Any:
-    inner = only_where(grad * (self / 3 + 0.5), (self > -3) & (self < 3))
-    return inner + only_where(grad, self >= 3)
+@primitive(
+    "HardswishBackwardBackward0",
+    self=lambda grad, input: _hardswish_backward(grad, input),
+    input=lambda grad, self, input: only_where(grad * self / 3, (input > -3) & (input < 3)),
+)
+@pointwise
+@in_single
+def _hardswish_backward(self: Array, input: Array) -> Array:
+    slope = np.where(input >= 3, self, self * (input / 3 + 0.5))
+    return np.where(input <= -3, self.dtype.type(0), slope)
 
 
-@primitive("HardswishBackward0", self=_hardswish_gradient)
+@primitive("HardswishBackward0", self=lambda grad, self: _hardswish_backward(grad, self))
 @pointwise
 @in_single
 def _hardswish(self: Array) -> Array:

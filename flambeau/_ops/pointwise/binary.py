@@ -403,6 +403,10 @@ def fmod(input: Tensor, other: Operand) -> Tensor:
 
 def _power(base: Array, exponent: Array) -> Array:
     base, exponent = np.asarray(base), np.asarray(exponent)
+    if base.dtype.kind == "c":
+        # By way of the logarithm: 0 times an infinity.
+        undefined = (exponent == 0) & ~(np.isfinite(base) & (base != 0))
+        return np.where(undefined, base.dtype.type(complex(np.nan, np.nan)), np.power(base, exponent))
     if base.dtype.kind != "i":
         return np.power(base, exponent)
     # Negative powers of integers are 0, except those of 1 and -1.
@@ -456,6 +460,8 @@ def _raised(self: Any, exponent: Any) -> Any:
             return np.positive(self)
         if exponent == 0.5:
             return np.sqrt(self)
+        if exponent == -0.5:
+            return 1 / np.sqrt(self)
         if exponent == 3:
             return np.square(self) * self
         if exponent == -1:

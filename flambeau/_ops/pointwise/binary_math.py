@@ -165,6 +165,7 @@ nextafter = binary(
     self=lambda grad, self, other: only_where(grad, self != other),
     other=no_gradient,
 )
+nextafter.op.keeps_halves = True  # type: ignore[attr-defined]
 
 
 def _ldexp(a: Array, b: Array) -> Array:

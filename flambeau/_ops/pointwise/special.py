@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import COMPLEX
+from ..._core.dtype import COMPLEX, finfo
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
@@ -100,8 +100,15 @@ def _i0_gradient(grad: Any, self: Any) -> Any:
 i0 = unary("i0", kernels.i0, "special.i0", **_REAL, doc="Modified Bessel function of order 0.", derivative=_i0_gradient)
 
 
+def _is_tiny(self: Any) -> Any:
+    """Where slopes are taken to be those at 0: quotients would lose their digits. NaN counts as such, as in PyTorch."""
+    return ~(self.abs() > finfo(self.dtype).eps)
+
+
 def _i1_slope(self: Any) -> Any:
-    return i0(self) - only_where(i1(self) / (self + (self == 0)), self != 0) - 0.5 * (self == 0)
+    tiny = _is_tiny(self)
+    away = only_where(self, ~tiny) + tiny  # so that no quotient is infinite
+    return only_where(i0(away) - i1(away) / away, ~tiny) + 0.5 * tiny
 
 
 def _i0e_slope(self: Any, result: Any) -> Any:
@@ -109,7 +116,9 @@ def _i0e_slope(self: Any, result: Any) -> Any:
 
 
 def _i1e_slope(self: Any, result: Any) -> Any:
-    return i0e(self) - only_where(result * (self.sgn() + 1 / (self + (self == 0))), self != 0) - 0.5 * (self == 0)
+    tiny = _is_tiny(self)
+    away = only_where(self, ~tiny) + tiny
+    return only_where(i0e(away) - result * (away.sgn() + 1 / away), ~tiny) + 0.5 * tiny
 
 
 i1 = unary(
@@ -172,7 +181,7 @@ entr = unary(
 )
 ndtri = unary(
     "special_ndtri",
-    compiled_at_any_size(lambda x: math.sqrt(2) * kernels.erfinv(2 * x - 1)),
+    kernels.ndtri,
     "special.ndtri",
     **_REAL,
     **_METHODLESS,

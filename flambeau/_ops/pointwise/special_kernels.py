@@ -173,6 +173,26 @@ def erfinv(x: Array) -> Array:
     return np.copysign(result, x)
 
 
+@compiled_at_any_size
+@in_double
+def ndtri(x: Array) -> Array:
+    """The inverse of the normal distribution's area: like erfinv, from the area of the nearer tail."""
+    low = x < 0.5
+    rest = 2 * np.where(low, x, 1 - x)
+    logarithm = np.log(rest * (2 - rest))
+    half = 2 / (math.pi * 0.147) + logarithm / 2
+    guess = np.sqrt(np.maximum(np.sqrt(half * half - logarithm / 0.147) - half, 0))
+    far = rest < 0.05  # areas become so small that their logarithms are to be brought together
+    for _ in range(4):
+        missing = np.where(rest > 0.5, (1 - rest) - _erf_double(guess), erfc(guess) - rest)
+        near_step = missing * np.exp(np.minimum(guess * guess, 600)) * _SQRT_PI / 2
+        scaled = erfcx(guess)
+        far_step = (np.log(scaled) - guess * guess - np.log(rest)) * scaled * _SQRT_PI / 2
+        guess = guess + np.where(far, far_step, near_step / (1 + guess * near_step))
+    result = np.where(rest == 0, np.inf, np.where(rest < 0, np.nan, guess)) * math.sqrt(2)
+    return np.where(low, -result, result)
+
+
 # ----- the gamma function -----------------------------------------------------------------------------------------
 
 # log Gamma(2 + z) / z for |z| <= 1/2, in z: 1 - Euler's constant, then (-1)**k (zeta(k) - 1) / k.
@@ -200,6 +220,7 @@ def lgamma(x: Array) -> Array:
     result = _lgamma_of_positive(size)
     sine = np.sin(math.pi * np.abs(x - np.rint(x)))
     reflected = np.where(x == np.rint(x), np.inf, -np.log(sine * size / math.pi) - result)
+    reflected = np.where(size < 1e-100, result, reflected)  # the product would be 0
     return np.where(np.isinf(x), np.inf, np.where(x < 0, reflected, result))
 
 
@@ -267,7 +288,7 @@ def zeta(x: Array, q: Array) -> Array:
     for k, coefficient in enumerate(_EULER_MACLAURIN):
         result += coefficient * factor
         factor = factor * (x + 2 * k + 1) * (x + 2 * k + 2) / (shifted * shifted)
-    result = np.where((q > 0) & np.isposinf(q), 0.0, result)
+    result = np.where((q > 0) & np.isposinf(q) & ~np.isnan(x), 0.0, result)
     pole = (q <= 0) & (q == np.floor(q))
     undefined = (x < 1) | ((q <= 0) & ~pole & (x != np.floor(x)))
     return np.where(x == 1, np.inf, np.where(undefined, np.nan, np.where(pole, np.inf, result)))

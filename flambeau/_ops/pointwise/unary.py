@@ -67,7 +67,7 @@ def _sgn_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
         return no_gradient(grad)
     size = self.abs()
     tangential = (grad / size - (result * (grad.conj() * result).real) / size) * 1.0
-    return only_where(tangential, size > 0)
+    return only_where(tangential, size != 0)
 
 
 sign = unary("sign", _sign, refuses=(COMPLEX,), derivative=no_gradient, doc="-1, 0 or 1.")
@@ -142,12 +142,18 @@ def positive(input: Tensor) -> Tensor:
 
 # ----- exponentials and logarithms ---------------------------------------------------------------------------------
 
+
+def _scaled(x: Array, factor: float) -> Array:
+    """Complex numbers times a real one, part by part: zeros keep their signs, and NaN stays in its part."""
+    return (x.view(x.real.dtype) * factor).view(x.dtype) if x.flags.c_contiguous else _scaled(x.copy(), factor)
+
+
 exp = unary(
     "exp", np.exp, "special.exp", rule=FLOATING, derivative=lambda grad, result: grad * conj(result), doc="e ** input."
 )
 exp2 = unary(
     "exp2",
-    lambda x: np.exp2(x) if x.dtype.kind == "f" else np.exp(x * math.log(2)),
+    lambda x: np.exp2(x) if x.dtype.kind == "f" else np.exp(_scaled(x, math.log(2))),
     "special.exp2",
     rule=FLOATING,
     derivative=lambda grad, result: grad * conj(result) * math.log(2),
@@ -176,9 +182,20 @@ log10 = unary(
     derivative=lambda grad, self: grad / (conj(self) * math.log(10)),
     doc="Logarithm to base 10.",
 )
+
+
+def _log1p(x: Array) -> Array:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    real, imag = x.real, x.imag
+    near = (np.abs(real) < 0.5) & (np.abs(imag) < 0.5)  # there the magnitude is near 1, its logarithm needs more digits
+    size = np.where(near, np.log1p(real * (2 + real) + imag * imag) * 0.5, np.log(np.hypot(1 + real, imag)))
+    return (size + 1j * np.arctan2(imag, 1 + real)).astype(x.dtype)
+
+
 log1p = unary(
     "log1p",
-    np.log1p,
+    _log1p,
     "special.log1p",
     rule=FLOATING,
     derivative=lambda grad, self: grad / conj(self + 1),
@@ -371,8 +388,9 @@ def _sinc(x: Array) -> Array:
 
 def _sinc_gradient(grad: Tensor, self: Tensor) -> Tensor:
     angle = self * math.pi
-    slope = (angle.cos() * angle - angle.sin()) / (angle * self)
-    return only_where(grad * conj(slope), self != 0)
+    square = angle * self
+    slope = (angle.cos() * angle - angle.sin()) / square
+    return only_where(grad * conj(slope), square != 0)
 
 
 sinc = unary("sinc", _sinc, "special.sinc", rule=FLOATING, derivative=_sinc_gradient, doc="sin(pi x) / (pi x), 1 at 0.")
@@ -382,7 +400,7 @@ def _angle_gradient(grad: Tensor, self: Tensor) -> Tensor:
     if not self._kind.dtype.is_complex:
         return no_gradient(grad)
     size = self.abs()
-    return only_where(grad * self / (size * size) * 1j, size > 0)
+    return only_where(grad * self / (size * size) * 1j, size != 0)
 
 
 @primitive("AngleBackward0", self=_angle_gradient)

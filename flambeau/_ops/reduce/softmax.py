@@ -32,7 +32,7 @@ def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
     product = self * output
     if not product.ndim:
         return np.zeros_like(product)
-    return product - output * np.add.reduce(product, axis=dim, keepdims=True)
+    return product - output * reduced(np.add, product, (dim,), True)
 
 
 @primitive(
@@ -44,7 +44,7 @@ def _softmax_backward(self: Array, output: Array, dim: int) -> Array:
 def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
     if not self.ndim:
         return np.zeros_like(self)
-    return self - np.exp(output) * np.add.reduce(self, axis=dim, keepdims=True)
+    return self - np.exp(output) * reduced(np.add, self, (dim,), True)
 
 
 @primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
@@ -56,7 +56,7 @@ def _softmax(self: Array, dim: int) -> Array:
         return self - self + 1
     powers = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
     np.exp(powers, powers)
-    powers /= np.add.reduce(powers, axis=dim, keepdims=True)
+    powers /= reduced(np.add, powers, (dim,), True)
     return powers
 
 
@@ -68,7 +68,7 @@ def _log_softmax(self: Array, dim: int) -> Array:
     if not self.ndim:
         return self - self
     shifted = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
-    shifted -= np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
+    shifted -= np.log(reduced(np.add, np.exp(shifted), (dim,), True))
     return shifted
 
 
@@ -79,7 +79,7 @@ def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if dtype is not None and dtype is not input.dtype:
         input = input.to(dtype)
-    if input._kind.dtype.category != FLOAT:
+    if input._kind.dtype.category != FLOAT and input._array.size:
         raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     return input
 

@@ -40,3 +40,26 @@ def test_generated_code_agrees_with_numpy(name: str, dtype: str, count: int) -> 
 def test_layouts_of_many_elements(T: Any, name: str) -> Any:
     base = T.linspace(0.1, 0.9, 24 * 300).reshape(20, 30, 12)
     return [getattr(x, name)().stride() for x in (base.permute(2, 0, 1), base[:, ::2], base[:1].expand(30, 30, 12))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@differential
+def test_ndtri_far_out(T: Any, dtype: str) -> Any:
+    tails = [0.0, 1e-45, 1e-38, 1e-30, 1e-20, 1e-10, 1e-5, 0.01, 0.3, 0.5, 0.500001, 0.9, 0.9999, 1.0, -1e-30, 1.5]
+    x = T.tensor(tails, dtype=getattr(T, dtype))
+    return T.special.ndtri(x), T.special.ndtri(x.repeat(300))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@differential
+def test_log1p_of_tiny_complex_numbers(T: Any, dtype: str) -> Any:
+    numbers = [1e-19 + 1e-18j, 1e-10 - 1e-12j, -1e-30j, 1e-3 + 1e-5j, -0.3 + 0.4j, -2 + 1e-3j, 5 - 7j, 1e30 + 1e30j]
+    result = T.tensor(numbers, dtype=getattr(T, dtype)).log1p()
+    return result.real, result.imag
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@differential
+def test_neighbours_in_half_precision(T: Any, dtype: str) -> Any:
+    x = T.tensor([1.0, -1.0, 0.5, 1000.0, 0.1, T.inf, T.nan], dtype=getattr(T, dtype))
+    return T.nextafter(x, T.zeros_like(x)), T.nextafter(x, T.full_like(x, T.inf)), T.nextafter(x, x)

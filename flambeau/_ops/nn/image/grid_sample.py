@@ -44,8 +44,8 @@ def _inside(places: Any, size: int, padding: int, align_corners: bool) -> tuple[
             odd = np.floor(away / places.dtype.type(span)) % 2 == 1
             places = np.where(odd, span - rest + low, rest + low).astype(slope.dtype)
             slope = np.where(odd, -slope, slope)
-    slope = np.where((places > 0) & (places < size - 1), slope, places.dtype.type(0))
-    return np.minimum(np.fmax(places, places.dtype.type(0)), places.dtype.type(size - 1)), slope
+    slope = np.where((places <= 0) | (places >= size - 1), places.dtype.type(0), slope)
+    return np.minimum(np.maximum(places, places.dtype.type(0)), places.dtype.type(size - 1)), slope
 
 
 def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: bool) -> tuple[Any, Any, Any, Any]:
@@ -67,12 +67,13 @@ def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: boo
             places, moved = _inside(places, size, padding, align_corners)
         with np.errstate(invalid="ignore"):
             before = np.rint(places) if mode == NEAREST else np.floor(places)
-            taps = [before + real(offset) for offset in _OFFSETS[mode]]
+            first = np.where(np.isnan(before), real(0), before)  # NaN is a place at the first pixel, with NaN as weight
+            taps = [first + real(offset) for offset in _OFFSETS[mode]]
             if mode == BICUBIC:
                 taps = [_inside(each, size, padding, align_corners)[0] for each in taps]
             exists = [(each >= 0) & (each < size) for each in taps]
             indices.append([np.where(here, each, 0).astype(np.int64) for here, each in zip(exists, taps, strict=True)])
-        parts.append(places - before)
+        parts.append(np.zeros_like(places) if mode == NEAREST else places - before)
         slopes.append(np.broadcast_to(slope * moved, places.shape))
         masks.append(exists)
     return np.array(parts), np.array(slopes), np.array(indices), np.array(masks)
@@ -137,7 +138,7 @@ def _sampled(input: Any, grid: Any, mode: int, padding: int, align_corners: bool
     for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
         values = np.take_along_axis(flat, index[:, np.newaxis], 2)
         weight = _product([weights[dim][tap] for dim, tap in enumerate(taps)])
-        result += np.where(exists[:, np.newaxis], values * weight[:, np.newaxis], input.dtype.type(0))
+        result += np.where(exists[:, np.newaxis], values, input.dtype.type(0)) * weight[:, np.newaxis]
     return result.reshape(_shape(input, grid))
 
 

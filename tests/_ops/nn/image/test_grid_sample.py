@@ -105,3 +105,14 @@ def test_errors(T: Any) -> Any:
         outcome(lambda: F.affine_grid(theta, (1, 1, 2, 2, 2), True), "3D affine matrices of shape Nx3x4"),
         outcome(lambda: F.affine_grid(theta, (1, 1, 2, 0), True), "non-zero, positive output size"),
     )
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@differential
+def test_points_that_are_not_numbers(T: Any, mode: str, padding: str) -> Any:
+    """Eight points and more: PyTorch computes them as vectors."""
+    image = T.arange(1.0, 17.0).reshape(1, 1, 4, 4)
+    points = [[T.nan, 0.1], [0.2, T.nan], [T.nan, T.nan], [T.inf, 0.0], [-T.inf, 0.3], [0.1, 0.2]] * 4
+    grid = T.tensor(points).reshape(1, 4, 6, 2)
+    return [T.nn.functional.grid_sample(image, grid, mode, padding, align_corners=each) for each in (False, True)]

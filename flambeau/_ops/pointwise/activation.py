@@ -221,11 +221,11 @@ def _elu_curvature(grad: Any, self: Any, input: Any, alpha: float, scale: float,
     return only_where(_elu_backward(grad * self, input, alpha, scale, input_scale) * input_scale, ~(input >= 0))
 
 
-@primitive(
-    "EluBackwardBackward0",
-    self=lambda grad, input, alpha, scale, input_scale: _elu_backward(grad, input, alpha, scale, input_scale),
-    input=_elu_curvature,
-)
+def _elu_gradient(grad: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    return _elu_backward(grad, input, alpha, scale, input_scale)
+
+
+@primitive("EluBackwardBackward0", self=_elu_gradient, input=_elu_curvature)
 @pointwise
 @in_single
 def _elu_backward(self: Array, input: Array, alpha: float, scale: float, input_scale: float) -> Array:
@@ -295,11 +295,11 @@ def _gelu_curvature(grad: Any, self: Any, input: Any, approximate: str) -> Any:
     return grad * self * (1 - inner * inner) * (slope + 0.5 * input * (bend - 2 * inner * slope * slope))
 
 
-@primitive(
-    "GeluBackwardBackward0",
-    self=lambda grad, input, approximate: _gelu_backward(grad, input, approximate),
-    input=_gelu_curvature,
-)
+def _gelu_gradient(grad: Any, input: Any, approximate: str) -> Any:
+    return _gelu_backward(grad, input, approximate)
+
+
+@primitive("GeluBackwardBackward0", self=_gelu_gradient, input=_gelu_curvature)
 @pointwise
 @in_single
 def _gelu_backward(self: Array, input: Array, approximate: str) -> Array:
@@ -468,9 +468,13 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _in_place_or_new(_hardsigmoid, "hardsigmoid", input, inplace)
 
 
+def _hardswish_gradient(grad: Any, input: Any) -> Any:
+    return _hardswish_backward(grad, input)
+
+
 @primitive(
     "HardswishBackwardBackward0",
-    self=lambda grad, input: _hardswish_backward(grad, input),
+    self=_hardswish_gradient,
     input=lambda grad, self, input: only_where(grad * self / 3, (input > -3) & (input < 3)),
 )
 @pointwise

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from .support.oracle import needs_pytorch
+
 _ROOT = Path(__file__).parent.parent
 _BATCH = 500
 _RUN = """
@@ -63,6 +65,7 @@ def _is_known(function: str, found: str) -> bool:
     return any(re.fullmatch(names, name) and re.search(words, found, re.DOTALL) for names, words in _KNOWN)
 
 
+@needs_pytorch
 @pytest.mark.parametrize("first", range(0, 2000, _BATCH))
 def test_bad_input(first: int) -> None:
     process = subprocess.run(

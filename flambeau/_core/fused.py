@@ -55,14 +55,18 @@ def multiply_add(x: Float64s, scale: float, offset: float) -> Float64s:
 
 
 def fused(x: Float64s, scale: float | Float64s, offset: float) -> Float64s:
-    """x * scale + offset with the rounding errors of both steps (Dekker's product, Knuth's sum) added back."""
+    """x * scale + offset with the rounding errors of both steps (Dekker's product, Knuth's sum) added back.
+
+    The largest numbers cannot be taken apart: they are rounded twice.
+    """
     product = x * scale
     total = product + offset
-    x_high, x_low = _halves(x)
-    scale_high, scale_low = _halves(scale)
-    product_error = ((x_high * scale_high - product) + x_high * scale_low + x_low * scale_high) + x_low * scale_low
-    result: Float64s = total + (_sum_error(product, offset, total) + product_error)
-    return result
+    with np.errstate(over="ignore", invalid="ignore"):
+        x_high, x_low = _halves(x)
+        scale_high, scale_low = _halves(scale)
+        product_error = ((x_high * scale_high - product) + x_high * scale_low + x_low * scale_high) + x_low * scale_low
+        result: Float64s = total + (_sum_error(product, offset, total) + product_error)
+    return np.where(np.isfinite(result), result, total)
 
 
 def _sum_error(x: Any, y: Any, total: Any) -> Any:

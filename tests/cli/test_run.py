@@ -12,6 +12,7 @@ import pytest
 
 import flambeau
 from flambeau._cli.run import _lacking
+from tests.support.oracle import needs_pytorch
 
 from .calls import ROOT, start
 
@@ -218,6 +219,7 @@ except ImportError as error:
     assert (name, inner) == ("torch.no_such_module", "torch.fft.no_such_module")
 
 
+@needs_pytorch
 def test_pytorch_is_not_replaced_behind_anybodys_back() -> None:
     before = sys.modules["torch"]
     with pytest.raises(RuntimeError, match="torch is already imported"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 from typing import Any
 
+import pytest
+
 pytorch: Any
 try:
     import torch as pytorch
@@ -13,6 +15,8 @@ except ModuleNotFoundError:  # there is none for this Python: what needs it is s
 
 ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
 HAS_MKL = pytorch is not None and pytorch.backends.mkl.is_available()
+
+needs_pytorch = pytest.mark.skipif(pytorch is None, reason="needs PyTorch, which is not installed")
 
 
 def older_than(*version: int) -> bool:

@@ -129,6 +129,19 @@ def test_linspace(T: Any, name: str, arguments: tuple[Any, ...]) -> Any:
     return T.linspace(*arguments, dtype=getattr(T, name))
 
 
+@pytest.mark.skipif(ON_X86, reason="compared bit for bit with PyTorch on ARM alone")
+@differential(tolerance=0.0)
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("ends", [(0.01, 20), (0, 1), (-3.3, 7.7), (1e-300, 1e-290), (0, 1e38)], ids=str)
+def test_bits_of_linspace(T: Any, name: str, ends: tuple[float, float]) -> Any:
+    return [T.linspace(*ends, steps, dtype=getattr(T, name)) for steps in (2, 7, 100, 1001)]
+
+
+@differential
+def test_linspace_of_the_largest_numbers(T: Any) -> Any:
+    return T.linspace(0, 1e308, 7, dtype=T.float64), T.zeros(20, dtype=T.float64).uniform_(-8e307, 8e307)
+
+
 @differential
 def test_linspace_of_integers_and_errors(T: Any) -> Any:
     return {

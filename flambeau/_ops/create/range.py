@@ -11,6 +11,7 @@ import numpy as np
 from ..._core.device import META
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from ..._core.dtype import dtype as DType
+from ..._core.fused import fused
 from ..._core.kind import Kind
 from ..._core.tensor import Tensor
 from ..._dispatch.meta import meta_array
@@ -141,6 +142,9 @@ def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
         first, last, step = wide.type(first), wide.type(last), wide.type(step)
         positions = np.arange(steps).astype(wide)
     half = steps // 2
+    if dtype is float64:
+        far = positions[: steps - half][::-1]
+        return np.concatenate((fused(positions[:half], step, first), fused(far, -step, last)))
     values = first + step * positions
     values[half:] = last - step * positions[: steps - half][::-1]
     return values.astype(array_type, copy=False)

@@ -702,7 +702,6 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "svd_lowrank": "linalg.lowrank",
         "swapaxes": "shape.view",
         "swapdims": "shape.view",
-        "swapdims_": "shape.named_shapes",
         "t": "shape.view",
         "t_copy": "shape.view_copy",
         "take": "index.gather",

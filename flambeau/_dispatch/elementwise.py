@@ -15,7 +15,7 @@ import numpy as np
 
 from .._backends.tiers import LARGE
 from .._core.caller import calling_place
-from .._core.device import META
+from .._core.device import CPU, META
 from .._core.dtype import (
     COMPLEX,
     DEFAULTS,
@@ -87,6 +87,8 @@ class Elementwise(Op):
     """Whether `out=` must be of dtype bool."""
     tensors_only = False
     """Whether neither of them may be a number."""
+    numbers_alone = False
+    """Whether both of them may be numbers."""
     node_class: type[OpNode] | None
     saves_result: bool
     plans: tuple[tuple[tuple[str, int | None], ...], ...]
@@ -519,6 +521,8 @@ def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:
                 f"{op.title}(): argument '{word}' (position {position}) must be {kinds}, not {type(operand).__name__}"
             )
     source = left if isinstance(left, Tensor) else right
+    if op.numbers_alone and not isinstance(source, Tensor):
+        return CPU
     if not isinstance(source, Tensor) or (op.first_is_tensor and not isinstance(left, Tensor)):
         raise TypeError(f"{op.title}(): argument 'input' (position 1) must be Tensor, not {type(left).__name__}")
     return source._kind.device
@@ -560,11 +564,17 @@ def shape_error(name: str, left: Any, right: Any) -> Exception:
 
 
 def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tuple[str, ...]) -> None:
-    def inplace(input: Tensor, *others: Any) -> Tensor:
-        if type(input) not in PLAIN_TYPES and has_override((input, *others)):
-            return run_override(inplace, (input, *others), (input, *others), {})  # type: ignore[no-any-return]
-        return change(op, function, input, *others)
+    def change_one(input: Tensor) -> Tensor:
+        if type(input) not in PLAIN_TYPES and has_override((input,)):
+            return run_override(change_one, (input,), (input,), {})  # type: ignore[no-any-return]
+        return change(op, function, input)
 
+    def change_first(input: Tensor, other: Any) -> Tensor:
+        if type(input) not in PLAIN_TYPES and has_override((input, other)):
+            return run_override(change_first, (input, other), (input, other), {})  # type: ignore[no-any-return]
+        return change(op, function, input, other)
+
+    inplace: Any = change_one if len(op.parameters) == 1 else change_first
     first = names[0]
     inplace.__name__ = inplace.__qualname__ = f"{first}_"
     inplace.__doc__ = f"In-place form of `{first}`."
@@ -583,11 +593,10 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         raise TypeError(f"{op.title}_(): argument 'input' (position 1) must be Tensor, not {type(target).__name__}")
     modes = THREAD.modes
     array = target._array
-    if len(others) != len(op.parameters) - 1:
-        raise TypeError(f"{op.title}_() takes {len(op.parameters) - 1} arguments but {len(others)} were given")
     other: Any = others[0] if others else None
-    if others and other is None:
-        raise TypeError(f"{op.title}_(): argument 'other' (position 1) must be Tensor or number, not NoneType")
+    if others and (other is None or (op.tensors_only and not isinstance(other, Tensor))):
+        kinds = "Tensor" if op.tensors_only else "Tensor or number"
+        raise TypeError(f"{op.title}_(): argument 'other' (position 1) must be {kinds}, not {type(other).__name__}")
     if type(other) in PLAIN_TYPES:
         direct = (
             other._kind is target._kind

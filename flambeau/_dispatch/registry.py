@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import linecache
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from .._core.caller import GENERATED
@@ -27,13 +29,14 @@ FUNCTIONS: dict[str, dict[str, Any]] = {"": {}}
 METHODS: dict[str, Any] = {}
 """Every method that ops put on `Tensor`."""
 
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _PUBLISHED: dict[Function, Published] = {}
 _SCOPES: dict[str, dict[str, Any]] = {}
 """The global names of the functions made so far, by their public names: `body` is what such a function calls."""
 _replaced: Callable[[str, Function], Function] | None = None
 """What stands for the bodies of public functions at present, if not they themselves; see `replace_bodies`."""
 
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 """Keyword names of NumPy that PyTorch takes as well."""
 
 
@@ -136,17 +139,17 @@ def namespace(name: str) -> tuple[Callable[[str], Any], list[str]]:
     return __getattr__, sorted(catalogue.FUNCTIONS.get(name, ()))
 
 
-def export(function: Function, *names: str) -> None:
+def export(function: Function | Published, *names: str) -> None:
     """Make `function` public under each of `names`; a dot separates the namespace: "special.expit"."""
-    value = _PUBLISHED.get(function, function)
+    value = function if isinstance(function, Published) else _PUBLISHED.get(function, function)
     for full_name in names:
         space, _, name = full_name.rpartition(".")
         FUNCTIONS.setdefault(space, {})[name] = value
 
 
-def export_method(function: Function | property, *names: str) -> None:
+def export_method(function: Function | Published | property, *names: str) -> None:
     """Make `function` a method (or a property) of `Tensor` under each of `names`."""
-    value: Any = function if isinstance(function, property) else _PUBLISHED.get(function, function)
+    value: Any = function if isinstance(function, (property, Published)) else _PUBLISHED.get(function, function)
     for name in names:
         METHODS[name] = value
         setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else value)
@@ -159,26 +162,37 @@ def public(
     inplace: bool = False,
     out: bool | Writer = False,
     name: str | None = None,
+    also: Mapping[str, str] = _NO_NAMES,
+    older: tuple[str, ...] = (),
 ) -> Callable[[Body], Body]:
     """Publish the decorated function of tensors.
 
     `function`, `method`: as `flambeau.name`, as `Tensor.name`. `inplace`: also `Tensor.name_` (and `flambeau.name_`).
     `out`: the function takes `out=`, which `write_out` fills, or the function given here. `aliases` are further names,
-    with their namespace ("linalg.norm") or without; those without become methods too.
+    with their namespace ("linalg.norm") or without; those without become methods too. `also`: what some of PyTorch's
+    overloads call a parameter. `older`: the parameters in an order that is deprecated, with more of them by position.
     """
 
     def decorate(body: Body) -> Body:
         own = name or body.__name__
         plain = [own, *(each for each in aliases if "." not in each)]
         home = own if function else next((each for each in aliases if "." in each), "")
-        _PUBLISHED[body] = Published(lambda: _at_home(with_protocol(body, own, out, home or own), home))
+        _PUBLISHED[body] = Published(lambda: _at_home(with_protocol(body, own, out, home or own, also, older), home))
         export(body, *aliases)
         if function:
             export(body, own)
         if method:
             export_method(body, *plain)
         if inplace:
-            publish_inplace(body, *plain, function=function)
+            inplace_form = Published(
+                lambda: _at_home(
+                    with_protocol(body, f"{own}_", False, f"{own}_", also, older, inplace_of=own),
+                    f"{own}_" if function else "",
+                )
+            )
+            export_method(inplace_form, *(f"{each}_" for each in plain))
+            if function:
+                export(inplace_form, *(f"{each}_" for each in plain))
         return body
 
     return decorate
@@ -208,113 +222,111 @@ def replace_bodies(names: frozenset[str], replacement: Callable[[str, Function],
         scope["body"] = own if replacement is None else replacement(name, own)
 
 
-def publish_inplace(op: Function, *names: str, function: bool = True) -> None:
-    """Make `name_` for each of `names`: the in-place form of `op`."""
-    first = names[0]
-
-    def inplace(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if type(input) not in PLAIN_TYPES and has_override((input,)):
-            return run_override(inplace, (input,), (input, *args), kwargs)  # type: ignore[no-any-return]
-        return run_inplace(op, first, input, args, kwargs)
-
-    inplace.__name__ = inplace.__qualname__ = f"{first}_"
-    inplace.__doc__ = f"In-place form of `{first}`."
-    inplace.__wrapped__ = op  # type: ignore[attr-defined]
-    export_method(inplace, *(f"{each}_" for each in names))
-    if function:
-        export(inplace, *(f"{each}_" for each in names))
-
-
 _TEMPLATE = """\
 def {name}({parameters}):
+    {other_names}
+    {older}
+    {missing}
     if {overridden}:
         return run_override({name}, ({tensors},), ({positional}), {{{keywords}}})
-    {aliases}
-    {dim}
     {compute}
     {out}
 """
 
 
-def with_protocol(body: Function, name: str, out: bool | Writer, label: str) -> Function:
+def with_protocol(
+    body: Function,
+    name: str,
+    out: bool | Writer,
+    label: str,
+    also: Mapping[str, str] = _NO_NAMES,
+    older: tuple[str, ...] = (),
+    inplace_of: str | None = None,
+) -> Function:
     """`body` behind a function of the same signature that also heeds `__torch_function__`, NumPy's names and `out=`.
 
     The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it,
-    under `label`: `sum` is one function, `masked.sum` another.
+    under `label`: `sum` is one function, `masked.sum` another. With `inplace_of`, the name of the op, the result
+    becomes the content of the first argument.
     """
     import inspect
 
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())
-    tensors = [each.name for each in parameters if _is_tensor(each)]
-    takes_aliases = any(each.name in ("dim", "keepdim") for each in parameters)
-    late_dim = "dim" if takes_aliases and _may_come_as_axis(parameters) else None
     if out:
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+    synonyms = _synonyms(parameters, also)
+    late = _late(parameters, synonyms)
+    tensors = [each.name for each in parameters if _is_tensor(each)]
     defaults = {f"_{each.name}": each.default for each in parameters if each.default is not inspect.Parameter.empty}
-    listed, forwarded, positional, keywords = [], [], [], []
-    keyword_only = False
+    listed, positional, keywords, by_name = [], [], [], []
+    marked = False  # whether what follows can be given by name only
     for each in parameters:
         if each.kind is inspect.Parameter.VAR_POSITIONAL:
             listed.append(f"*{each.name}")
-            forwarded.append(f"*{each.name}")
             positional.append(f"*{each.name}")
-            keyword_only = True
+            marked = True
             continue
         if each.kind is inspect.Parameter.VAR_KEYWORD:
             listed.append(f"**{each.name}")
-            forwarded.append(f"**{each.name}")
             keywords.append(f"**{each.name}")
-            takes_aliases = False
             continue
-        if each.kind is inspect.Parameter.KEYWORD_ONLY and not keyword_only:
-            listed.append("*")
-            keyword_only = True
-        default = "" if each.default is inspect.Parameter.empty else f"=_{each.name}"
-        if each.name == late_dim:
-            default = "=MISSING"
-        listed.append(f"{each.name}{default}")
         if each.kind is inspect.Parameter.KEYWORD_ONLY:
+            if not marked:
+                listed.append("*further" if older else "*")
+                marked = True
             keywords.append(f"{each.name!r}: {each.name}")
-            if each.name != "out" or not out:
-                forwarded.append(f"{each.name}={each.name}")
+            by_name.append(f"{each.name}={each.name}")
         else:
             positional.append(each.name)
-            forwarded.append(each.name)
-    if takes_aliases:
-        listed.append("**numpy_names")
-    overridden = [
-        f"(type({each.name}) not in PLAIN_TYPES and is_overriding({each.name}, {name!r}, {each.name!r}, {position}))"
-        if _must_be_tensor(each)
-        else f"(type({each.name}) not in PLAIN_TYPES and has_override(({each.name},)))"
-        for position, each in enumerate(parameters, 1)
-        if each.name in tensors
-    ]
-    call = f"body({', '.join(forwarded)})"
+        default = "" if each.default is inspect.Parameter.empty else f"=_{each.name}"
+        listed.append(f"{each.name}{'=MISSING' if each.name in late else default}")
+    if older and not marked:
+        listed.append("*further")
+    if synonyms:
+        listed.append("**other_names")
+    elif any(each.kind is each.VAR_KEYWORD for each in parameters):
+        by_name.append(keywords[-1])
+    named = ", ".join(each for each in keywords if not each.startswith("**"))
+    variadic = next((each.name for each in parameters if each.kind is each.VAR_POSITIONAL), None)
+    given = ", ".join([*(f"{each!r}: {each}" for each in positional if each != f"*{variadic}"), named])
+    passed = ", ".join([*positional, *(each for each in by_name if not (out and each == "out=out"))])
+    compute = f"return body({passed})"
+    if inplace_of is not None:
+        rest = "".join(f"{each}, " for each in positional[1:])
+        compute = f"return run_inplace(body, {inplace_of!r}, {positional[0]}, ({rest}), {{{', '.join(keywords)}}})"
     source = _TEMPLATE.format(
         name=name,
         parameters=", ".join(listed),
-        overridden=" or ".join(overridden) or "False",
+        overridden=" or ".join(_overriding_tests(parameters, name)) or "False",
         tensors=", ".join(tensors) or "None",
-        positional=", ".join(positional) + ("," if positional else ""),
+        positional="".join(f"{each}, " for each in positional),
         keywords=", ".join(keywords),
-        aliases=f"if numpy_names: return renamed(body, numpy_names, {', '.join(forwarded)})" if takes_aliases else "",
-        dim=f"if dim is MISSING: raise dim_is_missing({name!r})" if late_dim else "",
-        compute=f"if out is None: return {call}" if out else f"return {call}",
-        out=f"return write_out(own_{call}, out, ({', '.join(tensors) or 'None'},))" if out else "",
+        other_names=f"if other_names: return renamed({name}, SYNONYMS, other_names, {{{given}}}, {variadic or '()'})"
+        if synonyms
+        else "",
+        older=f"if further: return reordered({name}, OLDER, ({', '.join(positional)}, *further), {{{named}}})"
+        if older
+        else "",
+        missing=f"if {' or '.join(f'{each} is MISSING' for each in late)}: "
+        f"raise missing({name!r}, {{{', '.join(f'{each!r}: {each}' for each in late)}}})"
+        if late
+        else "",
+        compute=f"if out is None: {compute}" if out else compute,
+        out=f"return write_out(own_body({passed}), out, ({', '.join(tensors) or 'None'},))" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {label}>"
     scope = {
         "body": body, "own_body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override,
-        "run_override": run_override, "is_overriding": is_overriding,
-        "MISSING": _MISSING, "dim_is_missing": _dim_is_missing,
-        "write_out": out if callable(out) else write_out, "renamed": renamed, **defaults,
+        "run_override": run_override, "is_overriding": is_overriding, "run_inplace": run_inplace,
+        "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
+        "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else write_out, **defaults,
     }  # fmt: skip
     exec(compile(source, file, "exec"), scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope[name]
-    wrapped.__doc__ = body.__doc__
+    wrapped.__doc__ = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
     wrapped.__module__ = body.__module__
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapped.__wrapped__ = body  # type: ignore[attr-defined]
@@ -324,16 +336,46 @@ def with_protocol(body: Function, name: str, out: bool | Writer, label: str) -> 
 _MISSING = object()
 
 
-def _may_come_as_axis(parameters: list[Any]) -> bool:
-    """Whether `dim` must be given and stands last of what must be: only then can `axis=` be given instead."""
+def _synonyms(parameters: list[Any], also: Mapping[str, str]) -> dict[str, str]:
+    """Other names of the parameters. What is given one by one (`*size`) may come as one tuple, by its name."""
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return {}
+    names = {each.name for each in parameters}
+    variadic = {each.name: each.name for each in parameters[:2] if each.kind is each.VAR_POSITIONAL}
+    numpy = {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in names and theirs not in names}
+    return {**numpy, **variadic, **also}
+
+
+def _late(parameters: list[Any], synonyms: dict[str, str]) -> list[str]:
+    """The parameters that must be given, but perhaps under another name: those from the first such one on."""
     required = [
         each.name for each in parameters if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
     ]
-    return bool(required) and required[-1] == "dim"
+    renamable = [position for position, each in enumerate(required) if each in synonyms.values()]
+    return required[renamable[0] :] if renamable else []
 
 
-def _dim_is_missing(name: str) -> TypeError:
-    return TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+def _missing(function: str, given: dict[str, Any]) -> TypeError:
+    names = ", ".join(f'"{name}"' for name, value in given.items() if value is _MISSING)
+    return TypeError(f"{function}() missing {names.count(',') + 1} required positional arguments: {names}")
+
+
+def _overriding_tests(parameters: list[Any], function: str) -> list[str]:
+    """For each argument that may be a tensor, the test that it has a `__torch_function__`; what PyTorch wants to be a
+    tensor and is none is refused on the way.
+    """
+    tests = []
+    for position, each in enumerate(parameters, 1):
+        name = each.name
+        if not _is_tensor(each):
+            continue
+        test = f"has_override(({name},))"
+        if _must_be_tensor(each):
+            test = f"is_overriding({name}, {function!r}, {name!r}, {position})"
+            if each.annotation == "Tensor | None":
+                test = f"{name} is not None and {test}"
+        tests.append(f"(type({name}) not in PLAIN_TYPES and {test})")
+    return tests
 
 
 def is_overriding(value: Any, function: str, argument: str, position: int) -> bool:
@@ -350,8 +392,11 @@ def is_overriding(value: Any, function: str, argument: str, position: int) -> bo
 
 
 def _must_be_tensor(parameter: Any) -> bool:
-    variadic = parameter.kind is parameter.VAR_POSITIONAL
-    return parameter.annotation == "Tensor" and parameter.default is parameter.empty and not variadic
+    if parameter.kind is parameter.VAR_POSITIONAL or parameter.name == "out":
+        return False
+    if parameter.annotation == "Tensor | None":
+        return True
+    return parameter.annotation == "Tensor" and parameter.default is parameter.empty
 
 
 def _is_tensor(parameter: Any) -> bool:
@@ -359,17 +404,48 @@ def _is_tensor(parameter: Any) -> bool:
     return "Tensor" in annotation or "Operand" in annotation
 
 
-def renamed(body: Function, names: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """Call `body` with NumPy's keyword names put into PyTorch's."""
-    import inspect
+def renamed(
+    function: Function,
+    synonyms: dict[str, str],
+    names: dict[str, Any],
+    given: dict[str, Any],
+    one_by_one: tuple[Any, ...],
+) -> Any:
+    """Call `function` with the arguments `names` under the names of its parameters.
 
-    bound = inspect.signature(body).bind(*args, **kwargs)
+    `given` are the others, and `one_by_one` what was given for a parameter such as `*size`.
+    """
+    parameters: Mapping[str, Any] = function.__signature__.parameters  # type: ignore[attr-defined]
     for name, value in names.items():
-        ours = _NUMPY_NAMES.get(name, name)
-        if ours not in bound.signature.parameters or ours == name:
-            raise TypeError(f"{body.__name__}() got an unexpected keyword argument '{name}'")
-        bound.arguments[ours] = value
-    return body(*bound.args, **bound.kwargs)
+        ours = synonyms.get(name)
+        if ours is None:
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
+        if ours not in given:
+            taken, one_by_one = bool(one_by_one), (value,)
+        else:
+            taken = given[ours] is not _MISSING and given[ours] is not parameters[ours].default
+            given[ours] = value
+        if taken:
+            raise TypeError(f"{function.__name__}() got multiple values for argument '{ours}', once as '{name}'")
+    if not one_by_one:
+        return function(**given)
+    first = [given.pop(each.name) for each in parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    return function(*first, *one_by_one, **given)
+
+
+def reordered(function: Function, orders: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call `function` with arguments in a deprecated order: the one of `orders` that has as many."""
+    fitting = [each.split() for each in orders if len(each.split()) == len(args)]
+    order = next((each for each in fitting if len(fitting) == 1 or isinstance(args[each.index("input")], Tensor)), None)
+    if order is None:
+        raise TypeError(f"{function.__name__}() received an invalid combination of arguments: {len(args)} by position")
+    warnings.warn(
+        f"This overload of {function.__name__} is deprecated: {function.__name__}({', '.join(order)}). Give "
+        "the numbers by keyword, after the tensors.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return function(**{**kwargs, **dict(zip(order, args, strict=True))})
 
 
 def write_out(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:

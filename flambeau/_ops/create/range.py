@@ -199,29 +199,31 @@ def logspace(
     return _result(powers.astype(kind.dtype.numpy), kind, requires_grad, out)
 
 
-def _triangle(caller: str, pick: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Tensor:
+def _triangle(
+    caller: str, pick: Any, row: int, col: int, offset: int, dtype: Any, device: Any, requires_grad: bool
+) -> Tensor:
     for word, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{word} must be non-negative, got{size}")
     kind = chosen_kind(dtype, device, int64, caller)
     _refuse(caller, kind.dtype, BOOL, FLOAT, COMPLEX)
-    return _result(np.stack(pick(row, offset, col)).astype(kind.dtype.numpy), kind, False, None)
+    return _result(np.stack(pick(row, offset, col)).astype(kind.dtype.numpy), kind, requires_grad, None)
 
 
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False,
+    requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Row and column numbers of the lower triangle of a `row` x `col` matrix, row by row."""
-    return _triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device)
+    return _triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device, requires_grad)
 
 
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    pin_memory: bool = False,
+    requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Row and column numbers of the upper triangle of a `row` x `col` matrix, row by row."""
-    return _triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device)
+    return _triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device, requires_grad)
 
 
 @public(method=False)

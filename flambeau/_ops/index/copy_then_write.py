@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core.caller import warn_user
 from ..._core.modes import THREAD
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Formula, Primitive, primitive
 from ..._dispatch.inplace import (
     check_apart,
@@ -21,8 +21,7 @@ from ..._dispatch.inplace import (
     run_inplace,
     shadow_of,
 )
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import export, export_method
+from ..._dispatch.registry import public
 from ..tensor.copy import copied
 
 Write = Callable[..., None]
@@ -117,14 +116,9 @@ def _apart_from(array: Any, value: Any) -> Any:
 def publish_change(op: Any, name: str, arguments: Callable[..., tuple[Any, ...]]) -> None:
     """Publish `name_`: `op` in place, with what `arguments` makes of the public function's arguments."""
 
+    @functools.wraps(arguments)
     def inplace(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if type(input) not in PLAIN_TYPES and has_override((input, *args)):
-            return run_override(inplace, (input, *args), (input, *args), kwargs)  # type: ignore[no-any-return]
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{name}_(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         return change(op, name, input, *arguments(input, *args, **kwargs))
 
-    inplace.__name__ = inplace.__qualname__ = f"{name}_"
     inplace.__doc__ = f"In-place form of `{name}`."
-    export_method(inplace, f"{name}_")
-    export(inplace, f"{name}_")
+    public(name=f"{name}_")(inplace)

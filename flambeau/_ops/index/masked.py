@@ -52,7 +52,7 @@ def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tens
     return fresh(np.asarray(value), source)
 
 
-@public(method=False, out=True)
+@public(method=False, out=True, also={"self": "input"})
 def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
     """`input` where `condition` holds, else `other`; with a condition alone the positions where it holds.
 
@@ -328,7 +328,7 @@ def _isin(elements: Array, test_elements: Array, invert: bool) -> Array:
     return np.isin(elements, test_elements.reshape(-1), invert=invert)
 
 
-@public(method=False, out=store_exactly)
+@public(method=False, out=store_exactly, also={"element": "elements", "test_element": "test_elements"})
 def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """For each of `elements` whether it is one of `test_elements`."""
     source = elements if isinstance(elements, Tensor) else test_elements

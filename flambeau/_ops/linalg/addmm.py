@@ -63,6 +63,16 @@ def _combined(self: Any, left: Any, right: Any, operation: Any, name: str, beta:
     return _sum_with(self, product(left, right, operation, name), beta, alpha).astype(array_type, copy=False)
 
 
+def _older(factors: str) -> tuple[str, ...]:
+    """The order of arguments that PyTorch once had, for functions and for methods."""
+    return (
+        f"beta input alpha {factors}",
+        f"input beta alpha {factors}",
+        f"beta input {factors}",
+        f"input beta {factors}",
+    )
+
+
 # ----- addmm --------------------------------------------------------------------------------------------------------
 
 
@@ -111,7 +121,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
         expand_error(input._array.shape, shape)
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, older=_older("mat1 mat2"))
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     _check_addmm(input, mat1, mat2)
@@ -131,7 +141,7 @@ def _addmv(self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Array:
     return _combined(self, mat, vec, np.dot, "addmv_impl_cpu", beta, alpha)
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, older=_older("mat vec"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
     dims = [each._array.ndim for each in (input, mat, vec)]
@@ -164,7 +174,7 @@ def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array
     return _combined(self, vec1, vec2, np.multiply.outer, "addr", beta, alpha)
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, older=_older("vec1 vec2"))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
     from ..._dispatch.promotion import result_type_of
@@ -205,7 +215,7 @@ def _batched_product(batch1: Any, batch2: Any) -> Any:
     return total
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, older=_older("batch1 batch2"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
     if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
@@ -243,7 +253,7 @@ def _sum_of_products(batch1: Any, batch2: Any) -> Any:
     )
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, older=_older("batch1 batch2"))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha *` the sum of the products of a batch."""
     for number, each in enumerate((batch1, batch2), 1):

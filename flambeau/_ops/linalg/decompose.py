@@ -301,16 +301,16 @@ def _check_eigh(A: Tensor, UPLO: str) -> str:
 
 
 @public("linalg.eigh", function=False, method=False, out=write_as_computed)
-def eigh(A: Tensor, UPLO: str = "L") -> Any:
+def eigh(input: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read."""
-    return named(LINALG_EIGH, _eigh(A, _check_eigh(A, UPLO)))
+    return named(LINALG_EIGH, _eigh(input, _check_eigh(input, UPLO)))
 
 
 @public("linalg.eigvalsh", function=False, method=False, out=True)
-def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, in ascending order."""
-    triangle = _check_eigh(A, UPLO)
-    return _eigh(A, triangle)[0] if _needs_vectors(A) else _eigvalsh(A, triangle)  # type: ignore[no-any-return]
+    triangle = _check_eigh(input, UPLO)
+    return _eigh(input, triangle)[0] if _needs_vectors(input) else _eigvalsh(input, triangle)  # type: ignore[no-any-return]
 
 
 def _eig_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -> list[Any]:
@@ -351,17 +351,17 @@ def _check_eig(A: Tensor) -> None:
 
 
 @public("linalg.eig", function=False, method=False, out=write_as_computed)
-def eig(A: Tensor) -> Any:
+def eig(input: Tensor) -> Any:
     """The eigenvalues and eigenvectors, always complex."""
-    _check_eig(A)
-    return named(LINALG_EIG, _eig(A))
+    _check_eig(input)
+    return named(LINALG_EIG, _eig(input))
 
 
 @public("linalg.eigvals", function=False, method=False, out=True)
-def eigvals(A: Tensor) -> Tensor:
+def eigvals(input: Tensor) -> Tensor:
     """The eigenvalues, always complex."""
-    _check_eig(A)
-    return _eig(A)[0] if _needs_vectors(A) else _eigvals(A)  # type: ignore[no-any-return]
+    _check_eig(input)
+    return _eig(input)[0] if _needs_vectors(input) else _eigvals(input)  # type: ignore[no-any-return]
 
 
 # ----- pseudo-inverse, least squares, rank, condition ---------------------------------------------------------------
@@ -423,15 +423,15 @@ def _tolerance(value: Any) -> Any:
 
 
 @public("linalg.pinv", function=False, method=False, out=True)
-def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as zero."""
-    check_matrix("linalg.pinv", A)
-    check_floating("linalg.pinv", A)
-    _refuse_half("linalg.pinv", "expected a tensor of float, double, cfloat or cdouble types", A)
+    check_matrix("linalg.pinv", input)
+    check_floating("linalg.pinv", input)
+    _refuse_half("linalg.pinv", "expected a tensor of float, double, cfloat or cdouble types", input)
     if hermitian:
-        check_square("linalg.pinv", A)
+        check_square("linalg.pinv", input)
     relative = rtol if rcond is None else rcond
-    return _pinv(A, _tolerance(atol), _tolerance(relative), hermitian)  # type: ignore[no-any-return]
+    return _pinv(input, _tolerance(atol), _tolerance(relative), hermitian)  # type: ignore[no-any-return]
 
 
 @public(out=False)
@@ -483,49 +483,53 @@ def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
 
 
 @public("linalg.lstsq", function=False, method=False, out=write_as_computed)
-def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X that makes the columns of A X - B shortest."""
-    for name, each in (("input", A), ("other", B)):
+    for name, each in (("input", input), ("other", b)):
         if each._array.ndim < (2 if name == "input" else 1):
             least = "2 dimensions" if name == "input" else "1 dimension"
             raise RuntimeError(f"torch.linalg.lstsq: {name} must have at least {least}.")
-    check_floating("torch.linalg.lstsq", A)
-    _refuse_half("linalg.lstsq", _ONLY_PRECISE, A)
-    if A._kind.dtype is not B._kind.dtype:
+    check_floating("torch.linalg.lstsq", input)
+    _refuse_half("linalg.lstsq", _ONLY_PRECISE, input)
+    if input._kind.dtype is not b._kind.dtype:
         raise RuntimeError(
-            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {A.dtype} and "
-            f"other's dtype {B.dtype}"
+            f"torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {input.dtype} "
+            f"and other's dtype {b.dtype}"
         )
     chosen = "gelsy" if driver is None else driver
     if chosen not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but got {driver}"
         )
-    vector = B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1])
-    right: Any = B.unsqueeze(-1) if vector else B
-    if right._array.shape[-2] != A._array.shape[-2]:
+    vector = b._array.ndim == 1 or (
+        input._array.ndim - 1 == b._array.ndim and b._array.shape == input._array.shape[:-1]
+    )
+    right: Any = b.unsqueeze(-1) if vector else b
+    if right._array.shape[-2] != input._array.shape[-2]:
         raise RuntimeError(
             "torch.linalg.lstsq: input.size(-2) should match other.size(-2), but the shapes are "
-            f"{list(A._array.shape)} and {list(B._array.shape)}"
+            f"{list(input._array.shape)} and {list(b._array.shape)}"
         )
-    solution, residuals, rank, values = _lstsq(A, right, rcond, chosen)
+    solution, residuals, rank, values = _lstsq(input, right, rcond, chosen)
     return named(LSTSQ, (solution.squeeze(-1) if vector else solution, residuals, rank, values.detach()))
 
 
 @public("linalg.matrix_rank", function=False, method=False, out=True)
-def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+def matrix_rank(
+    input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
     """How many singular values exceed max(atol, rtol * the largest)."""
-    check_matrix("torch.linalg.matrix_rank", A, "input")
-    check_floating("linalg.matrix_rank", A)
-    _refuse_half("linalg.matrix_rank", _ONLY_PRECISE, A)
+    check_matrix("torch.linalg.matrix_rank", input, "input")
+    check_floating("linalg.matrix_rank", input)
+    _refuse_half("linalg.matrix_rank", _ONLY_PRECISE, input)
     if hermitian:
-        check_square("linalg.matrix_rank", A)
-    detached: Any = A.detach()
+        check_square("linalg.matrix_rank", input)
+    detached: Any = input.detach()
     values = abs(eigvalsh(detached)) if hermitian else svdvals(detached)
     absolute, relative = _tolerance(atol), _tolerance(rtol)
     if tol is not None:
         absolute, relative = _tolerance(tol), 0.0
-    absolute, relative = _thresholds(absolute, relative, A._array)
+    absolute, relative = _thresholds(absolute, relative, input._array)
     return _rank(values, absolute, relative)  # type: ignore[no-any-return]
 
 
@@ -536,21 +540,21 @@ def _rank(self: Array, atol: Any, rtol: Any) -> Array:
 
 
 @public("linalg.cond", function=False, method=False, out=True)
-def cond(A: Tensor, p: Any = None) -> Tensor:
+def cond(input: Tensor, p: Any = None) -> Tensor:
     """The condition number: the norm of A times the norm of its inverse."""
-    check_matrix("linalg.cond", A)
+    check_matrix("linalg.cond", input)
     if p is None or (not isinstance(p, str) and abs(p) == 2):
-        if A._array.size == 0:
+        if input._array.size == 0:
             raise RuntimeError("linalg.cond: The input tensor A must not be empty")
-        values: Any = svdvals(A)
+        values: Any = svdvals(input)
         largest, smallest = values[..., :1], values[..., -1:]
         return (smallest / largest if p == -2 else largest / smallest).squeeze(-1)  # type: ignore[no-any-return]
-    if A._array.shape[-1] != A._array.shape[-2]:
-        check_square(f"linalg.cond(ord={p})", A)
-    check_precise("linalg.cond", A)
-    inverse, info = _inv_ex(A)
+    if input._array.shape[-1] != input._array.shape[-2]:
+        check_square(f"linalg.cond(ord={p})", input)
+    check_precise("linalg.cond", input)
+    inverse, info = _inv_ex(input)
     inverse = inverse.masked_fill((info > 0)[..., None, None], float("inf"))
-    result: Any = matrix_norm(A, p) * matrix_norm(inverse, p) if p != "nuc" else _nuclear_cond(A, inverse, info)
+    result: Any = matrix_norm(input, p) * matrix_norm(inverse, p) if p != "nuc" else _nuclear_cond(input, inverse, info)
     return result.nan_to_num(float("inf"), float("inf"), float("-inf"))  # type: ignore[no-any-return]
 
 

@@ -208,14 +208,16 @@ def _ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) -
 
 
 @public(out=write_as_computed)
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q `other` for the square Q with these reflectors; `left=False`: `other` Q; `transpose`: with Q^H for Q."""
-    for argument, each in (("input", input), ("other", other)):
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """Q `input3` for the square Q with reflectors in `input` and factors in `input2`; `left=False`: `input3` Q;
+    `transpose`: with Q^H for Q.
+    """
+    for argument, each in (("input", input), ("other", input3)):
         _check_dims("ormqr", argument, each)
     side = -2 if left else -1
-    if not tau._array.ndim:
+    if not input2._array.ndim:
         raise IndexError("Dimension specified as -1 but tensor has no dimensions: ormqr needs a vector tau")
-    size, reflectors, given = other._array.shape[side], input._array.shape[-1], tau._array.shape[-1]
+    size, reflectors, given = input3._array.shape[side], input._array.shape[-1], input2._array.shape[-1]
     if size != input._array.shape[-2]:
         raise RuntimeError(
             f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2], but they are {size} and "
@@ -226,15 +228,15 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
             f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1]), but it is {given} "
             f"and not {min(size, reflectors)}"
         )
-    _check_ndim("ormqr", "tau", "one dimension less than input", tau, input, 1)
-    _check_ndim("ormqr", "other", "the same number of dimensions as input", other, input, 0)
-    _check_batch("ormqr", "tau", tau._array.shape[:-1], input)
-    _check_batch("ormqr", "other", other._array.shape[:-2], input)
-    for argument, each in (("tau", tau), ("other", other)):
+    _check_ndim("ormqr", "tau", "one dimension less than input", input2, input, 1)
+    _check_ndim("ormqr", "other", "the same number of dimensions as input", input3, input, 0)
+    _check_batch("ormqr", "tau", input2._array.shape[:-1], input)
+    _check_batch("ormqr", "other", input3._array.shape[:-2], input)
+    for argument, each in (("tau", input2), ("other", input3)):
         if each._kind.dtype is not input._kind.dtype:
             raise RuntimeError(
                 f"torch.ormqr: Expected input and {argument} to have the same dtype, but input has dtype "
                 f"{LEGACY_NAMES[input._kind.dtype]} and {argument} has dtype {LEGACY_NAMES[each._kind.dtype]}"
             )
     check_kernel("ormqr_cpu", input)
-    return _ormqr(input, tau, other, left, transpose)  # type: ignore[no-any-return]
+    return _ormqr(input, input2, input3, left, transpose)  # type: ignore[no-any-return]

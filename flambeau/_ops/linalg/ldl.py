@@ -119,15 +119,15 @@ def _factored(name: str, A: Tensor, hermitian: bool, check_errors: bool) -> Any:
 
 
 @public("linalg.ldl_factor_ex", function=False, method=False, out=write_as_computed)
-def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+def ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
     """L and D in one matrix, the pivots, and codes that are not zero where D is singular."""
-    return named(LDL_FACTOR_EX, _factored("ldl_factor_ex", A, hermitian, check_errors))
+    return named(LDL_FACTOR_EX, _factored("ldl_factor_ex", input, hermitian, check_errors))
 
 
 @public("linalg.ldl_factor", function=False, method=False, out=write_as_computed)
-def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
+def ldl_factor(input: Tensor, *, hermitian: bool = False) -> Any:
     """L and D in one matrix, of which one triangle of A is read, and the pivots."""
-    return named(LDL_FACTOR, _factored("ldl_factor", A, hermitian, True)[:2])
+    return named(LDL_FACTOR, _factored("ldl_factor", input, hermitian, True)[:2])
 
 
 # ----- solving ------------------------------------------------------------------------------------------------------

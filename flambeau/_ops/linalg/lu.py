@@ -285,9 +285,9 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = No
 
 
 @public(out=write_as_computed)
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve` under its old name."""
-    return linalg_lu_solve(LU_data, LU_pivots, b)
+    return linalg_lu_solve(LU_data, LU_pivots, input)
 
 
 # ----- the matrix exponential ---------------------------------------------------------------------------------------
@@ -329,11 +329,11 @@ def _matrix_exp(self: Array) -> Array:
 
 
 @public("linalg.matrix_exp", function=False, method=False, name="linalg_matrix_exp")
-def linalg_matrix_exp(A: Tensor) -> Tensor:
+def linalg_matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, or of each one in a batch."""
-    check_square("linalg.matrix_exp", A)
-    check_floating("linalg.matrix_exp", A)
-    return _matrix_exp(A)  # type: ignore[no-any-return]
+    check_square("linalg.matrix_exp", input)
+    check_floating("linalg.matrix_exp", input)
+    return _matrix_exp(input)  # type: ignore[no-any-return]
 
 
 @public()
@@ -377,34 +377,34 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 
 @public("linalg.tensorinv", function=False, method=False, out=True)
-def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     """The inverse for tensordot over the last dimensions; the first `ind` dimensions count as rows."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but it is {ind}")
-    shape = A._array.shape
+    shape = input._array.shape
     rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    flat: Any = inv(A.reshape(rows, columns))
+    flat: Any = inv(input.reshape(rows, columns))
     return flat.reshape(*shape[ind:], *shape[:ind])  # type: ignore[no-any-return]
 
 
 @public("linalg.tensorsolve", function=False, method=False, out=True)
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
-    system: Any = A
+    system: Any = input
     if dims is not None:
-        moved = [wrap_dim(each, A._array.ndim) for each in dims]
-        system = system.movedim(moved, list(range(A._array.ndim - len(moved), A._array.ndim)))
-    shape = system._array.shape[B._array.ndim :]
+        moved = [wrap_dim(each, input._array.ndim) for each in dims]
+        system = system.movedim(moved, list(range(input._array.ndim - len(moved), input._array.ndim)))
+    shape = system._array.shape[other._array.ndim :]
     size = math.prod(shape)
-    if size != math.prod(system._array.shape[: B._array.ndim]):
+    if size != math.prod(system._array.shape[: other._array.ndim]):
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
-            f"but got {size} != {math.prod(system._array.shape[: B._array.ndim])}"
+            f"but got {size} != {math.prod(system._array.shape[: other._array.ndim])}"
         )
-    flat: Any = solve(system.reshape(size, size), B.flatten())
+    flat: Any = solve(system.reshape(size, size), other.flatten())
     return flat.reshape(shape)  # type: ignore[no-any-return]

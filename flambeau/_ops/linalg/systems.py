@@ -369,15 +369,17 @@ def _solve_triangular(self: Array, B: Array, upper: bool, left: bool, unitriangu
 
 
 @public("linalg.solve_triangular", function=False, method=False, out=write_as_computed)
-def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def solve_triangular(
+    input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
     """The solution of A X = B, or of X A = B, for a triangular A."""
     name = "linalg.solve_triangular"
-    check_square(name, A)
+    check_square(name, input)
     check_matrix(name, B, "B")
-    check_same_dtype(name, A, B)
-    check_pair(name, A, B, left)
-    check_floating(name, A, "triangular_solve_cpu")
-    return _solve_triangular(A, B, upper, left, unitriangular)  # type: ignore[no-any-return]
+    check_same_dtype(name, input, B)
+    check_pair(name, input, B, left)
+    check_floating(name, input, "triangular_solve_cpu")
+    return _solve_triangular(input, B, upper, left, unitriangular)  # type: ignore[no-any-return]
 
 
 def _old_triangular_gradients(
@@ -481,15 +483,15 @@ def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = Tr
 
 
 @public("linalg.cholesky_ex", function=False, method=False, out=write_as_computed)
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and codes that are not zero where there is none."""
-    return named(CHOLESKY_EX, _checked_cholesky("linalg.cholesky_ex", A, upper, check_errors))
+    return named(CHOLESKY_EX, _checked_cholesky("linalg.cholesky_ex", input, upper, check_errors))
 
 
 @public("linalg.cholesky", function=False, method=False, out=write_as_computed, name="linalg_cholesky")
-def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L L^H; with `upper` the U with A = U^H U."""
-    return _checked_cholesky("linalg.cholesky", A, upper)[0]  # type: ignore[no-any-return]
+    return _checked_cholesky("linalg.cholesky", input, upper)[0]  # type: ignore[no-any-return]
 
 
 @public(out=True)
@@ -523,17 +525,17 @@ def _cholesky_solve(self: Array, input2: Array, upper: bool) -> Array:
 
 
 @public(out=True)
-def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A X = B, where L is the Cholesky factor of A."""
-    if B._array.ndim < 2:
-        raise RuntimeError(f"b should have at least 2 dimensions, but has {B._array.ndim} dimensions instead")
-    if L._array.ndim < 2:
-        raise RuntimeError(f"u should have at least 2 dimensions, but has {L._array.ndim} dimensions instead")
-    check_square("cholesky_solve", L)
-    check_same_dtype("cholesky_solve", B, L)
-    check_pair("cholesky_solve", L, B, True)
-    check_floating("cholesky_solve", L, "cholesky_solve_cpu")
-    return _cholesky_solve(B, L, upper)  # type: ignore[no-any-return]
+    if input._array.ndim < 2:
+        raise RuntimeError(f"b should have at least 2 dimensions, but has {input._array.ndim} dimensions instead")
+    if input2._array.ndim < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {input2._array.ndim} dimensions instead")
+    check_square("cholesky_solve", input2)
+    check_same_dtype("cholesky_solve", input, input2)
+    check_pair("cholesky_solve", input2, input, True)
+    check_floating("cholesky_solve", input2, "cholesky_solve_cpu")
+    return _cholesky_solve(input, input2, upper)  # type: ignore[no-any-return]
 
 
 def _cholesky_inverse_gradient(grad: Any, self: Any, result: Any, upper: bool) -> Any:
@@ -551,8 +553,8 @@ def _cholesky_inverse(self: Array, upper: bool) -> Array:
 
 
 @public(out=write_as_computed)
-def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
-    check_square("cholesky_inverse", L)
-    check_floating("cholesky_inverse", L, "cholesky_inverse_out_cpu")
-    return _cholesky_inverse(L, upper)  # type: ignore[no-any-return]
+    check_square("cholesky_inverse", input)
+    check_floating("cholesky_inverse", input, "cholesky_inverse_out_cpu")
+    return _cholesky_inverse(input, upper)  # type: ignore[no-any-return]

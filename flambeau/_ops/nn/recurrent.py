@@ -31,9 +31,11 @@ class _Call(NamedTuple):
     batch_sizes: Any = None
 
 
-def _bound(name: str, input: Tensor, args: tuple[Any, ...], options: dict[str, Any], states: int) -> _Call:
+def _bound(name: str, input: Tensor | None, args: tuple[Any, ...], options: dict[str, Any], states: int) -> _Call:
     """The arguments by name: the second one says whether the sequence is packed."""
     place = 0 if states == 2 else 1  # what a padded sequence's initial state or parameters, in a list, tell apart
+    if input is None:
+        input = options.pop("data", None)
     packed = "batch_sizes" in options or (len(args) > place and isinstance(args[place], Tensor))
     names = _PACKED if packed else _PADDED
     given = dict(zip(names, (input, *args), strict=False))
@@ -43,7 +45,10 @@ def _bound(name: str, input: Tensor, args: tuple[Any, ...], options: dict[str, A
             f"packed sequence, (Tensor {', '.join(_PACKED)}), but got {1 + len(args)} arguments by position and "
             f"{sorted(options)} by name"
         )
-    return _Call(**given, **options)
+    call = _Call(**given, **options)
+    if states == 1 and not isinstance(call.hx, Tensor):
+        raise TypeError(f"{name}(): argument 'hx' must be Tensor, not {type(call.hx).__name__}")
+    return call
 
 
 def _parameters(call: _Call, each: int) -> list[list[Any]]:
@@ -69,6 +74,8 @@ def _parameters(call: _Call, each: int) -> list[list[Any]]:
 def _sizes(call: _Call, input: Any) -> tuple[int, ...]:
     """How many rows each step has."""
     if call.batch_sizes is not None:
+        if call.batch_sizes.dim() != 1:
+            raise RuntimeError(f"batch_sizes must have one dimension, but it has {call.batch_sizes.dim()}")
         sizes = tuple(call.batch_sizes.tolist())
         if list(sizes) != sorted(sizes, reverse=True) or sum(sizes) != input.shape[0]:
             raise RuntimeError(
@@ -177,7 +184,7 @@ def _lstm_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, r
 
 
 @public(method=False)
-def lstm(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor, Tensor]:
+def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Long short-term memory: `lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first)`, or for a packed sequence `lstm(data, batch_sizes, hx, params, ...)` without the last one.
 
@@ -197,13 +204,13 @@ def _gru_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, re
 
 
 @public(method=False)
-def gru(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """Gated recurrent units; arguments as in `lstm`, with one initial state. The output and the last states."""
     call = _bound("gru", input, args, options, 1)
     return _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), _gru_step)  # type: ignore[return-value]
 
 
-def _rnn(name: str, relu: bool, input: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _rnn(name: str, relu: bool, input: Tensor | None, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     call = _bound(name, input, args, options, 1)
 
     def step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
@@ -213,13 +220,13 @@ def _rnn(name: str, relu: bool, input: Tensor, args: tuple[Any, ...], options: d
 
 
 @public(method=False)
-def rnn_tanh(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `tanh`; arguments as in `gru`."""
     return _rnn("rnn_tanh", False, input, args, options)  # type: ignore[no-any-return]
 
 
 @public(method=False)
-def rnn_relu(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `relu`; arguments as in `gru`."""
     return _rnn("rnn_relu", True, input, args, options)  # type: ignore[no-any-return]
 

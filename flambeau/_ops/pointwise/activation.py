@@ -64,11 +64,18 @@ def _threshold(self: Array, threshold: Any, value: Any) -> Array:
     return np.where(self <= self.dtype.type(threshold), self.dtype.type(value), self)
 
 
-@public("nn.functional.threshold", "nn.functional._threshold", "threshold", function=False, method=False)
+@public("nn.functional.threshold", "nn.functional._threshold", function=False, method=False)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`."""
     refuse("threshold", input, COMPLEX)
     return _in_place_or_new(_threshold, "threshold", input, inplace, threshold, value)
+
+
+@public(method=False, out=True, name="threshold")
+def _threshold_function(input: Tensor, threshold: float, value: float) -> Tensor:
+    """`input` where it is above `threshold`, elsewhere `value`."""
+    refuse("threshold", input, COMPLEX)
+    return _threshold(input, threshold, value)  # type: ignore[no-any-return]
 
 
 def _outside_gradient(grad: Any, self: Any, min_val: Any, max_val: Any) -> Tensor:
@@ -539,7 +546,14 @@ def _changing(op: Any, name: str) -> Any:
     return function
 
 
-for _op in (celu, elu, hardtanh, leaky_relu, rrelu, selu, threshold):
+def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+    """In-place form of `elu`: `scale` is a factor of the result, `input_scale` one of the exponent."""
+    refuse("elu", input, *_FLOATS_ONLY)
+    return run_inplace(_elu, "elu", input, (alpha, scale, input_scale), {})
+
+
+export(elu_, "nn.functional.elu_")
+for _op in (celu, hardtanh, leaky_relu, rrelu, selu, threshold):
     _name = _op.__name__
     _top_level = (f"{_name}_",) if _name in ("celu", "rrelu", "selu", "threshold") else ()
     export(_changing(_op, _name), f"nn.functional.{_name}_", *_top_level)

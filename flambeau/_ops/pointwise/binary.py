@@ -28,7 +28,7 @@ from ..._dispatch.inplace import run_inplace
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.precision import in_single, no_gradient, only_where
 from ..._dispatch.promotion import Operand, is_number, result_type_of, scalar_category
-from ..._dispatch.registry import export, export_method, public
+from ..._dispatch.registry import export, export_method, public, reordered
 from ..._dispatch.undifferentiable import no_derivative
 
 
@@ -146,14 +146,17 @@ def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
 def _as_tensors(input: Operand, other: Operand, common: Any) -> tuple[Tensor, Tensor]:
     from ..create.constants import tensor
 
-    place = input.device if isinstance(input, Tensor) else other.device
+    place = next((each.device for each in (input, other) if isinstance(each, Tensor)), None)
     return tuple(  # type: ignore[return-value]
         each.to(common) if isinstance(each, Tensor) else tensor(each, dtype=common, device=place)
         for each in (input, other)
     )
 
 
-@public(out=True)
+_OLDER = ("input alpha other",)
+
+
+@public(out=True, older=_OLDER)
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`.
 
@@ -163,15 +166,17 @@ def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     return _add(input, other) if type(alpha) is int and alpha == 1 else _scaled(_add_scaled, input, other, alpha)
 
 
-@public("subtract", out=True)
+@public("subtract", out=True, older=_OLDER)
 def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
     _no_bools(input, other)
     return _sub(input, other) if type(alpha) is int and alpha == 1 else _scaled(_sub_scaled, input, other, alpha)
 
 
-def add_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
+def add_(input: Tensor, other: Operand, *further: Any, alpha: Any = 1) -> Tensor:
     """In-place form of `add`."""
+    if further:
+        return reordered(add_, _OLDER, (input, other, *further), {"alpha": alpha})  # type: ignore[no-any-return]
     if type(input) not in PLAIN_TYPES and has_override((input, other)):
         return run_override(add_, (input, other), (input, other), {"alpha": alpha})  # type: ignore[no-any-return]
     if type(alpha) is int and alpha == 1:
@@ -187,7 +192,7 @@ export(add_, "add_")
 export_method(add_, "add_")
 
 
-@public("subtract_")
+@public("subtract_", older=_OLDER)
 def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     """In-place form of `sub`."""
     if type(other) is bool or input._kind.dtype is bool_ or (isinstance(other, Tensor) and other._kind.dtype is bool_):
@@ -200,7 +205,7 @@ def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
 
 
 @public(method=False)
-def rsub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Operand, other: Operand, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
     if not isinstance(input, Tensor):
         raise TypeError(f"rsub(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -300,6 +305,10 @@ def _div_trunc_half(self: Array, other: Array) -> Array:
     return np.trunc((self.astype(np.float32) / other.astype(np.float32)).astype(self.dtype)).astype(self.dtype)
 
 
+for _form in (_add, _sub, mul, _true_divide, floor_divide, _div_floor, _div_trunc):
+    _form.op.numbers_alone = True  # type: ignore[attr-defined]
+
+
 def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tensor:
     if rounding_mode is None:
         return _true_divide(input, other)
@@ -384,7 +393,7 @@ for _fmod_form in (_fmod_by_number, _fmod_by_tensor):
     _fmod_form.op.first_is_tensor = True  # type: ignore[attr-defined]
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, also={"self": "input"})
 def remainder(input: Operand, other: Operand) -> Tensor:
     """What is left of the division rounded down: it has the sign of `other`."""
     if not isinstance(other, Tensor):
@@ -499,9 +508,14 @@ _pow_of_number = binary(
 )
 
 
-@public(inplace=True, out=True)
+@public(inplace=True, out=True, also={"self": "input"})
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """`input ** exponent`."""
+    if not isinstance(exponent, Tensor) and not isinstance(input, Tensor):
+        raise TypeError(
+            f"pow() received an invalid combination of arguments: ({type(input).__name__}, {type(exponent).__name__}), "
+            "but one of them must be a Tensor"
+        )
     if isinstance(exponent, Tensor):
         return (_pow_tensor if isinstance(input, Tensor) else _pow_of_number)(input, exponent)
     if type(exponent) in (int, float) and isinstance(input, Tensor) and input._kind.differentiable:
@@ -522,7 +536,7 @@ def square(input: Tensor) -> Tensor:
     return pow(input, 2)
 
 
-@public(out=True)
+@public(out=True, also={"self": "input"})
 def float_power(input: Operand, exponent: Operand) -> Tensor:
     """`input ** exponent` in double precision."""
     wide = _double(input, exponent)

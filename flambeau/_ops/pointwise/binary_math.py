@@ -39,6 +39,7 @@ atan2 = binary(
 hypot = binary(
     "hypot",
     np.hypot,
+    tensors_only=True,
     refuses=_FLOATS_ONLY,
     doc="The length of the vector (input, other).",
     self=lambda grad, self, result: grad * (self / result),
@@ -59,6 +60,7 @@ def _logaddexp(a: Array, b: Array) -> Array:
 logaddexp = binary(
     "logaddexp",
     _logaddexp,
+    tensors_only=True,
     refuses=(BOOL, INTEGER),
     inplace=False,
     doc="log(exp(input) + exp(other)).",
@@ -68,6 +70,7 @@ logaddexp = binary(
 logaddexp2 = binary(
     "logaddexp2",
     np.logaddexp2,
+    tensors_only=True,
     refuses=_FLOATS_ONLY,
     inplace=False,
     doc="log2(2 ** input + 2 ** other).",
@@ -111,7 +114,7 @@ _xlogy = _times_log_nodes("xlogy", "XlogyBackward", np.log, 0)
 _xlog1py = _times_log_nodes("special_xlog1py", "SpecialXlog1PyBackward", np.log1p, 1)
 
 
-@public("special.xlogy", inplace=True, out=True)
+@public("special.xlogy", inplace=True, out=True, also={"self": "input"})
 def xlogy(input: Operand, other: Operand) -> Tensor:
     """`input * log(other)`, 0 where `input` is 0."""
     return _xlogy(input, other)  # type: ignore[no-any-return]
@@ -160,6 +163,7 @@ def copysign(input: Tensor, other: Operand) -> Tensor:
 nextafter = binary(
     "nextafter",
     np.nextafter,
+    tensors_only=True,
     refuses=_FLOATS_ONLY,
     doc="The next floating-point number from `input` towards `other`.",
     self=lambda grad, self, other: only_where(grad, self != other),

@@ -155,6 +155,7 @@ igamma = binary(
     "special.gammainc",
     **_RULES,
     doc="The regularised lower incomplete gamma function of order `input` at `other`.",
+    tensors_only=True,
     self=_no_order_derivative("igamma"),
     other=lambda grad, self, other: grad * _slope(self, other),
 )
@@ -164,6 +165,7 @@ igammac = binary(
     "special.gammaincc",
     **_RULES,
     doc="The regularised upper incomplete gamma function of order `input` at `other`.",
+    tensors_only=True,
     self=_no_order_derivative("igammac"),
     other=lambda grad, self, other: -grad * _slope(self, other),
 )

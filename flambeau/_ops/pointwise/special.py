@@ -13,6 +13,7 @@ from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
 from ..._dispatch.precision import as_floating, in_single, only_where, refuse
+from ..._dispatch.promotion import Operand
 from ..._dispatch.registry import export, public
 from . import special_kernels as kernels
 from .binary import mul_number
@@ -239,7 +240,7 @@ _zeta = binary(
 
 
 @public("special.zeta", function=False, method=False, out=True)
-def zeta(input: Any, other: Tensor) -> Tensor:
+def zeta(input: Operand, other: Operand) -> Tensor:
     """The Hurwitz zeta function."""
     return _zeta(input, other)
 

@@ -115,6 +115,7 @@ def _addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
 
 
 _NUMBERS = (float, int)
+_OLDER = ("input value tensor1 tensor2",)
 
 
 def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
@@ -140,13 +141,13 @@ def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tens
         raise _joined_shape_error(name, input, tensor1, tensor2) from None
 
 
-@public(out=True)
+@public(out=True, older=_OLDER)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     return _fused(_addcmul, "addcmul", input, tensor1, tensor2, value)
 
 
-@public()
+@public(older=_OLDER)
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place form of `addcmul`."""
     if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
@@ -154,7 +155,7 @@ def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
     return run_inplace(addcmul, "addcmul", input, (tensor1, tensor2), {"value": value})
 
 
-@public(out=True)
+@public(out=True, older=_OLDER)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
     if result_type_of(tensor1, tensor2).category < FLOAT:
@@ -166,7 +167,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     return _fused(_addcdiv, "addcdiv", input, tensor1, tensor2, value)
 
 
-@public()
+@public(older=_OLDER)
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place form of `addcdiv`."""
     if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):

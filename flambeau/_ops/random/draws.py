@@ -27,7 +27,7 @@ from ..._dispatch.inplace import before_change, check_no_overlap, check_writable
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.out import resize_output, store
 from ..._dispatch.registry import export, public
-from ..create.constants import allocated, chosen_kind, made
+from ..create.constants import allocated, chosen_kind, made, requested_shape
 from ..create.like import memory_like
 from ..shape.view import as_shape
 
@@ -85,11 +85,11 @@ def _made(
 
 
 def rand(
-    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+    *sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers in [0, 1), all equally likely."""
-    shape = as_shape(size)
+    shape = requested_shape(sizes, size, "rand")
     if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
         kind = chosen_kind(dtype, device)
         if kind.device is not META:
@@ -98,11 +98,12 @@ def rand(
 
 
 def randn(
-    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+    *sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
 ) -> Tensor:  # fmt: skip
     """Numbers of the standard normal distribution."""
-    return _made(as_shape(size), dtype, device, sampling.fill_normal, generator, requires_grad, out)
+    shape = requested_shape(sizes, size, "randn")
+    return _made(shape, dtype, device, sampling.fill_normal, generator, requires_grad, out)
 
 
 def randint(
@@ -180,7 +181,7 @@ def _like(
 @public(method=False)
 def rand_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`rand` with the shape, dtype and device of `input`."""
     return _like(input, dtype, device, sampling.fill_uniform, generator, requires_grad, memory_format)
@@ -189,7 +190,7 @@ def rand_like(
 @public(method=False)
 def randn_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`randn` with the shape, dtype and device of `input`."""
     return _like(input, dtype, device, sampling.fill_normal, generator, requires_grad, memory_format)
@@ -198,7 +199,8 @@ def randn_like(
 @public(method=False)
 def randint_like(
     input: Tensor, *bounds: Any, low: int | None = None, high: int | None = None, generator: Generator | None = None,
-    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`randint(low, high)` with the shape, dtype and device of `input`."""
     first, last = _bounds("randint_like", list(bounds), low, high)

@@ -77,26 +77,26 @@ def _vector_norm(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -
 
 @public("linalg.vector_norm", function=False, method=False)
 def vector_norm(
-    x: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+    input: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Tensor:
     """The `ord`-norm of the elements, of all or along `dim`."""
-    if x._kind.dtype.category < FLOAT:
+    if input._kind.dtype.category < FLOAT:
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[x.dtype]}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[input.dtype]}"
         )
     if not isinstance(ord, (int, float)):
         raise TypeError(f"linalg.vector_norm: ord must be a number, not {type(ord).__name__}")
     if dtype is not None:
-        x = x.to(dtype)
-    dims = reduced_dims(dim, x._array.ndim)
+        input = input.to(dtype)
+    dims = reduced_dims(dim, input._array.ndim)
     if ord < 0 or math.isinf(ord):
-        empty = x._array.size == 0 and (dim is None or math.prod(x.shape[each] for each in dims) == 0)
+        empty = input._array.size == 0 and (dim is None or math.prod(input.shape[each] for each in dims) == 0)
         if empty:
             raise RuntimeError(
                 f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not "
-                f"have an identity: shape {list(x._array.shape)}, dims {list(dims)}"
+                f"have an identity: shape {list(input._array.shape)}, dims {list(dims)}"
             )
-    return store_exactly(_vector_norm(x, float(ord), dims, keepdim), out)  # type: ignore[no-any-return]
+    return store_exactly(_vector_norm(input, float(ord), dims, keepdim), out)  # type: ignore[no-any-return]
 
 
 @public()
@@ -215,31 +215,33 @@ def _zero_norm(nothing: Any, dim: int, keepdim: bool) -> Tensor:
 
 @public("linalg.matrix_norm", function=False, method=False, out=True)
 def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+    input: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
     """The norm of matrices: "fro", "nuc", or 1, 2, inf and their negatives."""
-    dims = _check_matrix("linalg.matrix_norm", A, dim)
+    dims = _check_matrix("linalg.matrix_norm", input, dim)
     if dtype is not None:
-        A = A.to(dtype)
+        input = input.to(dtype)
     if ord == "fro":
-        return vector_norm(A, 2, dims, keepdim)
+        return vector_norm(input, 2, dims, keepdim)
     if isinstance(ord, str) and ord != "nuc":
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord == "nuc" or abs(ord) == 2:
-        if A._kind.dtype.itemsize == 2:
-            raise RuntimeError(f"linalg.matrix_norm: Low precision dtypes not supported. Got {LEGACY_NAMES[A.dtype]}")
-        values = _singular_values(A, dims)
+        if input._kind.dtype.itemsize == 2:
+            raise RuntimeError(
+                f"linalg.matrix_norm: Low precision dtypes not supported. Got {LEGACY_NAMES[input.dtype]}"
+            )
+        values = _singular_values(input, dims)
         if ord == "nuc":
             result = values.sum(-1)
         elif ord > 0:
             result = values.amax(-1) if values._array.shape[-1] else _zero_norm(values, -1, False)
         else:
             result = values.amin(-1)
-        return restore_dims(result, A._array.ndim, dims, False) if keepdim else result
+        return restore_dims(result, input._array.ndim, dims, False) if keepdim else result
     if abs(ord) not in (1, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     summed, compared = dims if abs(ord) == 1 else (dims[1], dims[0])
-    sums = vector_norm(A, 1, summed, True)
+    sums = vector_norm(input, 1, summed, True)
     empty = sums._array.shape[compared] == 0
     if not keepdim:
         sums = sums.squeeze(summed)
@@ -250,13 +252,13 @@ def matrix_norm(
 
 
 @public("linalg.norm", function=False, method=False, out=True, name="linalg_norm")
-def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def linalg_norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of vectors or, where `dim` names two dimensions, of matrices."""
-    ndim = A._array.ndim
+    ndim = input._array.ndim
     if ord is None:
-        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+        return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     if dim is None and ndim not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if isinstance(ord, str) or (dim is None and ndim == 2) or (isinstance(dim, (tuple, list)) and len(dim) == 2):
-        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
-    return vector_norm(A, ord, dim, keepdim, dtype=dtype)
+        return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(input, ord, dim, keepdim, dtype=dtype)

@@ -490,7 +490,13 @@ def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
     return reduced(np.add, (self != 0).astype(np.int64), dim)
 
 
-@public()
+@public(method=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero."""
     return _count_nonzero(input, reduced_dims(dim, input._array.ndim))  # type: ignore[no-any-return]
+
+
+@public(function=False, name="count_nonzero")
+def _method_count_nonzero(input: Tensor, *dim: Any) -> Tensor:
+    """How many elements are not zero."""
+    return count_nonzero(input, dim[0] if len(dim) == 1 else dim or None)

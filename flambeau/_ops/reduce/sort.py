@@ -382,7 +382,7 @@ def _searchsorted(sorted_sequence: Array, values: Array, right: bool, dtype: Any
     return result
 
 
-@public(method=False)
+@public(method=False, also={"self": "input"})
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -440,7 +440,7 @@ def _check_sorter(boundaries: Tensor, sorter: Tensor) -> None:
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
-@public(method=False)
+@public(method=False, also={"self": "input"})
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
 ) -> Tensor:

@@ -176,18 +176,16 @@ def detach_(input: Tensor) -> Tensor:
 # ----- broadcasting -------------------------------------------------------------------------------------------------
 
 
-@public()
+@public(method=False)
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`input` stretched to `size` by the rules of broadcasting; shares memory."""
     return input.expand(size)
 
 
+@public(function=False, name="broadcast_to")
 def _method_broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """`input` stretched to `size` by the rules of broadcasting; shares memory."""
     return broadcast_to(input, as_shape(size))
-
-
-export_method(_method_broadcast_to, "broadcast_to")
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -423,15 +421,23 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return reshape_in_place(input, _transpose_in_place, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
 
 
-@public("swapdims_", function=False)
+@public(function=False)
+def swapdims_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchange two dimensions of `input` itself."""
+    return transpose_(input, dim0, dim1)
+
+
+@public(function=False)
 def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Exchange two dimensions of `input` itself."""
     return transpose_(input, axis0, axis1)
 
 
 @public(function=False)
-def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze_(input: Tensor, dim: Any = None, *more: int) -> Tensor:
     """Drop dimensions of size 1 of `input` itself."""
+    if more:
+        dim = (dim, *more)
     ndim = input._array.ndim
     if dim is None:
         return reshape_in_place(input, _squeeze_all_in_place)

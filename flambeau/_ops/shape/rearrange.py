@@ -76,12 +76,16 @@ def tile(input: Tensor, dims: Any, *more: int) -> Tensor:
 
 @public()
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor | None = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Each element of `input` (or each part along `dim`) so many times in a row.
 
     With `input` alone, its values are the counts, and the result says which element comes where.
     """
+    if input is None:
+        input, repeats = repeats, None
+        if not isinstance(input, Tensor):
+            raise TypeError('repeat_interleave() missing 1 required positional arguments: "input"')
     if repeats is None:
         return wrap(_interleaved(input, None, output_size), input._kind.device)
     if dim is None:

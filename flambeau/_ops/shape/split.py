@@ -127,9 +127,9 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 
 @public()
-def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` whose parts are not tracked as views: do not change them in place if the input is still needed."""
-    return _unsafe_split(tensor, *split_arguments(tensor, split_size, dim))  # type: ignore[no-any-return]
+    return _unsafe_split(input, *split_arguments(input, split_size, dim))  # type: ignore[no-any-return]
 
 
 @public()
@@ -190,7 +190,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return _unbind(input, unbind_dim(input, dim))  # type: ignore[no-any-return]
 
 
-@public()
+_PARTS = {"sections": "indices_or_sections", "indices": "indices_or_sections"}
+"""What PyTorch's overloads call the number of parts, and the places of the cuts."""
+
+
+@public(also={**_PARTS, "tensor_indices_or_sections": "indices_or_sections"})
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`input` along `dim` in a number of nearly equal parts, or cut at the given positions; they share memory."""
     shape = input._array.shape
@@ -246,19 +250,33 @@ def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, indices_or
     return tensor_split(input, indices_or_sections, dim)
 
 
-@public()
+@public(method=False, also=_PARTS)
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its second dimension, or the only one it has."""
     return _split_like_numpy(input, "hsplit", 1, 0 if input._array.ndim == 1 else 1, indices_or_sections)
 
 
-@public()
+@public(method=False, also=_PARTS)
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its first dimension."""
     return _split_like_numpy(input, "vsplit", 2, 0, indices_or_sections)
 
 
-@public()
+@public(method=False, also=_PARTS)
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its third dimension."""
     return _split_like_numpy(input, "dsplit", 3, 2, indices_or_sections)
+
+
+def _split_method(split_function: Any) -> None:
+    """The method, which takes the places of the cuts one by one as well."""
+
+    def method(input: Tensor, *indices: Any) -> tuple[Tensor, ...]:
+        return split_function(input, indices[0] if len(indices) == 1 else indices)  # type: ignore[no-any-return]
+
+    method.__doc__ = split_function.__doc__
+    public(function=False, name=split_function.__name__, also={"sections": "indices"})(method)
+
+
+for _function in (hsplit, vsplit, dsplit):
+    _split_method(_function)

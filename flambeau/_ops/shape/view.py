@@ -213,7 +213,13 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))  # type: ignore[no-any-return]
 
 
-@public("swapdims", name="swapaxes")
+@public()
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`input` with two dimensions exchanged; shares memory. Another name for `transpose`."""
+    return transpose(input, dim0, dim1)
+
+
+@public()
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory. NumPy's name for `transpose`."""
     return transpose(input, axis0, axis1)
@@ -336,7 +342,7 @@ def _squeeze_dims(self: Array, dim: tuple[int, ...]) -> Array:
     return self.squeeze(tuple([each for each in dim if self.ndim and self.shape[each] == 1]))
 
 
-@public()
+@public(method=False)
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory."""
     if dim is None:
@@ -345,6 +351,12 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     if isinstance(dim, (tuple, list)):
         return _squeeze_dims(input, distinct_dims(dim, ndim))  # type: ignore[no-any-return]
     return _squeeze_dim(input, wrap_dim(dim, ndim))  # type: ignore[no-any-return]
+
+
+@public(function=False, name="squeeze")
+def _method_squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
+    """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory."""
+    return squeeze(input, (dim, *more) if more else dim)
 
 
 @primitive("UnsqueezeBackward0", view=True, self=lambda grad, dim: grad.squeeze(dim))

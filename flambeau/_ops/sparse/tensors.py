@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.defaults import device_for
-from ..._core.device import META, layout
+from ..._core.device import LAYOUTS, META, layout
 from ..._core.dtype import COMPLEX, int32, int64
 from ..._core.dtype import dtype as DType
 from ..._core.sparse import (
@@ -305,8 +305,8 @@ def _check_coordinates(indices: Any, values: Any, shape: tuple[int, ...]) -> Non
 @public(method=False)
 @about_sparse
 def sparse_csr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`.
 
@@ -314,6 +314,8 @@ def sparse_csr_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
+    if layout is not None and layout is not LAYOUTS["sparse_csr"]:
+        raise RuntimeError(f"sparse_csr_tensor: layout must be SparseCsr but got {layout}")
     content = _as_values(values, dtype, device)
     places = [_as_indices(each, content.device, (int64, int32)) for each in (crow_indices, col_indices)]
     _refuse_meta(content, *places)

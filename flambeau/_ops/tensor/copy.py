@@ -209,18 +209,18 @@ def quick_counter(target: Tensor) -> Any:
     return None
 
 
-def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Overwrite the elements with those of `src`, which is converted and broadcast."""
+def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
+    """Overwrite the elements with those of `other`, which is converted and broadcast."""
     counter = quick_counter(input)
-    if counter is not None and type(src) in PLAIN_TYPES and src._kind is input._kind and not src.requires_grad:
+    if counter is not None and type(other) in PLAIN_TYPES and other._kind is input._kind and not other.requires_grad:
         target = input._array
-        source = src._array
+        source = other._array
         if target.shape == source.shape and 0 not in target.strides and owner_of(target) is not owner_of(source):
             target[...] = source
             counter[0] += 1
             counter[1] = calling_place()
             return input
-    return _copy_recorded(input, src)
+    return _copy_recorded(input, other)
 
 
 def _copy_recorded(input: Tensor, src: Any) -> Tensor:
@@ -321,6 +321,8 @@ def zero_(input: Tensor) -> Tensor:
         return input
     if type(input) not in PLAIN_TYPES and has_override((input,)):
         return run_override(zero_, (input,), (input,), {})  # type: ignore[no-any-return]
+    if not isinstance(input, Tensor):
+        raise TypeError(f"zero_(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     check_writable(input)
     if input._kind.device is not META:
         input._array.fill(0)

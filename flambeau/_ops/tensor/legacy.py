@@ -18,6 +18,7 @@ from ..._dispatch.overrides import retype
 from ..._dispatch.registry import export, export_method, public
 from ..create.constants import allocated, check_shape, made
 from ..shape.named_shapes import _alias
+from ..shape.view import as_shape
 from .convert import kind_named
 
 
@@ -32,7 +33,10 @@ def construct(cls: type, *args: Any, **kwargs: Any) -> Any:
     return retype(result, cls)
 
 
-def legacy_new(kind: Kind, *args: Any, device: Any = None, data: Any = None, **unknown: Any) -> Tensor:
+def legacy_new(
+    kind: Kind, *args: Any, device: Any = None, data: Any = None, size: Any = None, other: Tensor | None = None,
+    storage: Any = None, **unknown: Any,
+) -> Tensor:  # fmt: skip
     """A tensor of a fixed kind from sizes, a sequence, a tensor or a storage."""
     if unknown:
         raise TypeError(
@@ -43,8 +47,9 @@ def legacy_new(kind: Kind, *args: Any, device: Any = None, data: Any = None, **u
         raise RuntimeError(
             f"legacy constructor expects device type: {kind.device} but device type: {device} was passed"
         )
-    if data is not None:
-        args = (data, *args)
+    args = (*args, *(each for each in (data, other, storage) if each is not None))
+    if size is not None:
+        args = (*args, *as_shape((size,)))
     if len(args) == 1:
         return _from_one(kind, args[0])
     if any(not hasattr(each, "__index__") or isinstance(each, (bool, np.ndarray)) for each in args):
@@ -132,11 +137,14 @@ export(set_default_tensor_type, "set_default_tensor_type")
 
 
 @public(function=False)
-def new(input: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(
+    input: Tensor, *args: Any, device: Any = None, size: Any = None, data: Any = None, other: Tensor | None = None,
+    storage: Any = None,
+) -> Tensor:  # fmt: skip
     """The legacy constructor of the tensor's own dtype and device."""
     if len(args) == 1 and isinstance(args[0], Tensor) and args[0]._kind is input._kind:
         return _alias_of(args[0])
-    return legacy_new(input._kind, *args, device=device)
+    return legacy_new(input._kind, *args, device=device, data=data, size=size, other=other, storage=storage)
 
 
 def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:

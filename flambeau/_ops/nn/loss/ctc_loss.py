@@ -177,6 +177,10 @@ def _alignments(
 
 def _as_lengths(name: str, lengths: Any) -> Lengths:
     if not isinstance(lengths, Tensor):
+        if not isinstance(lengths, Sequence):
+            raise TypeError(
+                f"ctc_loss(): argument '{name}' must be Tensor or tuple of ints, not {type(lengths).__name__}"
+            )
         return tuple(int(each) for each in lengths)
     if lengths._kind.dtype.category != INTEGER:
         raise RuntimeError(f"{name} must be integral: got {lengths.dtype}")

@@ -22,14 +22,17 @@ from . import c_library
 from .device import CPU
 from .device import device as Device
 from .locks import new_reentrant_lock
+from .tensor import Tensor
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from numpy.random import RandomState
 
-    from .tensor import Tensor
-
-    Words = npt.NDArray[np.uint32]
+# NumPy's own names of these are in a module that would have to be imported.
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Words = np.ndarray[Any, np.dtype[np.uint32]]
+LongWords = np.ndarray[Any, np.dtype[np.uint64]]
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+Doubles = np.ndarray[Any, np.dtype[np.float64]]
 
 BLOCK = 624
 DEFAULT_SEED = 67280421310721
@@ -87,7 +90,7 @@ class Generator:
         self._seed = seed
         self._engine: RandomState | None = None
         self._block: Words | None = None
-        self._units: npt.NDArray[np.float32] | None = None
+        self._units: Floats | None = None
         self._position = BLOCK
         self._next_normal: float | None = None
         self._next_normal32: float | None = None
@@ -159,12 +162,12 @@ class Generator:
                 return self._block[start:stop]
             return self._draw_across_blocks(count)
 
-    def draw64(self, count: int) -> npt.NDArray[np.uint64]:
+    def draw64(self, count: int) -> LongWords:
         """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""
         words = self.draw32(2 * count)
         return (words[0::2].astype(np.uint64) << np.uint64(32)) | words[1::2]
 
-    def unit32(self, count: int) -> npt.NDArray[np.float32]:
+    def unit32(self, count: int) -> Floats:
         """`count` float32 numbers in [0, 1), multiples of 2**-24, in an array of their own."""
         with self._lock:
             start = self._position
@@ -177,7 +180,7 @@ class Generator:
             words = self._draw_across_blocks(count)
         return _unit32(words)
 
-    def unit64(self, count: int) -> npt.NDArray[np.float64]:
+    def unit64(self, count: int) -> Doubles:
         """`count` float64 numbers in [0, 1), multiples of 2**-53, in an array of their own."""
         words = self.draw32(2 * count)
         units = (words[0::2] & _LOW_21_BITS).astype(np.float64)
@@ -185,7 +188,7 @@ class Generator:
         units += words[1::2] * np.float64(2.0**-53)
         return units
 
-    def scalar_normals(self, count: int) -> npt.NDArray[np.float64]:
+    def scalar_normals(self, count: int) -> Doubles:
         """`count` standard normal numbers, pair by pair; the second of a pair may wait here for the next call."""
         with self._lock:
             waiting = self._next_normal
@@ -230,7 +233,7 @@ class Generator:
             samples += (length * math.cos(theta), length * math.sin(theta))
         return samples
 
-    def _many_pairs(self, pairs: int) -> npt.NDArray[np.float64]:
+    def _many_pairs(self, pairs: int) -> Doubles:
         units = self.unit64(2 * pairs)
         theta = units[0::2] * (2.0 * math.pi)
         length = np.sqrt(c_library.log1p(-units[1::2]) * -2.0)
@@ -262,7 +265,7 @@ class Generator:
 
     # State ------------------------------------------------------------------------------------------------------------
 
-    def state_bytes(self) -> npt.NDArray[np.uint8]:
+    def state_bytes(self) -> Bytes:
         """The whole state as 5056 bytes, interchangeable with PyTorch's `get_state()`."""
         record = np.zeros((), dtype=_STATE_LAYOUT)
         with self._lock:
@@ -288,14 +291,12 @@ class Generator:
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from a state that `get_state` gave."""
-        from .tensor import Tensor
-
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         self.set_state_bytes(new_state._array)
         return self
 
-    def set_state_bytes(self, state: npt.NDArray[np.uint8]) -> None:
+    def set_state_bytes(self, state: Bytes) -> None:
         """Continue from a state that `state_bytes` or PyTorch's `get_state()` gave."""
         if state.dtype != np.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor, but its elements are {state.dtype.name}")
@@ -358,7 +359,7 @@ def _seeded_engine(seed: int) -> RandomState:
     return RandomState(seed & 0xFFFFFFFF)
 
 
-def _unit32(words: Words) -> npt.NDArray[np.float32]:
+def _unit32(words: Words) -> Floats:
     units = (words & _LOW_24_BITS).astype(np.float32)
     units *= _TWO_TO_MINUS_24
     return units

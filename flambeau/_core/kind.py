@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .backend import backend_of
 from .device import CPU, META, device
 from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
 
 
 class Kind:
@@ -30,7 +27,7 @@ class Kind:
         self.runs = self.backend.runs  # one look-up less on the way to a kernel
 
     @staticmethod
-    def tensor_from_parts(parts: Any) -> Tensor:
+    def tensor_from_parts(parts: Any) -> tensors.Tensor:
         """A tensor of this kind over an array, this kind and a version counter, outside any graph."""
         raise AssertionError("bound when the Tensor class exists")
 
@@ -64,3 +61,6 @@ def kind_of_array(array_type: np.dtype[Any], place: device) -> Kind:
             found = _CPU_KINDS[array_type] = kind_of(from_numpy_dtype(array_type), CPU)
         return found
     return kind_of(FROM_NUMPY.get(array_type) or from_numpy_dtype(array_type), place)
+
+
+from . import tensor as tensors  # noqa: E402  (for annotations: that module imports this one first)

@@ -16,14 +16,14 @@ from .._backends.tiers import LARGE
 from .caller import Place, calling_place, describe_place
 from .errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 from .hooks import NodeHooks, RemovableHandle
+from .kind import Kind
 from .modes import THREAD
 
+Formula = Callable[..., Any]
 if TYPE_CHECKING:
-    from .kind import Kind
-    from .tensor import Tensor
-
-    Edge = tuple["Node" | Tensor, int] | None
-    Formula = Callable[..., Any]
+    Edge = tuple["Node" | "tensors.Tensor", int] | None
+else:  # what annotations mean at run time, when tensors are not there yet
+    Edge = tuple[Any, int] | None
 
 next_sequence_number = count().__next__
 
@@ -93,12 +93,12 @@ class Node:
         return results[0] if len(results) == 1 else tuple(results)
 
 
-def as_node(target: Node | Tensor) -> Node:
+def as_node(target: Node | tensors.Tensor) -> Node:
     """The node at the end of an edge; for a leaf tensor its `AccumulateGrad`, one object as long as anyone holds it."""
     return target if isinstance(target, Node) else target._accumulator()
 
 
-def _tensor_of_number(value: Any) -> Tensor:
+def _tensor_of_number(value: Any) -> tensors.Tensor:
     from .._ops.create.constants import tensor
 
     return tensor(value)
@@ -112,7 +112,7 @@ class _Special:
     def __init__(self) -> None:
         self.unpack: Callable[[Any], Any] | None = None
         self.packed: Any = None
-        self.leaf: Tensor | None = None
+        self.leaf: tensors.Tensor | None = None
         self.forward: Any = None
 
 
@@ -128,7 +128,7 @@ class SavedTensor:
     tensor: Any
     special: _Special | None
 
-    def __init__(self, tensor: Tensor, owner: Node | None = None) -> None:
+    def __init__(self, tensor: tensors.Tensor, owner: Node | None = None) -> None:
         counter = tensor._counter
         if counter is None:
             raise RuntimeError(INFERENCE_SAVED)
@@ -187,7 +187,7 @@ class SavedTensor:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + KEEP_GRAPH)
         self._pack(pack_hook, unpack_hook, None)
 
-    def unpack(self, owner: Node) -> Tensor:
+    def unpack(self, owner: Node) -> tensors.Tensor:
         """The tensor as it was saved; an error if it has changed since, or is gone."""
         if self.tensor is None:
             return self._unpack_with_hook(owner)
@@ -195,7 +195,7 @@ class SavedTensor:
             self._complain_of_change(owner)
         return self.tensor if self.grad_fn is None else self._rebuild(owner)
 
-    def _unpack_with_hook(self, owner: Node) -> Tensor:
+    def _unpack_with_hook(self, owner: Node) -> tensors.Tensor:
         from .tensor import Tensor
 
         special = self.special
@@ -224,11 +224,11 @@ class SavedTensor:
             return grad_fn
         return owner if grad_fn is OWNER else grad_fn.node() or owner
 
-    def _rebuild(self, owner: Node | None) -> Tensor:
+    def _rebuild(self, owner: Node | None) -> tensors.Tensor:
         grad_fn = self.grad_fn
         if grad_fn is None:
             return self.tensor  # type: ignore[no-any-return]
-        tensor: Tensor = self.tensor[1].tensor_from_parts(self.tensor)
+        tensor: tensors.Tensor = self.tensor[1].tensor_from_parts(self.tensor)
         tensor._requires_grad = True
         tensor._grad_fn = grad_fn if isinstance(grad_fn, Node) else self._made_by(owner)
         tensor._output_nr = self.output_nr
@@ -385,7 +385,7 @@ class SameLeaf(Node):
 
     __slots__ = ()
 
-    def __init__(self, leaf: Tensor) -> None:
+    def __init__(self, leaf: tensors.Tensor) -> None:
         initialise(self, ((leaf, 0),), ((tuple(leaf._array.shape), leaf._kind),))
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
@@ -398,7 +398,7 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
     prefix = "torch::autograd::"
 
-    def __init__(self, variable: Tensor) -> None:
+    def __init__(self, variable: tensors.Tensor) -> None:
         self.variable = variable
         self.edges = ()
         self.outputs = ((tuple(variable._array.shape), variable._kind),)
@@ -413,3 +413,6 @@ class AccumulateGrad(Node):
         if grads[0] is not None:
             accumulate(self.variable, grads[0])
         return ()
+
+
+from . import tensor as tensors  # noqa: E402  (for annotations: that module imports this one first)

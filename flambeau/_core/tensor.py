@@ -21,12 +21,9 @@ from .kind import Kind, kind_of_array
 from .methods import TensorMethods
 from .modes import THREAD
 from .narrow import widened
-from .node import AccumulateGrad, Node
+from .node import AccumulateGrad, Edge, Node
 from .size import Size, contiguous_strides
 from .storage import UntypedStorage, address_of, offset_of, storage_of
-
-if TYPE_CHECKING:
-    from .node import Edge
 
 new_size = tuple.__new__
 Parts = tuple[Any, Kind, Any]
@@ -77,15 +74,16 @@ class Tensor(TensorMethods):
         "_requires_grad",
         "_view",
     )
-    _array: Any
-    _kind: Kind
-    _counter: Counter | None  # None: an inference tensor
-    _requires_grad: bool
-    _grad_fn: Node | None
-    _output_nr: int
-    _grad: Tensor | None
-    _view: View | None
-    _extra: Extra | None
+    if TYPE_CHECKING:  # not for users who ask for the class's annotations
+        _array: Any
+        _kind: Kind
+        _counter: Counter | None  # None: an inference tensor
+        _requires_grad: bool
+        _grad_fn: Node | None
+        _output_nr: int
+        _grad: Tensor | None
+        _view: View | None
+        _extra: Extra | None
 
     __module__ = "flambeau"  # where users find it, and what its class prints
     volatile = False  # the flag of PyTorch's first years: see autograd/variable.py

@@ -328,6 +328,7 @@ def with_protocol(
     wrapped: Function = scope[name]
     wrapped.__doc__ = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
     wrapped.__module__ = body.__module__
+    wrapped.__annotations__ = body.__annotations__
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     wrapped.__wrapped__ = body  # type: ignore[attr-defined]
     return wrapped

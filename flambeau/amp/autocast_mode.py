@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .._core.dtype import bfloat16, dtype, float16, float64
+from .._core.self_type import Self
 from .._core.tensor import Tensor
 from .._dispatch.autocast import (
     autocast_decrement_nesting,
@@ -24,9 +25,6 @@ from .._dispatch.autocast import (
     set_autocast_enabled,
 )
 from ..cuda import is_available as cuda_is_available
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

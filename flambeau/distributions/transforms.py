@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau
 from flambeau import Size, Tensor
@@ -23,10 +23,8 @@ from ._transform import (
     _with_event_dim,
     identity_transform,
 )
+from .distribution import Distribution
 from .utils import broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
-
-if TYPE_CHECKING:
-    from .distribution import Distribution
 
 __all__ = [
     "AbsTransform",

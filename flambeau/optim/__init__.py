@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, ClassVar
 
 from . import lr_scheduler as lr_scheduler
 from ._adafactor import Adafactor

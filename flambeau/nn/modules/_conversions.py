@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._core.device import device, memory_format
 from ..._core.dtype import dtype
+from ..._core.self_type import Self
 from ..._core.tensor import Tensor
 from ..._ops.create.like import empty_like
 from ..._ops.tensor.convert import _targets
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
+from . import module as whole
 from ._members import Members
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from .module import Module
 
 
 class Conversions(Members):
@@ -37,7 +34,7 @@ class Conversions(Members):
                 self._buffers[name] = fn(buffer)
         return self
 
-    def apply(self, fn: Callable[[Module], Any]) -> Self:
+    def apply(self, fn: Callable[[whole.Module], Any]) -> Self:
         """Call `fn` with every module below, then with this one: the way to initialise a model."""
         for module in self.children():
             module.apply(fn)

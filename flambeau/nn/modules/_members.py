@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..._core.tensor import Tensor
 from ..parameter import Parameter
-
-if TYPE_CHECKING:
-    from .module import Module
+from . import module as whole
 
 HookDict = OrderedDict[int, Any]
 
@@ -22,7 +20,7 @@ class Members:
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _non_persistent_buffers_set: set[str]
-    _modules: dict[str, Module | None]
+    _modules: dict[str, whole.Module | None]
     _backward_pre_hooks: HookDict
     _backward_hooks: HookDict
     _is_full_backward_hook: bool | None
@@ -40,7 +38,7 @@ class Members:
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Module]]:
+    ) -> Iterator[tuple[str, whole.Module]]:
         """This module and all below it, each with its dotted path; shared ones once, unless told otherwise."""
         if memo is None:
             memo = set()
@@ -54,12 +52,12 @@ class Members:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
-    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[whole.Module]:
         """This module and all below it."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_children(self) -> Iterator[tuple[str, Module]]:
+    def named_children(self) -> Iterator[tuple[str, whole.Module]]:
         """The modules directly below, each with its name; shared ones once."""
         seen: set[Any] = set()
         for name, module in self._modules.items():
@@ -67,14 +65,14 @@ class Members:
                 seen.add(module)
                 yield name, module
 
-    def children(self) -> Iterator[Module]:
+    def children(self) -> Iterator[whole.Module]:
         """The modules directly below."""
         for _, module in self.named_children():
             yield module
 
     def _named_members(
         self,
-        get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]],
+        get_members_fn: Callable[[whole.Module], Iterable[tuple[str, Any]]],
         prefix: str = "",
         recurse: bool = True,
         remove_duplicate: bool = True,
@@ -119,7 +117,7 @@ class Members:
 
     # ----- members by path --------------------------------------------------------------------------------------
 
-    def get_submodule(self, target: str) -> Module:
+    def get_submodule(self, target: str) -> whole.Module:
         """The module at a dotted path such as "encoder.3.fc1"; the module itself for ""."""
         module: Any = self
         walked = ""
@@ -130,7 +128,7 @@ class Members:
             walked = f"{walked}.{name}" if walked else name
         return module  # type: ignore[no-any-return]
 
-    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+    def set_submodule(self, target: str, module: whole.Module, strict: bool = False) -> None:
         """Put `module` at a dotted path, in place of the module that is there or, unless `strict`, anew."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")

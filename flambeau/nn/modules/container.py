@@ -5,18 +5,14 @@ from __future__ import annotations
 import operator
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sized, ValuesView
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
+from ..._core.self_type import Self
 from ..._core.tensor import Tensor
 from ..._ops.tensor.predicates import typename
 from ..parameter import Parameter
 from .module import Module, _addindent
-
-if TYPE_CHECKING:
-    from collections.abc import ItemsView, KeysView, ValuesView
-
-    from typing_extensions import Self
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 

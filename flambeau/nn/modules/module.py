@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
+from ..._core.self_type import Self
 from ..._core.tensor import Tensor
 from ..._ops.tensor.predicates import typename
 from ..parameter import Buffer, Parameter
@@ -33,9 +35,7 @@ from ._paths import note_path
 from ._state_dict import StateDict, _IncompatibleKeys  # noqa: F401  (programs import it from this file)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from typing_extensions import ParamSpec, Self
+    from typing_extensions import ParamSpec
 
     P = ParamSpec("P")
     R_co = TypeVar("R_co", covariant=True)

@@ -577,6 +577,7 @@ def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tu
     inplace: Any = change_one if len(op.parameters) == 1 else change_first
     first = names[0]
     inplace.__name__ = inplace.__qualname__ = f"{first}_"
+    inplace.__module__ = "flambeau"
     inplace.__doc__ = f"In-place form of `{first}`."
     export_method(inplace, *(f"{each}_" for each in names))
     export(inplace, *(f"{each}_" for each in names))

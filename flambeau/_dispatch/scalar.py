@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core.dtype import BOOL, C_NAMES, FLOAT, INTEGER, dtype
+from .._core.tensor import Tensor
 
 _LARGEST = {
     "float8_e4m3fn": 448.0,
@@ -47,6 +48,17 @@ def fitting(value: Any, target: dtype) -> Any:
             if abs(part) > _LARGEST["float32"] and math.isfinite(part):
                 _refuse(value, target)
     return value
+
+
+def whole(value: Any, caller: str, name: str, position: int) -> int:
+    """`value` as the int that an argument must be: bools are none, 0-d tensors of integers are."""
+    if type(value) is int:
+        return value
+    if isinstance(value, Tensor) and value._array.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{caller}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
+    return int(value.__index__())
 
 
 def _real(value: Any, target: dtype) -> Any:

@@ -11,7 +11,7 @@ def get_num_threads() -> int:
     return num_threads()
 
 
-def set_num_threads(number: int) -> None:
+def set_num_threads(number: int, /) -> None:
     """Choose how many threads kernels may use, the calling one included."""
     if not isinstance(number, int):
         raise TypeError(f"set_num_threads expects an int, but got {type(number).__name__}")

@@ -438,7 +438,8 @@ def check_lr(lr: float | Tensor, phrase: str = "Invalid learning rate: {}") -> N
 
 def check_betas(betas: tuple[Any, Any]) -> None:
     """Refuse decay rates outside of [0, 1)."""
-    for index, beta in enumerate(betas[:2]):
+    for index in range(2):
+        beta = betas[index]
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
 

@@ -22,7 +22,7 @@ from ..._core.tensor import Tensor, new
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.registry import export
-from ..._dispatch.scalar import fitting
+from ..._dispatch.scalar import fitting, whole
 from ..shape.view import as_shape
 
 _PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
@@ -126,6 +126,15 @@ def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int
     return check_shape(shape, caller)
 
 
+def whole_shape(size: Any, caller: str, position: int) -> tuple[int, ...]:
+    """The shape in an argument that must be a tuple or a list."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(
+            f"{caller}(): argument 'size' (position {position}) must be tuple of ints, not {type(size).__name__}"
+        )
+    return requested_shape((size,), None, caller)
+
+
 def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
     """A new array, filled with `value`; uninitialised if that is None."""
     if kind.device is META:
@@ -156,8 +165,10 @@ def check_options(layout: Any, memory_format: Any, caller: str) -> None:
 def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
     def function(
         *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None, names: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
+        if memory_format is not None and name != "empty":
+            raise TypeError(f"{name}() got an unexpected keyword argument 'memory_format'")
         if out is None and size is None and layout is None and memory_format is None and sizes:
             kind = chosen_kind(dtype, device, None, name)
             if kind.is_cpu:
@@ -252,10 +263,10 @@ def fill_number(value: Any, caller: str) -> Any:
 
 def full(
     size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with one value, which also decides the dtype if none is given."""
-    shape = requested_shape((size,), None, "full")
+    shape = whole_shape(size, "full", 1)
     check_options(layout, None, "full")
     number = fill_number(fill_value, "full")
     if dtype is None:
@@ -283,12 +294,13 @@ def eye(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A matrix with ones on the diagonal and zeros elsewhere."""
-    columns = n if m is None else m
+    n = whole(n, "eye", "n", 1)
+    columns = n if m is None else whole(m, "eye", "m", 2)
     for name, value in (("n", n), ("m", columns)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "eye")
-    array = allocated((int(n), int(columns)), kind, 0)
+    array = allocated((n, columns), kind, 0)
     if kind.device is not META:
         np.fill_diagonal(array, 1)
     return delivered(made(array, kind, requires_grad), out)
@@ -330,7 +342,7 @@ def tensor(
     return made(array, kind, requires_grad)
 
 
-def from_numpy(ndarray: Any) -> Tensor:
+def from_numpy(ndarray: Any, /) -> Tensor:
     """A tensor that shares the array's memory."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")

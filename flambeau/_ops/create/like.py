@@ -25,6 +25,7 @@ from .constants import (
     requested_shape,
     strided_memory,
     unwritten_array,
+    whole_shape,
 )  # fmt: skip
 
 
@@ -125,13 +126,13 @@ def new_empty(
 @public(function=False)
 def new_full(
     input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """One value everywhere, of the given size, with the dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "new_full")
     check_options(layout, None, "new_full")
     number = fitting(fill_number(fill_value, "new_full"), kind.dtype)
-    return made(allocated(requested_shape((size,), None, "new_full"), kind, number), kind, requires_grad)
+    return made(allocated(whole_shape(size, "new_full", 1), kind, number), kind, requires_grad)
 
 
 @public(function=False)

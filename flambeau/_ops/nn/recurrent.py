@@ -48,6 +48,8 @@ def _bound(name: str, input: Tensor | None, args: tuple[Any, ...], options: dict
     call = _Call(**given, **options)
     if states == 1 and not isinstance(call.hx, Tensor):
         raise TypeError(f"{name}(): argument 'hx' must be Tensor, not {type(call.hx).__name__}")
+    if packed and not isinstance(call.batch_sizes, Tensor):
+        raise TypeError(f"{name}(): argument 'batch_sizes' must be Tensor, not {type(call.batch_sizes).__name__}")
     return call
 
 

@@ -89,19 +89,28 @@ def _hardtanh(self: Array, min_val: Any, max_val: Any) -> Array:
     return np.minimum(np.maximum(self, self.dtype.type(min_val)), self.dtype.type(max_val))
 
 
+def _check_hardtanh(input: Tensor, min_val: float) -> None:
+    if input.dtype is bool_:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if input.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
+    if min_val < 0 and not input.dtype.is_signed:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+
+
 @public("nn.functional.hardtanh", function=False, method=False)
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` clamped to [min_val, max_val]; the gradient at the bounds is 0."""
-    if input.dtype is bool_:
-        raise RuntimeError("Bool inputs not supported for hardtanh")
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val: {min_val} > {max_val}")
+    _check_hardtanh(input, min_val)
     return _in_place_or_new(_hardtanh, "hardtanh", input, inplace, min_val, max_val)
 
 
 @public("nn.functional.relu6", function=False, method=False)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """`input` clamped to [0, 6]."""
+    _check_hardtanh(input, 0)
     return _in_place_or_new(_hardtanh, "relu6", input, inplace, 0, 6)
 
 
@@ -148,7 +157,7 @@ def _rrelu_noise(self: Array, noise: Array) -> Array:
     return self * noise
 
 
-@public("nn.functional.rrelu", "rrelu", function=False, method=False)
+@public("nn.functional.rrelu", function=False, method=False)
 def rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,
@@ -267,20 +276,43 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@public("nn.functional.selu", "selu", function=False, method=False)
+@public("nn.functional.selu", function=False, method=False)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalising exponential unit."""
     refuse("elu", input, *_FLOATS_ONLY)
     return _in_place_or_new(_elu, "selu", input, inplace, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 
-@public("nn.functional.celu", "celu", function=False, method=False)
+@public("nn.functional.celu", function=False, method=False)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`input` where it is positive, elsewhere `alpha * (exp(input / alpha) - 1)`."""
     refuse("elu", input, *_FLOATS_ONLY)
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return _in_place_or_new(_celu, "celu", input, inplace, alpha)
+
+
+# Outside `nn.functional` these have no `inplace`.
+
+
+@public(method=False, name="rrelu")
+def _rrelu_function(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """Leaky relu whose slope is drawn between the bounds for each negative element; in evaluation it is their mean."""
+    return rrelu(input, lower, upper, training, False, generator)
+
+
+@public(method=False, name="selu")
+def _selu_function(input: Tensor) -> Tensor:
+    """The self-normalising exponential unit."""
+    return selu(input)
+
+
+@public(method=False, name="celu")
+def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`input` where it is positive, elsewhere `alpha * (exp(input / alpha) - 1)`."""
+    return celu(input, alpha)
 
 
 # ----- smooth gates ------------------------------------------------------------------------------------------------

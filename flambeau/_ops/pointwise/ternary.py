@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES
+from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES, dtype
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.direct_updates import add_product, add_quotient, approach, can_write, limit, write
@@ -15,6 +15,7 @@ from ..._dispatch.inplace import run_inplace
 from ..._dispatch.precision import in_single, only_where
 from ..._dispatch.promotion import Operand, is_number, result_type_of
 from ..._dispatch.registry import public
+from ..._dispatch.scalar import fitting
 from .binary import conj
 
 
@@ -118,16 +119,29 @@ _NUMBERS = (float, int)
 _OLDER = ("input value tensor1 tensor2",)
 
 
+def _factor(name: str, value: Any, common: dtype) -> Any:
+    """`value`, a number of an unusual type, as one that tensors of dtype `common` can be multiplied by."""
+    if isinstance(value, Tensor) and value._array.ndim == 0:
+        value = value.item()
+    if not is_number(value):
+        raise TypeError(f"{name}(): argument 'value' must be Number, not {type(value).__name__}")
+    return fitting(value, common) if isinstance(value, complex) else value
+
+
 def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
     for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
         if not isinstance(each, Tensor):
             raise TypeError(f"{name}(): argument '{word}' must be Tensor, not {type(each).__name__}")
+    if type(value) not in _NUMBERS:
+        value = _factor(name, value, result_type_of(input, tensor1, tensor2))
     if input._kind is tensor1._kind is tensor2._kind and input._kind.differentiable:
         try:
             return kernel(input, tensor1, tensor2, value)  # type: ignore[no-any-return]
         except ValueError:
             raise _joined_shape_error(name, input, tensor1, tensor2) from None
     common = result_type_of(input, tensor1, tensor2)
+    if common.category == BOOL:
+        raise NotImplementedError(f"\"{name}_cpu_out\" not implemented for 'Bool'")
     if common.category < FLOAT:
         value = int(value)
     try:

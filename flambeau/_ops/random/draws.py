@@ -27,7 +27,8 @@ from ..._dispatch.inplace import before_change, check_no_overlap, check_writable
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.out import resize_output, store
 from ..._dispatch.registry import export, public
-from ..create.constants import allocated, chosen_kind, made, requested_shape
+from ..._dispatch.scalar import whole
+from ..create.constants import allocated, chosen_kind, made, requested_shape, whole_shape
 from ..create.like import memory_like
 from ..shape.view import as_shape
 
@@ -86,7 +87,7 @@ def _made(
 
 def rand(
     *sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers in [0, 1), all equally likely."""
     shape = requested_shape(sizes, size, "rand")
@@ -99,7 +100,7 @@ def rand(
 
 def randn(
     *sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, names: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers of the standard normal distribution."""
     shape = requested_shape(sizes, size, "randn")
@@ -119,7 +120,8 @@ def randint(
         size = given.pop()
     first, last = _bounds("randint", given, low, high)
     return _made(
-        as_shape((size,)), dtype, device, lambda into, source: _between(into, source, first, last), generator,
+        whole_shape(size, "randint", len(bounds_and_size)), dtype, device,
+        lambda into, source: _between(into, source, first, last), generator,
         requires_grad, out, int64,
     )  # fmt: skip
 
@@ -138,13 +140,10 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 
 
 def _whole(caller: str, name: str, value: Any) -> int:
-    if isinstance(value, Tensor):
-        value = value.item()
-    if not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{caller}(): argument '{name}' must be int, not {type(value).__name__}")
+    value = whole(value, caller, name, 1 if name == "low" else 2)
     if not -(2**63) <= value < 2**63:
         raise ValueError(f"Overflow when unpacking long long: '{name}' of {caller}() is {value}")
-    return int(value)
+    return value
 
 
 def _between(into: Array, source: Generator, low: int, high: int | None) -> None:
@@ -156,6 +155,7 @@ def randperm(
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The numbers from 0 to n - 1 in random order."""
+    n = whole(n, "randperm", "n", 1)
 
     def permute(into: Array, source: Generator) -> None:
         into[...] = permutation.randperm(n, into.dtype, source)

@@ -113,9 +113,10 @@ def norm(
             raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}: try p=2")
         p = 2
     elif p == "nuc":
-        return store_exactly(matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype), out)  # type: ignore[no-any-return]
+        dims = tuple(range(input._array.ndim)) if dim is None else dim
+        return store_exactly(matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)  # type: ignore[no-any-return]
     elif isinstance(p, str):
-        raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', not {p!r}")
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. It may be a number, 'fro' or 'nuc'")
     return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
 
 

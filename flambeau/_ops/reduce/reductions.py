@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from typing import Any
 
@@ -31,7 +30,7 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     if type(dim) is int:
         wrapped_dim = wrap_dim(dim, ndim)
         return (wrapped_dim,) if ndim else ()
-    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (operator.index(dim),)
+    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if not dims:
         return tuple(range(ndim))
     wrapped = tuple([wrap_dim(each, ndim) for each in dims])

@@ -190,18 +190,18 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return _unbind(input, unbind_dim(input, dim))  # type: ignore[no-any-return]
 
 
-_PARTS = {"sections": "indices_or_sections", "indices": "indices_or_sections"}
-"""What PyTorch's overloads call the number of parts, and the places of the cuts."""
+_PARTS = {"indices": "sections"}
+"""The number of parts in one overload of PyTorch is called so in another, where it is the places of the cuts."""
 
 
-@public(also={**_PARTS, "tensor_indices_or_sections": "indices_or_sections"})
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+@public(also={**_PARTS, "tensor_indices_or_sections": "sections"})
+def tensor_split(input: Tensor, sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`input` along `dim` in a number of nearly equal parts, or cut at the given positions; they share memory."""
     shape = input._array.shape
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, len(shape))
-    cuts = _as_indices(indices_or_sections)
+    cuts = _as_indices(sections)
     if isinstance(cuts, int):
         if cuts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
@@ -214,58 +214,58 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     return tuple(parts)
 
 
-def _as_indices(indices_or_sections: Any) -> int | list[int]:
-    if isinstance(indices_or_sections, Tensor):
-        if indices_or_sections.dtype.name != "int64" or indices_or_sections.ndim > 1:
+def _as_indices(sections: Any) -> int | list[int]:
+    if isinstance(sections, Tensor):
+        if sections.dtype.name != "int64" or sections.ndim > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor "
-                f"of dtype int64, but got a tensor with {indices_or_sections.ndim} dims and dtype "
-                f"{indices_or_sections.dtype}"
+                f"of dtype int64, but got a tensor with {sections.ndim} dims and dtype "
+                f"{sections.dtype}"
             )
-        return indices_or_sections.tolist()  # type: ignore[no-any-return]
-    if isinstance(indices_or_sections, (tuple, list)):
-        return [int(each) for each in indices_or_sections]
-    if not hasattr(indices_or_sections, "__index__"):
+        return sections.tolist()  # type: ignore[no-any-return]
+    if isinstance(sections, (tuple, list)):
+        return [int(each) for each in sections]
+    if not hasattr(sections, "__index__"):
         raise TypeError(
-            "received an invalid combination of arguments: indices_or_sections must be an int, a tuple of ints "
-            f"or a Tensor, not {type(indices_or_sections).__name__}"
+            "received an invalid combination of arguments: sections must be an int, a tuple of ints "
+            f"or a Tensor, not {type(sections).__name__}"
         )
-    return int(indices_or_sections)
+    return int(sections)
 
 
-def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def _split_like_numpy(input: Tensor, name: str, least: int, dim: int, sections: Any) -> tuple[Tensor, ...]:
     shape = input._array.shape
     if len(shape) < least:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
             f"{len(shape)} dimensions!"
         )
-    if isinstance(indices_or_sections, int):
-        count = indices_or_sections
+    if isinstance(sections, int):
+        count = sections
         if count == 0 or shape[dim] % count:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} "
                 f"is not divisible by the split_size {count}!"
             )
-    return tensor_split(input, indices_or_sections, dim)
+    return tensor_split(input, sections, dim)
 
 
 @public(method=False, also=_PARTS)
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its second dimension, or the only one it has."""
-    return _split_like_numpy(input, "hsplit", 1, 0 if input._array.ndim == 1 else 1, indices_or_sections)
+    return _split_like_numpy(input, "hsplit", 1, 0 if input._array.ndim == 1 else 1, sections)
 
 
 @public(method=False, also=_PARTS)
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its first dimension."""
-    return _split_like_numpy(input, "vsplit", 2, 0, indices_or_sections)
+    return _split_like_numpy(input, "vsplit", 2, 0, sections)
 
 
 @public(method=False, also=_PARTS)
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
     """`input` cut along its third dimension."""
-    return _split_like_numpy(input, "dsplit", 3, 2, indices_or_sections)
+    return _split_like_numpy(input, "dsplit", 3, 2, sections)
 
 
 def _split_method(split_function: Any) -> None:

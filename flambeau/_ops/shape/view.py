@@ -67,6 +67,8 @@ def _as_int(value: Any) -> int:
     if isinstance(value, Tensor) and value._kind.dtype.category <= INTEGER:
         return int(value.item())
     try:
+        if isinstance(value, bool):
+            raise AttributeError
         return int(value.__index__())
     except AttributeError:
         raise TypeError(

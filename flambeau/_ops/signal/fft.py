@@ -369,7 +369,7 @@ def _full_steps(n: int) -> Any:
 
 def fftfreq(
     n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    requires_grad: bool = False, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The frequencies of the `n` results of `fft`, in cycles per unit, for samples `d` apart.
 
@@ -381,7 +381,7 @@ def fftfreq(
 
 def rfftfreq(
     n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    requires_grad: bool = False, pin_memory: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The frequencies of the results of `rfft` of `n` samples that are `d` apart."""
     return _frequencies("rfftfreq", lambda n: np.arange(int(n / 2) + 1), n, d, (out, dtype, device, requires_grad))

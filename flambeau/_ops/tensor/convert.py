@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.defaults import device_for
-from ..._core.device import CPU, META, contiguous_format, device
+from ..._core.device import CPU, META, contiguous_format, device, preserve_format
 from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind, kind_of
@@ -110,8 +110,6 @@ def to(
 
 
 def _suits(input: Tensor, memory_format: Any) -> bool:
-    from ..._core.device import preserve_format
-
     return memory_format is preserve_format or has_format(input._array, memory_format)
 
 
@@ -140,13 +138,13 @@ for _name, _dtype in (("char", "int8"), ("byte", "uint8"), ("bool", "bool")):
 
 
 @public(function=False)
-def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
     """The tensor on the CPU."""
     return to(input, CPU, memory_format=memory_format)
 
 
 @public(function=False)
-def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Tensor:
     """The tensor on a CUDA device."""
     return to(input, "cuda" if device is None else device, memory_format=memory_format)
 

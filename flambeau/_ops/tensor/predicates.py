@@ -89,11 +89,11 @@ def get_device(input: Tensor) -> int:
 
 @public(method=False)
 def result_type(
-    tensor1: Operand = None, tensor2: Operand = None, *, tensor: Operand = None, other: Operand = None,
-    scalar: Operand = None, scalar1: Operand = None, scalar2: Operand = None,
+    tensor: Operand = None, other: Operand = None, *, scalar: Operand = None, scalar1: Operand = None,
+    scalar2: Operand = None,
 ) -> DType:  # fmt: skip
     """The dtype that arithmetic on two tensors or numbers gives, which may be named for what they are."""
-    given = [each for each in (tensor1, tensor2, tensor, other, scalar, scalar1, scalar2) if each is not None]
+    given = [each for each in (tensor, other, scalar, scalar1, scalar2) if each is not None]
     if len(given) != 2:
         raise TypeError(f"result_type() received an invalid combination of arguments: 2 expected, got {len(given)}")
     return result_type_of(*given)

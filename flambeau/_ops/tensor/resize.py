@@ -88,7 +88,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
 
 
 @public(function=False)
-def resize_(input: Tensor, *size: Any, memory_format: Any = contiguous_format) -> Tensor:
+def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Change the size in place; the storage grows if it has to, and elements beyond the old ones are uninitialised."""
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad: detach the tensor first, or make a new one")
@@ -98,8 +98,8 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = contiguous_format) -
         raise RuntimeError(f"numel: integer multiplication overflow, or a negative size: {list(shape)}")
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory format Preserve: resize_ has nothing to preserve it from")
-    if shape != input._array.shape or memory_format is not contiguous_format:
-        contiguous = memory_format is contiguous_format
+    contiguous = memory_format in (None, contiguous_format)
+    if shape != input._array.shape or not contiguous:
         strides = contiguous_strides(shape) if contiguous else channels_last_strides(shape, memory_format)
         memory = storage_of(input._array, input.device)
         before = memory.nbytes()

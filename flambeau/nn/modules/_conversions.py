@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.device import device, memory_format
+from ..._core.device import device as Device
 from ..._core.dtype import dtype
 from ..._core.self_type import Self
 from ..._core.tensor import Tensor
@@ -168,9 +169,10 @@ def _parse_to(
 ) -> tuple[dtype | None, device | None, tuple[bool, ...], memory_format | None]:
     """Dtype, device, flags and memory format among the arguments of `to`."""
     named_dtype, named_device, flags = _targets(args if tensor is None else (tensor, *args))
+    wanted = named_device if device is None else device
     return (
         named_dtype if dtype is None else dtype,
-        named_device if device is None else device,
+        Device(wanted) if isinstance(wanted, str) else wanted,
         (bool(flags[0]) if flags else non_blocking,),
         memory_format,
     )

@@ -385,6 +385,10 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
+        if self._timeout != 0:
+            raise AssertionError(
+                f"a DataLoader without workers requires timeout == 0, but it is {self._timeout}: set num_workers too"
+            )
         state, loader._resume = loader._resume, None
         resumes = state is not None and state["running"]
         self._base_seed = state["base_seed"] if state is not None and resumes else random_seed(loader.generator)

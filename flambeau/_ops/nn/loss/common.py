@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...._core.dtype import COMPLEX, LEGACY_NAMES, int64, uint8
+from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.tensor import Tensor
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.precision import in_single
+from ...._dispatch.inplace import check_castable
+from ...._dispatch.precision import in_single, refuse
 from ...._dispatch.registry import public
 from ...pointwise.binary import div_number, mul_number
 from ...reduce.softmax import log_softmax
@@ -59,8 +60,11 @@ def _reduce_weighted(losses: Any, weight: Tensor, number: int) -> Tensor:
     return weighted.sum() / weight.expand_as(weighted).sum() if number == MEAN else reduce_losses(weighted, number)
 
 
-def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
-    """Both sides in a common dtype and shape; a warning where they broadcast."""
+def _matched(name: str, input: Tensor, target: Tensor, kernel: str | None = None) -> tuple[Any, Any]:
+    """Both sides in a common dtype and shape; a warning where they broadcast.
+
+    With `kernel`, the name of PyTorch's, that dtype must be one of floating point.
+    """
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
@@ -73,7 +77,11 @@ def _matched(name: str, input: Tensor, target: Tensor) -> tuple[Any, Any]:
         from ...._dispatch.promotion import result_type_of
 
         common = result_type_of(input, target)
-        return input.to(common), target.to(common)
+        if kernel == "huber":
+            check_castable(common, input.dtype, name)
+        input, target = input.to(common), target.to(common)
+    if kernel is not None:
+        refuse(kernel, input, BOOL, INTEGER, COMPLEX)
     return input, target
 
 
@@ -109,7 +117,7 @@ def mse_loss(
 ) -> Tensor:
     """Squared differences."""
     number = reduction_number(reduction, size_average, reduce)
-    input, target = _matched("mse_loss", input, target)
+    input, target = _matched("mse_loss", input, target, "mse")
     if weight is not None:
         return _reduce_weighted(_mse_loss(input, target, NONE), weight, number)
     return _mse_loss(input, target, number)  # type: ignore[no-any-return]
@@ -126,7 +134,7 @@ def l1_loss(
 ) -> Tensor:
     """Absolute differences."""
     number = reduction_number(reduction, size_average, reduce)
-    input, target = _matched("l1_loss", input, target)
+    _matched("l1_loss", input, target)
     losses: Any = (input - target).abs()
     return reduce_losses(losses, number) if weight is None else _reduce_weighted(losses, weight, number)
 
@@ -160,7 +168,7 @@ def smooth_l1_loss(
     number = reduction_number(reduction, size_average, reduce)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    input, target = _matched("smooth_l1_loss", input, target)
+    input, target = _matched("smooth_l1_loss", input, target, "smooth_l1")
     if beta == 0:
         return reduce_losses((input - target).abs(), number)
     return _smooth_l1_loss(input, target, number, beta)  # type: ignore[no-any-return]
@@ -189,10 +197,13 @@ def huber_loss(
     number = reduction_number(reduction, None, None)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    input, target = _matched("huber_loss", input, target)
+    stored = input.dtype
+    input, target = _matched("huber_loss", input, target, "huber")
     if weight is None:
-        return _huber_loss(input, target, number, delta)  # type: ignore[no-any-return]
-    return _reduce_weighted(_huber_loss(input, target, NONE, delta), weight, number)
+        loss = _huber_loss(input, target, number, delta)
+    else:
+        loss = _reduce_weighted(_huber_loss(input, target, NONE, delta), weight, number)
+    return loss if loss.dtype is stored else loss.to(stored)  # type: ignore[no-any-return]
 
 
 # ----- yes or no ---------------------------------------------------------------------------------------------------
@@ -279,10 +290,22 @@ def _bce_with_logits(
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: int = NONE,
+    reduction: int = MEAN,
 ) -> Tensor:
-    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go."""
-    return _with_logits(input, target.to(input.dtype), weight, pos_weight, reduction)  # type: ignore[no-any-return]
+    """`binary_cross_entropy` of `sigmoid(input)`, computed in one go, in the dtype of `target`."""
+    refuse("log_sigmoid", input, BOOL, INTEGER, COMPLEX)
+    if target.dtype is bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported: targets are numbers between 0 and 1, "
+            "such as target.float()"
+        )
+    name = "binary_cross_entropy_with_logits"
+    parts: list[Any] = [input, weight, pos_weight]
+    for number, each in enumerate(parts):
+        if each is not None and each.dtype is not target.dtype:
+            check_castable(each.dtype, target.dtype, name)
+            parts[number] = each.to(target.dtype)
+    return _with_logits(parts[0], target, *parts[1:], reduction)  # type: ignore[no-any-return]
 
 
 @public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)
@@ -529,7 +552,7 @@ def _smoothed(
 
 
 @public(method=False, name="kl_div")
-def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
+def _kl_div(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
     if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
         raise RuntimeError("kl_div: Complex inputs not supported.")

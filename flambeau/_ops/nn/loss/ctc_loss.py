@@ -177,10 +177,6 @@ def _alignments(
 
 def _as_lengths(name: str, lengths: Any) -> Lengths:
     if not isinstance(lengths, Tensor):
-        if not isinstance(lengths, Sequence):
-            raise TypeError(
-                f"ctc_loss(): argument '{name}' must be Tensor or tuple of ints, not {type(lengths).__name__}"
-            )
         return tuple(int(each) for each in lengths)
     if lengths._kind.dtype.category != INTEGER:
         raise RuntimeError(f"{name} must be integral: got {lengths.dtype}")
@@ -254,13 +250,16 @@ def ctc_loss(
     input_lengths: Tensor | Sequence[int],
     target_lengths: Tensor | Sequence[int],
     blank: int = 0,
-    reduction: int = NONE,
+    reduction: int = MEAN,
     zero_infinity: bool = False,
 ) -> Tensor:
     """The negative log-likelihood of label sequences, of any alignment with `log_probs` (time, batch, classes).
 
     `targets` are rows of labels, or all of them one after the other. The mean is one of losses per label.
     """
+    for name, each in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if not isinstance(each, (Tensor, Sequence)):
+            raise TypeError(f"ctc_loss(): argument '{name}' must be Tensor or tuple of ints, not {type(each).__name__}")
     batched = log_probs.dim() != 2
     if not batched:
         log_probs = log_probs.unsqueeze(1)

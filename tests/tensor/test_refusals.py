@@ -1,0 +1,125 @@
+"""Arguments that PyTorch refuses, which would be easy to accept in silence: the same exception, and its words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ..support.differential import differential, outcome
+
+Refused = dict[str, tuple[Callable[[Any], Any], str]]
+
+
+def _parameter(T: Any) -> Any:
+    parameter = T.nn.Parameter(T.ones(2, 2))
+    parameter.grad = T.ones(2, 2)
+    return parameter
+
+
+def _data(T: Any) -> Any:
+    import torch.utils.data  # noqa: F401  (an attribute of PyTorch from now on)
+
+    return T.utils.data
+
+
+REFUSED: Refused = {
+    "eye of a float": (lambda T: T.eye(2.5), "must be int, not float"),
+    "eye of a bool": (lambda T: T.eye(True), "must be int, not bool"),
+    "eye of a string": (lambda T: T.eye("a"), "must be int, not str"),
+    "randperm of a float": (lambda T: T.randperm(2.5), "must be int, not float"),
+    "full with a number for the size": (lambda T: T.full(2, 3), "must be tuple of ints, not int"),
+    "new_full with a number for the size": (lambda T: T.ones(1).new_full(2, 3), "must be tuple of ints, not int"),
+    "randint with a number for the size": (lambda T: T.randint(5, 2), "must be tuple of ints, not int"),
+    "ones of a bool": (lambda T: T.ones(True), "must be tuple of ints, not bool"),
+    "ones with a format": (lambda T: T.ones(2, memory_format=T.contiguous_format), "memory_format"),
+    "a bool among sizes": (lambda T: T.ones(2, 2).view(True, 4), "bool"),
+    "repeat of a bool": (lambda T: T.ones(2, 2).repeat(True), "bool"),
+    "flip of a bool": (lambda T: T.ones(2, 2).flip(True), "bool"),
+    "the nuclear norm in three dimensions": (lambda T: T.ones(2, 2, 2).norm("nuc"), "dim must be a 2-tuple"),
+    "a norm of no known name": (lambda T: T.ones(2, 2).norm("foo"), "Order foo not supported"),
+    "a device of no known type": (lambda T: T.nn.Module().to("foo"), "device type at start of device string: foo"),
+    "a norm that is a word": (lambda T: T.nn.utils.clip_grad_norm_([_parameter(T)], 1.0, "a"), "could not convert"),
+    "a largest norm that is a word": (lambda T: T.nn.utils.clip_grad_norm_([_parameter(T)], "a"), "could not convert"),
+    "one decay rate of two": (lambda T: T.optim.Adam([_parameter(T)], betas=(0.9,)), "out of range"),
+    "no tuple of decay rates": (lambda T: T.optim.AdamW([_parameter(T)], betas=0.9), "not subscriptable"),
+    "a timeout without workers": (lambda T: list(_data(T).DataLoader([1], timeout=3)), "timeout == 0"),
+    "hypot with a number": (lambda T: T.hypot(T.ones(2), 2), "must be Tensor, not int"),
+    "hypot_ with a number": (lambda T: T.ones(2).hypot_(2), "must be Tensor, not int"),
+    "addcmul of bools": (lambda T: T.addcmul(*[T.ones(2, dtype=T.bool)] * 3), "not implemented for 'Bool'"),
+    "addcmul_ of bools": (
+        lambda T: T.ones(2, dtype=T.bool).addcmul_(*[T.ones(2, dtype=T.bool)] * 2),
+        "not implemented for 'Bool'",
+    ),
+    "addcmul by a word": (lambda T: T.addcmul(*[T.ones(2)] * 3, value="a"), "must be Number, not str"),
+    "addcmul by a complex number": (lambda T: T.addcmul(*[T.ones(2)] * 3, value=1j), "without overflow"),
+    "relu6 of bools": (lambda T: T.nn.functional.relu6(T.ones(2, dtype=T.bool)), "Bool inputs not supported"),
+    "relu6 of complex numbers": (
+        lambda T: T.nn.functional.relu6(T.ones(2, dtype=T.complex64)),
+        "not supported for complex types",
+    ),
+    "hardtanh of complex numbers": (
+        lambda T: T.nn.functional.hardtanh(T.ones(2, dtype=T.complex64)),
+        "not supported for complex types",
+    ),
+    "hardtanh of unsigned numbers": (
+        lambda T: T.nn.functional.hardtanh(T.ones(2, dtype=T.uint8)),
+        "unsigned type with negative limits",
+    ),
+    "pow of two numbers": (lambda T: T.pow(2, 3), "invalid combination of arguments"),
+    "an optional tensor that is a number": (
+        lambda T: T.nn.functional.layer_norm(T.ones(2, 2), (2,), 1),
+        "must be Tensor, not int",
+    ),
+    "a name twice": (lambda T: T.softmax(T.ones(2), dim=0, axis=0), "argument"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@differential
+def test_what_is_refused(T: Any, name: str) -> Any:
+    action, words = REFUSED[name]
+    return outcome(lambda: action(T), words)
+
+
+@pytest.mark.parametrize(
+    "function", ["sum", "mean", "prod", "all", "any", "amax", "amin", "argmax", "cumsum", "logsumexp"]
+)
+@pytest.mark.parametrize("dim", [True, 1.0, "0"])
+@differential
+def test_dimensions_are_ints(T: Any, function: str, dim: Any) -> Any:
+    return outcome(lambda: getattr(T.ones(2, 2), function)(dim=dim))
+
+
+@pytest.mark.parametrize(
+    "loss", ["mse_loss", "huber_loss", "smooth_l1_loss", "l1_loss", "binary_cross_entropy_with_logits"]
+)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float64", "complex64"])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+@differential
+def test_dtypes_of_losses(T: Any, loss: str, dtype: str, reduction: str) -> Any:
+    floats, others = T.tensor([0.25, 1.0]), T.tensor([0, 1]).to(getattr(T, dtype))
+    function = getattr(T.nn.functional, loss)
+    pairs = [(others, others), (others, floats), (floats, others)]
+
+    def loss_of(pair: tuple[Any, Any]) -> Any:
+        result = function(*pair, reduction=reduction)
+        return result.dtype, result.to(T.float32)  # where dtypes mix, PyTorch computes parts of it in the lesser one
+
+    return [outcome(functools.partial(loss_of, pair)) for pair in pairs]
+
+
+@pytest.mark.parametrize("optimizer", ["Adam", "AdamW", "Adamax", "NAdam", "RAdam", "SparseAdam"])
+@pytest.mark.parametrize("betas", [(0.9,), (), 0.9, (0.9, "a"), (0.9, 1.0)], ids=str)
+@differential
+def test_decay_rates(T: Any, optimizer: str, betas: Any) -> Any:
+    return outcome(lambda: getattr(T.optim, optimizer)([_parameter(T)], betas=betas))[:2]
+
+
+@pytest.mark.parametrize("name", ["ones", "zeros", "empty", "full", "rand", "randn"])
+@differential
+def test_factories_take_no_names(T: Any, name: str) -> Any:
+    arguments = ((2,), 3) if name == "full" else (2,)
+    return outcome(lambda: getattr(T, name)(*arguments, names=("N",)), "names")

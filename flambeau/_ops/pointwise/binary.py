@@ -125,6 +125,8 @@ def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
         and input._array.shape == other._array.shape
     ):
         return kernel(input, other, alpha)  # type: ignore[no-any-return]
+    if isinstance(alpha, Tensor) and alpha._array.ndim == 0:
+        alpha = alpha.item()
     common = result_type_of(input, other)
     if kernel is not _add_scaled:
         _sub.op.compute_dtype(common)  # type: ignore[attr-defined]  # which refuses the difference of two bools

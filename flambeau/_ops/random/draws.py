@@ -140,10 +140,10 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 
 
 def _whole(caller: str, name: str, value: Any) -> int:
-    value = whole(value, caller, name, 1 if name == "low" else 2)
-    if not -(2**63) <= value < 2**63:
-        raise ValueError(f"Overflow when unpacking long long: '{name}' of {caller}() is {value}")
-    return value
+    number = whole(value, caller, name, 1 if name == "low" else 2)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"Overflow when unpacking long long: '{name}' of {caller}() is {number}")
+    return number
 
 
 def _between(into: Array, source: Generator, low: int, high: int | None) -> None:

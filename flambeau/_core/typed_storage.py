@@ -18,14 +18,19 @@ class TypedStorage:
 
     __slots__ = ("_untyped_storage", "dtype")
 
-    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: dtype | None = None) -> None:
+    def __init__(
+        self, *args: Any, device: Any = None, dtype: dtype | None = None, wrap_storage: UntypedStorage | None = None,
+        _internal: bool = False,
+    ) -> None:  # fmt: skip
         self.dtype = DEFAULTS.float if dtype is None else dtype
         if wrap_storage is not None:
+            if device is not None:
+                raise RuntimeError("TypedStorage: device= cannot be given with wrap_storage=, which is on one already")
             self._untyped_storage = wrap_storage
         elif not args:
-            self._untyped_storage = UntypedStorage(0)
+            self._untyped_storage = UntypedStorage(0, device=device)
         elif isinstance(args[0], int):
-            self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize)
+            self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize, device=device)
         else:
             self._untyped_storage = UntypedStorage.from_buffer(np.array(list(args[0]), self.dtype.numpy).tobytes())
 
@@ -127,7 +132,7 @@ class TypedStorage:
         """Whether the memory is one that `share_memory_` made."""
         return self._untyped_storage.is_shared()
 
-    def is_pinned(self, device: Any = "cuda") -> bool:
+    def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
         return False
 

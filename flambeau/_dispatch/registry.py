@@ -253,6 +253,8 @@ def with_protocol(
 
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())
+    if inplace_of is not None:
+        parameters = [each for each in parameters if each.name != "out"]
     if out:
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
     synonyms = _synonyms(parameters, also)

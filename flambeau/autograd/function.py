@@ -150,8 +150,8 @@ class FunctionMeta(type):
 
     _backward_cls: type[FunctionNode]
 
-    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> None:
-        super().__init__(name, bases, body)
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
+        super().__init__(name, bases, attrs)
         cls._backward_cls = type(
             f"{name}Backward", (FunctionNode,), {"_forward_cls": cls, "__module__": cls.__module__}
         )
@@ -328,13 +328,13 @@ def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, 
     return output
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a `backward` whose results cannot be differentiated again; trying to do so is an error."""
 
-    @functools.wraps(backward)
+    @functools.wraps(fn)
     def wrapped(ctx: Any, *grads: Any) -> Any:
         with no_grad():
-            results = backward(ctx, *grads)
+            results = fn(ctx, *grads)
         if not THREAD.modes.grad:
             return results
         if not any(isinstance(each, Tensor) and each.requires_grad for each in grads):

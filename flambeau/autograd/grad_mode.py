@@ -81,9 +81,9 @@ class _ContextDecorator:
 class _FixedGradMode(_ContextDecorator):
     enabled = True
 
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, orig_func: Any = None) -> Any:
         context = object.__new__(cls)
-        return context if function is None else context(function)  # `@no_grad` without parentheses
+        return context if orig_func is None else context(orig_func)  # `@no_grad` without parentheses
 
     def __enter__(self) -> None:
         modes = THREAD.modes

@@ -22,11 +22,12 @@ _KL_MEMOIZE: dict[tuple[type, type], Formula | None] = {}
 def register_kl(type_p: type, type_q: type) -> Callable[[AnyFormula], AnyFormula]:
     """A decorator: the function computes KL(p || q) for distributions of these classes and their subclasses.
 
-    Of several that fit, the most specific is used; register the exact pair of classes where that is ambiguous.
+    Of several that fit, the most specific is used; register the exact pair of classes where that is ambiguous. The
+    classes need not be distributions: those of other libraries have divergences too.
     """
     for name, given in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(given, type) and issubclass(given, Distribution)):
-            raise TypeError(f"Expected {name} to be a Distribution subclass but got {given}")
+        if not isinstance(given, type):
+            raise TypeError(f"Expected {name} to be a class, such as a Distribution, but got {given}")
 
     def decorate(formula: AnyFormula) -> AnyFormula:
         _KL_REGISTRY[type_p, type_q] = formula
@@ -56,12 +57,11 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
 def _dispatch_kl(type_p: type, type_q: type) -> Formula | None:
     """The formula that fits best; if it matters which of the two classes is looked at first, a warning says so."""
-    order_p, order_q = type_p.__mro__, type_q.__mro__
-    fitting = [pair for pair in _KL_REGISTRY if pair[0] in order_p and pair[1] in order_q]
+    fitting = [pair for pair in _KL_REGISTRY if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
     if not fitting:
         return None
-    by_p = min(fitting, key=lambda pair: (order_p.index(pair[0]), order_q.index(pair[1])))
-    by_q = min(fitting, key=lambda pair: (order_q.index(pair[1]), order_p.index(pair[0])))
+    by_p = min(fitting, key=lambda pair: (_distance(type_p, pair[0]), _distance(type_q, pair[1])))
+    by_q = min(fitting, key=lambda pair: (_distance(type_q, pair[1]), _distance(type_p, pair[0])))
     if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
         warnings.warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). "
@@ -70,3 +70,9 @@ def _dispatch_kl(type_p: type, type_q: type) -> Formula | None:
             stacklevel=3,
         )
     return _KL_REGISTRY[by_p]
+
+
+def _distance(own: type, above: type) -> int:
+    """How far `above` is from a class that is a subclass of it, perhaps by its own word alone (`abc.ABC.register`)."""
+    order = own.__mro__
+    return order.index(above) if above in order else len(order)

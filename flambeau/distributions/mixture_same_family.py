@@ -86,13 +86,13 @@ class MixtureSameFamily(Distribution):
         distances = parts.mean - self.mean.unsqueeze(self._component_dim)
         return within + (weights * distances.pow(2.0)).sum(self._component_dim)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        cdf = self._component_distribution.cdf(value.unsqueeze(self._component_dim))
+    def cdf(self, x: Tensor) -> Tensor:
+        cdf = self._component_distribution.cdf(x.unsqueeze(self._component_dim))
         return (cdf * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check_sample(value)
-        log_prob = self._component_distribution.log_prob(value.unsqueeze(self._component_dim))
+    def log_prob(self, x: Tensor) -> Tensor:
+        self._check_sample(x)
+        log_prob = self._component_distribution.log_prob(x.unsqueeze(self._component_dim))
         log_weights = flambeau.log_softmax(self._mixture_distribution.logits, -1)
         return flambeau.logsumexp(log_prob + log_weights, -1)
 

@@ -203,6 +203,6 @@ class UninitializedBuffer(UninitializedTensorMixin):
         return type(self), (self.requires_grad, self.device, self.dtype, vars(self)["persistent"])
 
 
-def is_lazy(tensor: Any) -> bool:
-    """Whether `tensor` still waits for its shape."""
-    return isinstance(tensor, UninitializedTensorMixin)
+def is_lazy(param: Any) -> bool:
+    """Whether `param` still waits for its shape."""
+    return isinstance(param, UninitializedTensorMixin)

@@ -58,13 +58,13 @@ class BackwardHook:
         args, self.input_tensors_index = _through_node(args, self._inputs_ready)
         return args
 
-    def setup_output_hook(self, result: Any) -> Any:
+    def setup_output_hook(self, args: Any) -> Any:
         """What `forward` gave, led through the second node."""
-        outputs = result if isinstance(result, tuple) else (result,)
+        outputs = args if isinstance(args, tuple) else (args,)
         self.n_outputs = len(outputs)
         outputs, found = _through_node(outputs, self._outputs_ready)
         self.output_tensors_index = found or []
-        return outputs if isinstance(result, tuple) else outputs[0]
+        return outputs if isinstance(args, tuple) else outputs[0]
 
     def _outputs_ready(self, grad_inputs: Any, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         gradients = _spread(self.output_tensors_index, grad_outputs, self.n_outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -184,3 +185,29 @@ def test_a_uniform_of_the_same_support() -> None:
     assert abs(float(D.kl_divergence(p, q)) + float(p.entropy())) < 1e-6
     T = pytorch.distributions
     assert T.kl_divergence(T.ContinuousBernoulli(0.3), T.Uniform(0.0, 1.0)).isinf()
+
+
+@differential
+def test_divergences_of_foreign_classes(T: Any) -> Any:
+    D = T.distributions
+
+    class Foreign(abc.ABC):  # noqa: B024  (a class that others are declared to belong to)
+        pass
+
+    class Concrete(Foreign):
+        pass
+
+    class Declared:
+        pass
+
+    Foreign.register(Declared)
+    D.register_kl(Foreign, D.Normal)(lambda p, q: "foreign")
+    D.register_kl(Concrete, Foreign)(lambda p, q: "both foreign")
+    normal = D.Normal(T.tensor(0.0), T.tensor(1.0))
+    return [
+        D.kl_divergence(Concrete(), normal),
+        D.kl_divergence(Declared(), normal),
+        D.kl_divergence(Concrete(), Declared()),
+        outcome(lambda: D.kl_divergence(Declared(), Declared()), "No KL(p || q) is implemented"),
+        outcome(lambda: D.register_kl("Normal", D.Normal)),
+    ]

@@ -147,9 +147,8 @@ def new_empty_strided(
 
 @public(function=False)
 def new_tensor(
-    input: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:  # fmt: skip
+    input: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A copy of `data` with the dtype and device of `input`; a tensor as data keeps its own dtype."""
     from .constants import tensor
 

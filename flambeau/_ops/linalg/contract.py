@@ -10,7 +10,7 @@ import numpy as np
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.elementwise import shape_error
-from ..._dispatch.registry import public
+from ..._dispatch.registry import public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _permute, _unsafe_view, _unsqueeze, reshaped, wrap_dim
 from ..tensor.copy import _clone
@@ -39,8 +39,8 @@ def _dim_lists(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     return list(dims[0]), list(dims[1])
 
 
-@public(method=False, out=True)
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+@public(method=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The product of two tensors summed over pairs of dimensions: the last and first `dims`, or two lists of them."""
     first, second = _dim_lists(a, b, dims)
     if len(first) != len(second):
@@ -64,7 +64,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 f"contracted dimensions need to match, but first has size {sizes[0]} in dim {one} and second has size "
                 f"{sizes[1]} in dim {two}"
             )
-    return _contracted(left, right, first, second)
+    result = _contracted(left, right, first, second)
+    return result if out is None else write_out(result, out, (a, b))
 
 
 def _contracted(left: Any, right: Any, first: list[int], second: list[int]) -> Tensor:

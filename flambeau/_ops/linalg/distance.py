@@ -210,7 +210,7 @@ def _length(x: Any, dim: int, eps: float) -> Any:
 
 
 @public("nn.functional.normalize", function=False, method=False)
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, *, out: Tensor | None = None) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """`input` divided by its `p`-norms along `dim`, so that they become 1; norms below `eps` count as `eps`."""
     size: Any = vector_norm(input, p, dim, True)
     result: Any = input / size.clamp_min(eps).expand_as(input)

@@ -270,10 +270,10 @@ def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> 
     return column_major(solution) if left else row_major(solution.swapaxes(-1, -2).conj())
 
 
-@public(method=True)
-def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+@public()
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`."""
-    packed, pivots, info = lu_factor_ex(input, pivot=pivot)
+    packed, pivots, info = lu_factor_ex(A, pivot=pivot)
     result = (packed, pivots, info) if get_infos else (packed, pivots)
     if out is None:
         return result

@@ -123,7 +123,13 @@ def _round_decimals(self: Array, decimals: int) -> Array:
     return np.rint(self * scale) / scale
 
 
-@public("special.round", inplace=True)
+@public("special.round", function=False, method=False, name="round")
+def _special_round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """Rounded to the nearest number with that many decimals, halves to even."""
+    return round(input, decimals=decimals or None, out=out)
+
+
+@public(inplace=True)
 def round(input: Tensor, *, decimals: int | None = None, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest number with that many decimals (none), halves to even."""
     if decimals is None or (decimals == 0 and not input._kind.differentiable):

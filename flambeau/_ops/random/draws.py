@@ -140,6 +140,8 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 
 
 def _whole(caller: str, name: str, value: Any) -> int:
+    if isinstance(value, Tensor):
+        value = value.item()
     number = whole(value, caller, name, 1 if name == "low" else 2)
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"Overflow when unpacking long long: '{name}' of {caller}() is {number}")

@@ -99,7 +99,7 @@ def vector_norm(
     return store_exactly(_vector_norm(input, float(ord), dims, keepdim), out)  # type: ignore[no-any-return]
 
 
-@public()
+@public(method=False)
 def norm(
     input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, out: Any = None, dtype: Any = None
 ) -> Tensor:
@@ -118,6 +118,12 @@ def norm(
     elif isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. It may be a number, 'fro' or 'nuc'")
     return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
+
+
+@public(function=False, name="norm")
+def _method_norm(input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The `p`-norm of the elements; "fro" is the 2-norm."""
+    return norm(input, p, dim, keepdim, dtype=dtype)
 
 
 def _whole_norm_gradient(grad: Tensor, difference: Tensor, result: Tensor, p: float) -> Any:

@@ -46,13 +46,15 @@ class ReduceAddCoalesced(Function):
 
 
 class Scatter(Function):
-    """A tensor in pieces along `dim`, one for each of `places`; the gradients are joined."""
+    """A tensor in pieces along `dim`, one for each of `target_gpus`; the gradients are joined."""
 
     @staticmethod
-    def forward(ctx: Any, places: list[device], sizes: list[int] | None, dim: int, input: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        ctx: Any, target_gpus: list[device], chunk_sizes: list[int] | None, dim: int, input: Tensor
+    ) -> tuple[Tensor, ...]:
         ctx.dim = dim
         ctx.source = input.device
-        return comm.scatter(input, places, sizes, dim)
+        return comm.scatter(input, target_gpus, chunk_sizes, dim)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
@@ -63,7 +65,7 @@ class Gather(Function):
     """Tensors of several devices joined along `dim` on one; the gradient is cut into their sizes again."""
 
     @staticmethod
-    def forward(ctx: Any, place: DeviceLike, dim: int, *inputs: Tensor) -> Tensor:
+    def forward(ctx: Any, target_device: DeviceLike, dim: int, *inputs: Tensor) -> Tensor:
         ctx.numbers = dim == 0 and all(each.dim() == 0 for each in inputs)
         if ctx.numbers:
             warnings.warn(
@@ -75,9 +77,9 @@ class Gather(Function):
         ctx.dim = dim
         ctx.places = [each.device for each in inputs]
         ctx.sizes = [each.size(dim) for each in inputs]
-        return comm.gather(inputs, dim, place)
+        return comm.gather(inputs, dim, target_device)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        pieces = Scatter.apply(ctx.places, ctx.sizes, ctx.dim, grad)
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        pieces = Scatter.apply(ctx.places, ctx.sizes, ctx.dim, grad_output)
         return None, None, *(piece[0] if ctx.numbers else piece for piece in pieces)

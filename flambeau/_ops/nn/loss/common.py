@@ -290,7 +290,7 @@ def _bce_with_logits(
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: int = MEAN,
+    reduction: int = NONE,
 ) -> Tensor:
     """`binary_cross_entropy` of `sigmoid(input)`, computed in one go, in the dtype of `target`."""
     refuse("log_sigmoid", input, BOOL, INTEGER, COMPLEX)
@@ -552,7 +552,7 @@ def _smoothed(
 
 
 @public(method=False, name="kl_div")
-def _kl_div(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
+def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
     if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
         raise RuntimeError("kl_div: Complex inputs not supported.")

@@ -250,7 +250,7 @@ def ctc_loss(
     input_lengths: Tensor | Sequence[int],
     target_lengths: Tensor | Sequence[int],
     blank: int = 0,
-    reduction: int = MEAN,
+    reduction: int = NONE,
     zero_infinity: bool = False,
 ) -> Tensor:
     """The negative log-likelihood of label sequences, of any alignment with `log_probs` (time, batch, classes).

@@ -9,14 +9,14 @@ from ...._core.tensor import Tensor
 from ...._dispatch.registry import public
 from ...index.masked import where
 from ...linalg.distance import pairwise_distance
-from .common import MEAN, reduce_losses, reduction_number
+from .common import NONE, reduce_losses, reduction_number
 
 _EPSILON = 1e-12
 
 
 @public(method=False)
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE
 ) -> Tensor:
     """1 - cosine where the target is 1, and max(0, cosine - margin) where it is -1."""
     if target.dim() > 1:
@@ -89,7 +89,7 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = MEAN,
+    reduction: int = NONE,
 ) -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative example)."""
 

@@ -66,7 +66,7 @@ def multilabel_soft_margin_loss(
 
 
 @public(method=False)
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = NONE) -> Tensor:
     """`input` where the target is 1, and max(0, margin - input) where it is -1."""
     goal: Any = target
     apart = where(goal != 1, (margin - input).clamp_min(0), 0.0)
@@ -88,7 +88,7 @@ def _functional_hinge_embedding_loss(
 
 @public(method=False)
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)): which of two is to be the larger one."""
     losses: Any = -target * (input1 - input2) + margin

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import importlib
 import linecache
-import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from .._core.caller import GENERATED
+from .._core.caller import GENERATED, warn_user
 from .._core.tensor import PLAIN_TYPES, Tensor
 from . import catalogue
 from .inplace import run_inplace
@@ -442,11 +441,9 @@ def reordered(function: Function, orders: tuple[str, ...], args: tuple[Any, ...]
     order = next((each for each in fitting if len(fitting) == 1 or isinstance(args[each.index("input")], Tensor)), None)
     if order is None:
         raise TypeError(f"{function.__name__}() received an invalid combination of arguments: {len(args)} by position")
-    warnings.warn(
+    warn_user(
         f"This overload of {function.__name__} is deprecated: {function.__name__}({', '.join(order)}). Give "
-        "the numbers by keyword, after the tensors.",
-        UserWarning,
-        stacklevel=3,
+        "the numbers by keyword, after the tensors."
     )
     return function(**{**kwargs, **dict(zip(order, args, strict=True))})
 

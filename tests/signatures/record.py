@@ -78,11 +78,16 @@ def shrink(found: Differences) -> None:
     KNOWN.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
 
 
-def table(counts: Counter[str]) -> str:
-    """The part of the page that the comparison writes."""
+def table_of_counts(counts: Counter[str]) -> str:
+    """How much was compared."""
     lines = ["| compared | number |", "|---|---|"]
     lines += [f"| {words} | {counts[row]:,} |" for row, words in ROWS.items()]
-    lines += ["", "What differs, on purpose or for now:", "", "| where | what | why |", "|---|---|---|"]
+    return "\n".join([*lines, ""])
+
+
+def table_of_differences() -> str:
+    """What the list of known differences has."""
+    lines = ["", "What differs, on purpose or for now:", "", "| where | what | why |", "|---|---|---|"]
     for entry in known():
         by_text: dict[tuple[str, ...], list[str]] = {}
         for path, texts in entry["differences"].items():
@@ -100,4 +105,9 @@ def table(counts: Counter[str]) -> str:
 
 def written(page: str, counts: Counter[str]) -> str:
     """The page with a new table."""
-    return page[: page.index(START) + len(START)] + table(counts) + page[page.index(END) :]
+    return (
+        page[: page.index(START) + len(START)]
+        + table_of_counts(counts)
+        + table_of_differences()
+        + page[page.index(END) :]
+    )

@@ -44,7 +44,7 @@ from .autograd.grad_mode import (
 _cpu_lowerings.push()
 _backend_of("cpu").in_one_pass = _fused
 
-__version__ = "0.2.0"
+__version__ = _RELEASE = "0.2.0"
 
 inf = math.inf
 nan = math.nan
@@ -96,49 +96,36 @@ _LATER = {
     "stand_in_for_torch": "_stand_in",
     "summary": "utils.summary",
 }
-_SUBPACKAGES = frozenset(
-    {
-        "amp",
-        "backends",
-        "cpu",
-        "cuda",
-        "distributions",
-        "fft",
-        "func",
-        "linalg",
-        "masked",
-        "models",
-        "nn",
-        "ops",
-        "optim",
-        "random",
-        "return_types",
-        "safetensors",
-        "serialization",
-        "signal",
-        "sparse",
-        "special",
-        "storage",
-        "testing",
-        "utils",
-        "version",
-    }
-)
+_SUBPACKAGES = frozenset({
+    "_C", "_VF", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor", "_jit_internal",
+    "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_tensor", "_tensor_str", "_utils",
+    "_utils_internal", "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
+    "masked", "models", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "numa", "onnx", "ops", "optim",
+    "overrides", "package", "profiler", "quantization", "quasirandom", "random", "return_types", "safetensors",
+    "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version",
+    "xpu",
+})  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     # Subpackages load on first use: importing the package stays quick.
     if name in _SUBPACKAGES:
-        return importlib.import_module(f".{name}", __name__)
+        return importlib.import_module(f"flambeau.{name}")
     if name in _LATER:
-        value = globals()[name] = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+        value = globals()[name] = getattr(importlib.import_module(f"flambeau.{_LATER[name]}"), name)
         return value
     try:
-        function = globals()[name] = function_named("", name)  # made on first use too, then kept
+        found = function_named("", name)  # made on first use too, then kept
     except KeyError:
-        raise AttributeError(f"module 'flambeau' has no attribute {name!r}") from None
-    return function
+        try:
+            found = importlib.import_module("flambeau._further").find(name)
+        except KeyError:
+            raise AttributeError(f"module 'flambeau' has no attribute {name!r}") from None
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_SUBPACKAGES, *catalogue.FUNCTIONS[""]})
+    further = importlib.import_module("flambeau._further").names()
+    return sorted({*globals(), *_LATER, *_SUBPACKAGES, *further, *catalogue.FUNCTIONS[""]})

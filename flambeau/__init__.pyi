@@ -4,20 +4,60 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from . import _C as _C
+from . import _VF as _VF
+from . import __config__ as __config__
+from . import __future__ as __future__
+from . import _dynamo as _dynamo
+from . import _higher_order_ops as _higher_order_ops
+from . import _inductor as _inductor
+from . import _jit_internal as _jit_internal
+from . import _linalg_utils as _linalg_utils
+from . import _lowrank as _lowrank
+from . import _prims_common as _prims_common
+from . import _refs as _refs
+from . import _sources as _sources
+from . import _tensor as _tensor
+from . import _tensor_str as _tensor_str
+from . import _utils as _utils
+from . import _utils_internal as _utils_internal
+from . import accelerator as accelerator
 from . import amp as amp
+from . import ao as ao
 from . import autograd as autograd
 from . import backends as backends
+from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
+from . import distributed as distributed
 from . import distributions as distributions
+from . import export as export
 from . import fft as fft
 from . import func as func
+from . import functional as functional
+from . import futures as futures
+from . import fx as fx
+from . import hub as hub
+from . import jit as jit
+from . import library as library
 from . import linalg as linalg
 from . import masked as masked
 from . import models as models
+from . import monitor as monitor
+from . import mps as mps
+from . import mtia as mtia
+from . import multiprocessing as multiprocessing
+from . import nested as nested
 from . import nn as nn
+from . import numa as numa
+from . import onnx as onnx
 from . import ops as ops
 from . import optim as optim
+from . import overrides as overrides
+from . import package as package
+from . import profiler as profiler
+from . import quantization as quantization
+from . import quasirandom as quasirandom
 from . import random as random
 from . import return_types as return_types
 from . import safetensors as safetensors
@@ -27,8 +67,11 @@ from . import sparse as sparse
 from . import special as special
 from . import storage as storage
 from . import testing as testing
+from . import torch_version as torch_version
+from . import types as types
 from . import utils as utils
 from . import version as version
+from . import xpu as xpu
 from ._core.defaults import get_default_device as get_default_device
 from ._core.defaults import set_default_device as set_default_device
 from ._core.device import device as device
@@ -106,13 +149,255 @@ _complex: TypeAlias = builtins.complex
 
 
 __version__: str
+_RELEASE: str
 inf: _float
 nan: _float
 pi: _float
 e: _float
 newaxis: None
 
+AcceleratorError: Any
+AggregationType: Any
+AliasDb: Any
+AnyType: Any
+Argument: Any
+ArgumentSpec: Any
+AwaitType: Any
+BFloat16Storage: Any
+BenchmarkConfig: Any
+BenchmarkExecutionStats: Any
+Block: Any
+BoolStorage: Any
+BoolType: Any
+BufferDict: Any
+ByteStorage: Any
+CallStack: Any
+Capsule: Any
+CharStorage: Any
+ClassType: Any
+Code: Any
+CompilationUnit: Any
+CompleteArgumentSpec: Any
+ComplexDoubleStorage: Any
+ComplexFloatStorage: Any
+ComplexType: Any
+ConcreteModuleType: Any
+ConcreteModuleTypeBuilder: Any
+DeepCopyMemoTable: Any
+DeserializationStorageContext: Any
+DeviceObjType: Any
+DictType: Any
+DispatchKey: Any
+DispatchKeySet: Any
+DoubleStorage: Any
+EnumType: Any
+ErrorReport: Any
+Event: Any
+ExcludeDispatchKeyGuard: Any
+ExecutionPlan: Any
+FatalError: Any
+FileCheck: Any
+FloatStorage: Any
+FloatType: Any
+FunctionSchema: Any
+Future: Any
+FutureType: Any
+GradScaler: Any
+Gradient: Any
+Graph: Any
+GraphExecutorState: Any
+HalfStorage: Any
+IODescriptor: Any
+InferredType: Any
+IntStorage: Any
+IntType: Any
+InterfaceType: Any
+JITException: Any
+ListType: Any
+LiteScriptModule: Any
+LockingLogger: Any
+LoggerBase: Any
+LongStorage: Any
+ModuleDict: Any
+NoneType: Any
+NoopLogger: Any
+NumberType: Any
+OperatorInfo: Any
+OptionalType: Any
+OutOfMemoryError: Any
+PRIVATE_OPS: Any
+ParameterDict: Any
+PyObjectType: Any
+PyTorchFileReader: Any
+PyTorchFileWriter: Any
+QInt32Storage: Any
+QInt8Storage: Any
+QUInt2x4Storage: Any
+QUInt4x2Storage: Any
+QUInt8Storage: Any
+RRefType: Any
+ScriptClass: Any
+ScriptClassFunction: Any
+ScriptDict: Any
+ScriptDictIterator: Any
+ScriptDictKeyIterator: Any
+ScriptFunction: Any
+ScriptList: Any
+ScriptListIterator: Any
+ScriptMethod: Any
+ScriptModule: Any
+ScriptModuleSerializer: Any
+ScriptObject: Any
+ScriptObjectProperty: Any
+SerializationStorageContext: Any
+ShortStorage: Any
+StaticModule: Any
+Storage: Any
+StorageBase: Any
+Stream: Any
+StreamObjType: Any
+StringType: Any
+SymBool: Any
+SymBoolType: Any
+SymFloat: Any
+SymInt: Any
+SymIntType: Any
+TYPE_CHECKING: Any
+Tag: Any
+TensorType: Any
+ThroughputBenchmark: Any
+TorchVersion: Any
+TracingState: Any
+TupleType: Any
+Type: Any
+USE_GLOBAL_DEPS: Any
+USE_RTLD_GLOBAL_WITH_LIBTORCH: Any
+UnionType: Any
+Use: Any
+Value: Any
+_assert: Any
+_assert_async: Any
+_check: Any
+_check_index: Any
+_check_is_size: Any
+_check_not_implemented: Any
+_check_tensor_all: Any
+_check_tensor_all_with: Any
+_check_type: Any
+_check_value: Any
+_check_with: Any
+_overload: Any
+_rebuild_from_type_v2: Any
+ccol_indices_copy: Any
+choose_qparams_optimized: Any
+classproperty: Any
+compile: Any
+compiled_with_cxx11_abi: Any
+cond: Any
+eig: Any
+empty_quantized: Any
+fake_quantize_per_channel_affine: Any
+fake_quantize_per_tensor_affine: Any
+fbgemm_linear_fp16_weight: Any
+fbgemm_linear_fp16_weight_fp32_activation: Any
+fbgemm_linear_int8_weight: Any
+fbgemm_linear_int8_weight_fp32_activation: Any
+fbgemm_linear_quantize_weight: Any
+fbgemm_pack_gemm_matrix_fp16: Any
+fbgemm_pack_quantized_matrix: Any
+fork: Any
+fused_moving_avg_obs_fake_quant: Any
+get_device_module: Any
+get_file_path: Any
+get_float32_matmul_precision: Any
+get_num_interop_threads: Any
+has_lapack: Any
+has_mkl: Any
+has_openmp: Any
+has_spectral: Any
+import_ir_module: Any
+import_ir_module_from_buffer: Any
+indices_copy: Any
+init_num_threads: Any
+int_repr: Any
+is_vulkan_available: Any
+is_warn_always_enabled: Any
+legacy_contiguous_format: Any
+lobpcg: Any
+lstsq: Any
+matrix_rank: Any
+merge_type_from_type_comment: Any
+mkldnn_adaptive_avg_pool2d: Any
+mkldnn_convolution: Any
+mkldnn_linear_backward_weights: Any
+mkldnn_max_pool2d: Any
+mkldnn_max_pool3d: Any
+mkldnn_rnn_layer: Any
+native_norm: Any
+parse_ir: Any
+parse_schema: Any
+parse_type_comment: Any
+per_channel_affine: Any
+per_channel_affine_float_qparams: Any
+per_channel_symmetric: Any
+per_tensor_affine: Any
+per_tensor_symmetric: Any
+prepare_multiprocessing_environment: Any
+q_per_channel_axis: Any
+q_per_channel_scales: Any
+q_per_channel_zero_points: Any
+q_scale: Any
+q_zero_point: Any
+qscheme: Any
+quantize_per_channel: Any
+quantize_per_tensor: Any
+quantize_per_tensor_dynamic: Any
+quantized_batch_norm: Any
+quantized_gru: Any
+quantized_gru_cell: Any
+quantized_lstm: Any
+quantized_lstm_cell: Any
+quantized_max_pool1d: Any
+quantized_max_pool2d: Any
+quantized_max_pool3d: Any
+quantized_rnn_relu_cell: Any
+quantized_rnn_tanh_cell: Any
+row_indices_copy: Any
+set_anomaly_enabled: Any
+set_float32_matmul_precision: Any
+set_flush_denormal: Any
+set_num_interop_threads: Any
+set_warn_always: Any
+solve: Any
+sparse_bsc_tensor: Any
+sparse_bsr_tensor: Any
+sparse_compressed_tensor: Any
+sparse_csc_tensor: Any
+sym_constrain_range: Any
+sym_constrain_range_for_size: Any
+sym_float: Any
+sym_fresh_size: Any
+sym_int: Any
+sym_ite: Any
+sym_max: Any
+sym_min: Any
+sym_not: Any
+sym_sqrt: Any
+sym_sum: Any
+symeig: Any
+torch: Any
+unify_type_list: Any
+values_copy: Any
+vmap: Any
+wait: Any
+while_loop: Any
 bfloat16: _dtype
+bit: _dtype
+bits16: _dtype
+bits1x8: _dtype
+bits2x4: _dtype
+bits4x2: _dtype
+bits8: _dtype
 bool: _dtype
 cdouble: _dtype
 cfloat: _dtype
@@ -124,23 +409,45 @@ double: _dtype
 float: _dtype
 float16: _dtype
 float32: _dtype
+float4_e2m1fn_x2: _dtype
 float64: _dtype
 float8_e4m3fn: _dtype
 float8_e4m3fnuz: _dtype
 float8_e5m2: _dtype
 float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 half: _dtype
 int: _dtype
+int1: _dtype
 int16: _dtype
+int2: _dtype
+int3: _dtype
 int32: _dtype
+int4: _dtype
+int5: _dtype
+int6: _dtype
 int64: _dtype
+int7: _dtype
 int8: _dtype
 long: _dtype
+qint32: _dtype
+qint8: _dtype
+quint2x4: _dtype
+quint4x2: _dtype
+quint8: _dtype
 short: _dtype
+uint1: _dtype
 uint16: _dtype
+uint2: _dtype
+uint3: _dtype
 uint32: _dtype
+uint4: _dtype
+uint5: _dtype
+uint6: _dtype
 uint64: _dtype
+uint7: _dtype
 uint8: _dtype
+jagged: _layout
 sparse_bsc: _layout
 sparse_bsr: _layout
 sparse_coo: _layout
@@ -446,6 +753,7 @@ def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor: ...
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def deg2rad_(input: Tensor) -> Tensor: ...
+def dequantize(input: Tensor) -> Tensor: ...
 def det(input: Tensor) -> Tensor: ...
 def detach(input: Tensor) -> Tensor: ...
 def detach_(input: Tensor) -> Tensor: ...
@@ -467,6 +775,7 @@ def divide_(input: Tensor, other: _Operand, *, rounding_mode: str | None = None)
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor: ...
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor: ...
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: ...
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]: ...
 def dstack(tensors: list[Tensor], *, out: Any = None) -> Tensor: ...
 def einsum(*args: _Operand) -> Tensor: ...
@@ -519,6 +828,7 @@ def fmod_(input: Tensor, other: _Operand) -> Tensor: ...
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def frac_(input: Tensor) -> Tensor: ...
 def frexp(input: Tensor, *, out: Any = None) -> Any: ...
+def frobenius_norm(input: Tensor, dim: Any, keepdim: _bool = False) -> Tensor: ...
 def from_dlpack(ext_tensor: Any, *, device: _device | str | _int | None = None, copy: _bool | None = None) -> Tensor: ...
 def from_numpy(ndarray: Any) -> Tensor: ...
 def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor: ...
@@ -556,7 +866,9 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, re
 def histc(input: Tensor, bins: _int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor: ...
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any: ...
 def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any: ...
+def hsmm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def hsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]: ...
+def hspmm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def hstack(tensors: list[Tensor], *, out: Any = None) -> Tensor: ...
 def hypot(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
 def hypot_(input: Tensor, other: Any) -> Tensor: ...
@@ -584,6 +896,7 @@ def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, run
 def inverse(input: Tensor, *, out: Any = None) -> Tensor: ...
 def is_complex(input: Tensor) -> _bool: ...
 def is_conj(input: Tensor) -> _bool: ...
+def is_distributed(input: Tensor) -> _bool: ...
 def is_floating_point(input: Tensor) -> _bool: ...
 def is_inference(input: Tensor) -> _bool: ...
 def is_neg(input: Tensor) -> _bool: ...
@@ -715,6 +1028,7 @@ def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor: ...
 def normal(mean: Tensor | _float, std: Tensor | _float = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor: ...
 def not_equal(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
 def not_equal_(input: Tensor, other: Any) -> Tensor: ...
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor: ...
 def numel(input: Tensor) -> _int: ...
 def ones(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
 def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: Any = None) -> Tensor: ...
@@ -814,8 +1128,10 @@ def sinc_(input: Tensor) -> Tensor: ...
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def sinh_(input: Tensor) -> Tensor: ...
 def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor: ...
+def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor: ...
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor: ...
 def slogdet(input: Tensor, *, out: Any = None) -> Any: ...
+def smm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor: ...
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = None, out: Any = None) -> Any: ...
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor: ...
@@ -831,12 +1147,14 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[T
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]: ...
 def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]: ...
+def spmm(input: Tensor, mat2: Tensor) -> Tensor: ...
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def sqrt_(input: Tensor) -> Tensor: ...
 def square(input: Tensor, *, out: Any = None) -> Tensor: ...
 def square_(input: Tensor) -> Tensor: ...
 def squeeze(input: Tensor, dim: Any = None) -> Tensor: ...
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Any = None) -> Tensor: ...
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor: ...
 def stack(tensors: list[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor: ...
 def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None, out: Any = None) -> Tensor: ...
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: Any = None) -> Any: ...

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from flambeau import __version__
+import flambeau
 
-__all__ = ["__version__", "cuda", "debug", "hip", "xpu"]
+__all__ = ["PYTORCH", "__flambeau_version__", "__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
 
+PYTORCH = "2.13.0"
+"""The version of PyTorch whose behaviour this is."""
+__flambeau_version__ = flambeau._RELEASE
+__version__ = flambeau.__version__
 debug = False
 cuda: str | None = None
+git_version: str | None = None
 hip: str | None = None
+rocm: str | None = None
 xpu: str | None = None

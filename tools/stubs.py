@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import flambeau
+from flambeau import _further
 from flambeau._core.device import LAYOUTS, MEMORY_FORMATS
 from flambeau._core.dtype import NAMES
 from flambeau._dispatch import registry
@@ -121,6 +122,7 @@ _MODULES = sorted({"autograd", *flambeau._SUBPACKAGES})
 
 CONSTANTS = """
 __version__: str
+_RELEASE: str
 inf: _float
 nan: _float
 pi: _float
@@ -228,7 +230,7 @@ def stub_package() -> str:
     lines += ["from typing import Any, TypeAlias", ""]
     lines += [f"from . import {name} as {name}" for name in _MODULES]
     lines += [f"from {module} import {name} as {name}" for module, names in _REEXPORTS.items() for name in names]
-    lines += [TYPES, CONSTANTS]
+    lines += [TYPES, CONSTANTS, *(f"{name}: Any" for name in _further.names() if name != "Node")]
     lines += [f"{name}: _dtype" for name in sorted(NAMES)]
     lines += [f"{name}: _layout" for name in sorted(LAYOUTS)]
     lines += [f"{name}: memory_format" for name in sorted(MEMORY_FORMATS)]

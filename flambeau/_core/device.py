@@ -161,7 +161,8 @@ class memory_format:
 
 
 LAYOUTS = {
-    name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+    name: layout(name)
+    for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 }
 MEMORY_FORMATS = {
     name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 import numpy as np
@@ -58,6 +59,17 @@ class dtype:
     def __deepcopy__(self, memo: dict[int, Any]) -> dtype:
         return self
 
+    @property
+    def abbr(self) -> str:
+        """A short name: f32 for float32."""
+        name = self.name.replace("bfloat", "bf").replace("complex", "c").replace("float", "f")
+        name = re.sub(r"^u?int(?=\d\d|8)", lambda found: "u" if found[0] == "uint" else "i", name)
+        name = name.replace("bool", "b8").replace("_", "")
+        if name.startswith("bits"):
+            name = name.replace("bits", "b")
+            return name if "x" in name else f"{name}x1"
+        return name
+
     def to_complex(self) -> dtype:
         """The complex type whose parts have this precision."""
         found = self if self.is_complex else _COMPLEX_OF.get(self)
@@ -93,13 +105,52 @@ float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz = FLOAT8 = tuple(
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
 
+
+class _PackedDtype(dtype):
+    """A type that exists for packed or quantized data: it has a name and a size, and no arithmetic here."""
+
+    __slots__ = ()
+    __absent__ = "dtypes of packed and quantized data have no arithmetic yet"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.category = FLOAT if name.startswith("float") else INTEGER
+        self.itemsize = {"bits16": 2, "qint32": 4}.get(name, 1)
+        self.is_floating_point = self.category == FLOAT
+        self.is_complex = False
+        self.wide = None
+        if not name.startswith(("bits", "q")):
+            self.is_signed = not name.startswith("uint") and name != "float8_e8m0fnu"
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute == "is_signed":
+            raise RuntimeError(
+                "Bits types are undefined" if self.name.startswith("bits") else
+                "isSignedType not supported for quantized types"
+            )  # fmt: skip
+        if attribute == "numpy":
+            from .absent import refusal
+
+            raise refusal(f"a tensor of {self}", self.__absent__)
+        raise AttributeError(f"'torch.dtype' object has no attribute {attribute!r}")
+
+
+_PACKED = {
+    name: _PackedDtype(name)
+    for name in (
+        "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16", "float4_e2m1fn_x2", "float8_e8m0fnu",
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8)),
+        "qint8", "qint32", "quint8", "quint4x2", "quint2x4",
+    )
+}  # fmt: skip
+
 ALL_DTYPES = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     *FLOAT8, float16, bfloat16, float32, float64, complex32, complex64, complex128,
 )  # fmt: skip
 NAMES: dict[str, dtype] = {each.name: each for each in ALL_DTYPES} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128, "bit": _PACKED["uint1"], **_PACKED,
 }  # fmt: skip
 """Every name under which the package exports a dtype."""
 

@@ -119,6 +119,36 @@ class UntypedStorage:
         """A storage with a copy of the bytes of `buffer`."""
         return _new_storage(np.frombuffer(buffer, np.uint8).copy(), CPU)
 
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A storage with the content of a file; `shared`: what is written there goes into the file, made if need be."""
+        import os
+
+        if shared:
+            with open(filename, "ab") as file:
+                file.truncate(max(nbytes, os.path.getsize(filename)))
+        try:
+            available = os.path.getsize(filename)
+        except OSError as error:
+            raise RuntimeError(f"unable to open file <{filename}> in read-only mode: {error.strerror}") from None
+        wanted = nbytes
+        if wanted > available:
+            raise RuntimeError(
+                f"file <{filename}> size <{available}> is smaller than the required mapping size <{wanted}>"
+            )
+        memory = (
+            np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(wanted,)) if wanted else np.empty(0, np.uint8)
+        )
+        storage = _new_storage(memory.view(np.ndarray), CPU)
+        if shared:
+            _FILES[storage] = os.fspath(filename)
+        return storage
+
+    @property
+    def filename(self) -> str | None:
+        """The file that this storage shares, if there is one."""
+        return _FILES.get(self)
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         if self.device is META:
@@ -279,6 +309,9 @@ class UntypedStorage:
 
     __str__ = __repr__
 
+
+_FILES: weakref.WeakKeyDictionary[UntypedStorage, str] = weakref.WeakKeyDictionary()
+"""The files that storages share."""
 
 _STORAGES: weakref.WeakValueDictionary[int, UntypedStorage] = weakref.WeakValueDictionary()
 """The living storages by the id of the array that owns their memory, which they keep alive."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .device import device
-from .dtype import DEFAULTS, dtype
+from .dtype import DEFAULTS, FLOAT8, NAMES, dtype
 from .narrow import as_type, widened
 from .storage import UntypedStorage
 
@@ -33,6 +33,20 @@ class TypedStorage:
             self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize, device=device)
         else:
             self._untyped_storage = UntypedStorage.from_buffer(np.array(list(args[0]), self.dtype.numpy).tobytes())
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: dtype | None = None, device: Any = None, **kwargs: Any) -> TypedStorage:
+        """A storage with a copy of the bytes of a buffer."""
+        element = DEFAULTS.float if dtype is None else dtype
+        return cls(wrap_storage=UntypedStorage.from_buffer(*args, **kwargs), dtype=element)
+
+    @classmethod
+    def from_file(
+        cls, filename: str, shared: bool = False, size: int = 0, *, dtype: dtype | None = None
+    ) -> TypedStorage:
+        """A storage with the content of a file, `size` elements of it; `shared`: changes go into the file."""
+        element = DEFAULTS.float if dtype is None else dtype
+        return cls(wrap_storage=UntypedStorage.from_file(filename, shared, size * element.itemsize), dtype=element)
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
@@ -123,6 +137,46 @@ class TypedStorage:
         memory = UntypedStorage.from_buffer(as_type(self._elements(), target.numpy).tobytes())
         return TypedStorage(wrap_storage=memory, dtype=target)
 
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """A storage with the same elements on a device, this one if it is there."""
+        from .device import usable_device
+
+        target = usable_device(device)
+        return self if target == self.device else TypedStorage(self.size(), dtype=self.dtype).copy_(self)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the class of storages of this dtype."""
+        if dtype is None:
+            return f"torch.{self.pickle_storage_type()}"
+        return self._to(getattr(dtype, "dtype", dtype))
+
+    def get_device(self) -> int:
+        """The ordinal of the device: -1 on the CPU."""
+        return -1 if self.device.index is None else self.device.index
+
+    def resizable(self) -> bool:
+        """Whether `resize_` may move the memory."""
+        return self._untyped_storage.resizable()
+
+    @property
+    def filename(self) -> str | None:
+        """The file whose content this is, if it came from one and shares it."""
+        return self._untyped_storage.filename
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        """A copy in memory that is page-locked for an accelerator, of which there is none."""
+        raise RuntimeError("Cannot access accelerator device when none is available: memory is pinned for one")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """A copy on a CUDA device."""
+        return self.to(device="cuda" if device is None else device)
+
+    def hpu(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """A copy on an HPU."""
+        return self.to(device="hpu" if device is None else device)
+
+    is_hpu = is_sparse = False
+
     def share_memory_(self) -> TypedStorage:
         """Move the content to memory that processes started by fork have in common."""
         self._untyped_storage.share_memory_()
@@ -150,6 +204,23 @@ class TypedStorage:
         return "".join(f" {each}\n" for each in self.tolist()) + head
 
     __str__ = __repr__
+
+
+def _conversion(name: str, target: dtype) -> Any:
+    def convert(self: TypedStorage) -> TypedStorage:
+        return self._to(target)
+
+    convert.__name__ = name
+    convert.__doc__ = f"A copy whose elements are {target.name}."
+    return convert
+
+
+for _method, _dtype in {
+    "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8", "char": "int8", "complex_double": "complex128",
+    "complex_float": "complex64", "double": "float64", "float": "float32", "half": "float16", "int": "int32",
+    "long": "int64", "short": "int16", **{each.name: each.name for each in FLOAT8},
+}.items():  # fmt: skip
+    setattr(TypedStorage, _method, _conversion(_method, NAMES[_dtype]))
 
 
 def _load_typed(storage: UntypedStorage, kind: dtype) -> TypedStorage:

@@ -230,20 +230,24 @@ def __getattr__(name: str) -> Any:
     home = _LAZY.get(name)
     if home is None:
         raise AttributeError(f"module 'flambeau.autograd' has no attribute {name!r}")
-    module = importlib.import_module(f".{home}", __name__)
+    module = importlib.import_module(f"flambeau.autograd.{home}")
     value = module if name in _LAZY_MODULES else getattr(module, name)
     globals()[name] = value
     return value
 
 
 _LAZY = {
-    "Function": "function", "function": "function", "NestedIOFunction": "function",
+    "Function": "function", "function": "function",
     "Variable": "variable", "variable": "variable",
     "functional": "functional", "forward_ad": "forward_ad",
     "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+    "profiler": "profiler", "profiler_legacy": "profiler_legacy", "profiler_util": "profiler_util",
+    "set_multithreading_enabled": "grad_mode", "_force_original_view_tracking": "grad_mode",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "anomaly_mode": "anomaly_mode",
 }  # fmt: skip
 
-_LAZY_MODULES = frozenset({"anomaly_mode", "forward_ad", "function", "functional", "variable"})
+_LAZY_MODULES = frozenset({
+    "anomaly_mode", "forward_ad", "function", "functional", "profiler", "profiler_legacy", "profiler_util", "variable",
+})  # fmt: skip
 
 __all__ = ["Tensor", "backward", "enable_grad", "grad", "graph", "inference_mode", "no_grad", "set_grad_enabled"]

@@ -90,3 +90,8 @@ def warn_of_forward(node: Node) -> None:
             f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}",
             stacklevel=2,
         )
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection for good."""
+    set_anomaly(enabled, check_nan)

@@ -260,3 +260,9 @@ def propagate_custom(cls: Any, node: Any, args: Sequence[Any], outputs: list[Any
     for output, tangent in zip(outputs, results if isinstance(results, tuple) else (results,), strict=True):
         if isinstance(output, Tensor) and tangent is not None:
             _set_tangent(output, tangent)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_current_level":  # PyTorch keeps it here as a number
+        return THREAD.modes.forward_level
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -178,3 +178,24 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is in inference mode now."""
     return THREAD.modes.inference
+
+
+class set_multithreading_enabled(_ContextDecorator):
+    """Whether backward passes may run on several threads: here they run in the caller's, whatever is chosen."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def clone(self) -> Any:
+        """A fresh context of the same meaning."""
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+class _force_original_view_tracking(set_multithreading_enabled):
+    """Whether views remember how they were made: here they always do."""

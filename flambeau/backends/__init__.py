@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
+from .._core.absent import Table
 from . import cpu, cuda, cudnn, mkl, mps, openmp
 
-__all__ = ["cpu", "cuda", "cudnn", "mkl", "mps", "openmp"]
+__all__ = ["cpu", "cuda", "cudnn", "flags", "mkl", "mps", "openmp", "set_flags"]
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .submodules("cusparselt kleidiai mha miopen mkldnn nnpack opt_einsum quantized xnnpack")
+    .returning(lambda: False, functions="flags_frozen")
+    .parts()
+)
+
+fp32_precision = "none"
+"""In what float32 products may be computed; here they are always float32."""
+
+
+def set_flags(_fp32_precision: str = "none") -> tuple[str]:
+    """Set `fp32_precision`; gives what it was."""
+    global fp32_precision
+    before, fp32_precision = fp32_precision, _fp32_precision
+    return (before,)
+
+
+@contextlib.contextmanager
+def flags(fp32_precision: str = "none") -> Iterator[None]:
+    """These settings inside a `with` block, and those before it afterwards."""
+    before = set_flags(fp32_precision)
+    try:
+        yield
+    finally:
+        set_flags(*before)

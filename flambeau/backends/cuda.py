@@ -1,18 +1,165 @@
-"""What programs ask and set about CUDA's libraries."""
+"""What programs ask and set about CUDA's libraries, and which ways of computing attention may be taken."""
 
 from __future__ import annotations
 
+import contextlib
+import enum
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
-
-def is_built() -> bool:
-    """Whether this build has kernels for CUDA."""
-    return False
-
+from .._core.absent import Table
+from .._ops.nn import attention
 
 matmul = SimpleNamespace(
     allow_tf32=False,
     allow_fp16_reduced_precision_reduction=True,
     allow_bf16_reduced_precision_reduction=True,
     allow_fp16_accumulation=False,
+    fp32_precision="none",
 )
+cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .returning(
+        lambda: False,
+        functions="is_built is_ck_sdpa_available is_flash_attention_available can_use_cudnn_attention "
+        "can_use_efficient_attention can_use_flash_attention",
+    )
+    .raising(
+        AttributeError,
+        "torch.backends.cuda.{name} needs a CUDA device, and this version of Flambeau has none",
+        functions="blas_workspace_size cublas_workspace_size cublaslt_workspace_size",
+    )
+    .parts()
+)
+
+
+class _LinalgBackend(enum.Enum):
+    Default = 0
+    Cusolver = 1
+    Magma = 2
+
+
+class _BlasBackend(enum.Enum):
+    Default = 0
+    Cublas = 1
+    Cublaslt = 2
+    Ck = 3
+
+
+class _ROCmFABackend(enum.Enum):
+    Default = 0
+    AOTriton = 1
+    Ck = 2
+
+
+_preferred: dict[type[enum.Enum], enum.Enum] = {
+    _LinalgBackend: _LinalgBackend.Default,
+    _BlasBackend: _BlasBackend.Cublas,
+    _ROCmFABackend: _ROCmFABackend.Default,
+}
+
+
+def _prefer(kind: type[enum.Enum], backend: Any) -> Any:
+    if isinstance(backend, str):
+        found = {each.name.lower(): each for each in kind}.get(backend.lower())
+        if found is None:
+            raise RuntimeError(f"Unknown input value. Choose from: {', '.join(each.name.lower() for each in kind)}.")
+        backend = found
+    if backend is not None:
+        if not isinstance(backend, kind):
+            raise RuntimeError(f"Unknown input value type {type(backend).__name__}.")
+        _preferred[kind] = backend
+    return _preferred[kind]
+
+
+def preferred_linalg_library(backend: Any = None) -> Any:
+    """The library for linear algebra on CUDA devices that was asked for."""
+    return _prefer(_LinalgBackend, backend)
+
+
+def preferred_blas_library(backend: Any = None) -> Any:
+    """The library for products on CUDA devices that was asked for."""
+    return _prefer(_BlasBackend, backend)
+
+
+def preferred_rocm_fa_library(backend: Any = None) -> Any:
+    """The library for attention on AMD's devices that was asked for."""
+    return _prefer(_ROCmFABackend, backend)
+
+
+def _enable(name: str, enabled: bool) -> None:
+    (attention.ENABLED.add if enabled else attention.ENABLED.discard)(name)
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Whether attention may be computed in one op."""
+    _enable("FLASH_ATTENTION", enabled)
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Whether attention may be computed from its parts."""
+    _enable("MATH", enabled)
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Whether attention may be computed in a way that the CPU does not have."""
+    _enable("EFFICIENT_ATTENTION", enabled)
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Whether attention may be computed in a way that the CPU does not have."""
+    _enable("CUDNN_ATTENTION", enabled)
+
+
+def flash_sdp_enabled() -> bool:
+    """Whether attention may be computed in one op."""
+    return "FLASH_ATTENTION" in attention.ENABLED
+
+
+def math_sdp_enabled() -> bool:
+    """Whether attention may be computed from its parts."""
+    return "MATH" in attention.ENABLED
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """Whether attention may be computed in a way that the CPU does not have."""
+    return "EFFICIENT_ATTENTION" in attention.ENABLED
+
+
+def cudnn_sdp_enabled() -> bool:
+    """Whether attention may be computed in a way that the CPU does not have."""
+    return "CUDNN_ATTENTION" in attention.ENABLED
+
+
+_reduced_reductions = True
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Whether attention in half precision may add in half precision; on the CPU it never does."""
+    global _reduced_reductions
+    _reduced_reductions = enabled
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """Whether that was allowed."""
+    return _reduced_reductions
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
+) -> Iterator[dict[str, object]]:
+    """The older form of `nn.attention.sdpa_kernel`."""
+    before = attention.ENABLED.copy()
+    enable_flash_sdp(enable_flash)
+    enable_math_sdp(enable_math)
+    enable_mem_efficient_sdp(enable_mem_efficient)
+    enable_cudnn_sdp(enable_cudnn)
+    try:
+        yield {}
+    finally:
+        attention.ENABLED.clear()
+        attention.ENABLED.update(before)

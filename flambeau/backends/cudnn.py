@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from types import SimpleNamespace
+
+from ._flags import setters
 
 enabled = True
 benchmark = False
 deterministic = False
 allow_tf32 = True
 benchmark_limit = 10
+fp32_precision = "none"
+depthwise_kernel: str | None = None
+conv = SimpleNamespace(fp32_precision="tf32")
+rnn = SimpleNamespace(fp32_precision="tf32")
 
 
 def is_available() -> bool:
@@ -22,26 +27,18 @@ def version() -> int | None:
     return None
 
 
-@contextlib.contextmanager
-def flags(
-    enabled: bool = False,
-    benchmark: bool = False,
-    benchmark_limit: int = 10,
-    deterministic: bool = False,
-    allow_tf32: bool = True,
-) -> Iterator[None]:
-    """These settings inside a `with` block, and those before it afterwards."""
-    wanted = {
-        "enabled": enabled,
-        "benchmark": benchmark,
-        "benchmark_limit": benchmark_limit,
-        "deterministic": deterministic,
-        "allow_tf32": allow_tf32,
-    }
-    module = globals()
-    before = {name: module[name] for name in wanted}
-    module.update(wanted)
-    try:
-        yield
-    finally:
-        module.update(before)
+def is_acceptable(tensor: object) -> bool:
+    """Whether the library could work on a tensor."""
+    return False
+
+
+set_flags, flags = setters(
+    globals(),
+    enabled=False,
+    benchmark=False,
+    benchmark_limit=10,
+    deterministic=False,
+    allow_tf32=True,
+    fp32_precision="none",
+    depthwise_kernel=None,
+)

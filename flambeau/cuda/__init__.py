@@ -2,65 +2,130 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any, NoReturn
+from typing import Any
 
+from .._core.absent import Table
+from .._core.device import device as _Device
 from .._core.device import usable_device
+from ._missing import NOT_COMPILED, STORAGES, TENSORS
+
+has_half = True
+has_magma = False
+default_generators: tuple[Any, ...] = ()
+_device_t = Any
+_MEMORY = (
+    "CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete caching_allocator_disabled "
+    "caching_allocator_enable change_current_allocator empty_cache get_allocator_backend "
+    "get_per_process_memory_fraction host_memory_stats host_memory_stats_as_nested_dict list_gpu_processes "
+    "max_memory_allocated max_memory_cached max_memory_reserved mem_get_info memory_allocated memory_cached "
+    "memory_reserved memory_snapshot memory_stats memory_stats_as_nested_dict memory_summary "
+    "reset_accumulated_host_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated "
+    "reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats set_per_process_memory_fraction "
+    "use_mem_pool"
+)
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .submodules("amp comm gds graphs green_contexts memory nccl nvtx profiler random sparse streams tunable")
+    .returning(lambda: False, functions="is_available is_bf16_supported is_initialized is_tf32_supported")
+    .returning(lambda: False, functions="_is_in_bad_fork _is_compiled")
+    .returning(lambda: 0, functions="device_count")
+    .returning(list, functions="get_arch_list")
+    .returning(lambda: "", functions="get_gencode_flags")
+    .returning(lambda: None, functions="set_stream")
+    .raising(
+        AssertionError,
+        NOT_COMPILED,
+        functions="_lazy_init can_device_access_peer cudart current_blas_handle current_solver_handle current_stream "
+        "default_stream get_device_capability get_device_name get_device_properties get_stream_from_external "
+        "get_sync_debug_mode init ipc_collect set_sync_debug_mode synchronize",
+        classes=STORAGES,
+    )
+    .raising(TypeError, "type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.", classes=TENSORS)
+    .raising(
+        AttributeError,
+        "torch.cuda.{name} needs CUDA, which this build does not have",
+        functions="check_error set_device",
+    )
+    .raising(
+        ModuleNotFoundError,
+        "torch.cuda.{name} needs a CUDA device and the package nvidia-ml-py",
+        functions="clock_rate device_memory_used memory_usage power_draw temperature utilization",
+    )
+    .elsewhere("Event ExternalStream Stream", "cuda.streams")
+    .elsewhere("GreenContext", "cuda.green_contexts")
+    .elsewhere("CUDAGraph graph graph_pool_handle is_current_stream_capturing make_graphed_callables", "cuda.graphs")
+    .elsewhere(
+        "get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all seed seed_all set_rng_state "
+        "set_rng_state_all",
+        "cuda.random",
+    )
+    .elsewhere(_MEMORY, "cuda.memory")
+    .elsewhere("OutOfMemoryError AcceleratorError", "_core.error_classes")
+    .parts()
+)
 
 
-def is_available() -> bool:
-    """Whether a CUDA device can be used."""
-    return False
+class CudaError(RuntimeError):
+    """An error of the driver."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"CUDA error ({code})")
 
 
-def device_count() -> int:
-    """The number of CUDA devices."""
-    return 0
+class DeferredCudaCallError(Exception):
+    """A call that waited for the first use of a device failed."""
 
 
-def is_initialized() -> bool:
-    """Whether a CUDA device is in use."""
-    return False
+class cudaStatus:
+    """What calls of the driver return."""
+
+    SUCCESS = 0
+    ERROR_NOT_READY = 34
 
 
-def current_device() -> NoReturn:
+def current_device() -> int:
     """The ordinal of the device in use; here an error, since there is none."""
     usable_device("cuda")
     raise AssertionError("unreachable: usable_device refuses cuda")
 
 
-def manual_seed(seed: int) -> None:
-    """Seed the current device's generator; without a device there is nothing to seed."""
+class device:
+    """A context in which another device is in use. Without one there is nothing to enter but a negative ordinal."""
+
+    def __init__(self, device: Any) -> None:
+        named = device if isinstance(device, _Device) else None if device is None else _Device(device)
+        self.idx = -1 if named is None else -1 if named.index is None else named.index
+
+    def __enter__(self) -> None:
+        if self.idx >= 0:
+            usable_device(_Device("cuda", self.idx))
+
+    def __exit__(self, *exception: object) -> None:
+        pass
 
 
-def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all devices; without a device there is nothing to seed."""
+class device_of(device):
+    """A context in which the device of a tensor is in use; for a tensor elsewhere, nothing changes."""
+
+    def __init__(self, obj: Any) -> None:
+        self.idx = obj.get_device() if obj.is_cuda else -1
 
 
-def synchronize(device: object = None) -> None:
-    """Wait for the device; without one there is nothing to wait for."""
+class StreamContext:
+    """A context in which another queue is in use; None is none."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            usable_device("cuda")
+
+    def __exit__(self, *exception: object) -> None:
+        pass
 
 
-def empty_cache() -> None:
-    """Return unused device memory; without a device there is none."""
-
-
-def memory_allocated(device: object = None) -> int:
-    """Bytes held by tensors on the device."""
-    return 0
-
-
-def memory_reserved(device: object = None) -> int:
-    """Bytes that the device's pool keeps."""
-    return 0
-
-
-memory_cached = memory_reserved
-max_memory_allocated = memory_allocated
-max_memory_reserved = memory_reserved
-
-
-def __getattr__(name: str) -> Any:
-    if name == "amp":  # later: it is made of `flambeau.amp`, which asks here whether CUDA is available
-        return importlib.import_module(f"{__name__}.amp")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def stream(stream: Any) -> StreamContext:
+    """A context in which `stream` is in use."""
+    return StreamContext(stream)

@@ -47,7 +47,12 @@ def chosen_kind(dtype: Any, device: Any, fallback: DType | None = None, caller: 
     return CPU_KINDS[dtype] if device is None and device_for(None) is CPU else kind_of(dtype, device_for(device))
 
 
-CPU_KINDS = {each: kind_of(each, CPU) for each in ALL_DTYPES}
+class _CpuKinds(dict[Any, Kind]):
+    def __missing__(self, element: Any) -> Kind:
+        return kind_of(element, CPU)
+
+
+CPU_KINDS = _CpuKinds({each: kind_of(each, CPU) for each in ALL_DTYPES})
 
 
 def array_of_ones(shape: tuple[int, ...], array_type: Any) -> Any:

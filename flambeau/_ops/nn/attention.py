@@ -22,7 +22,7 @@ from ..shape.view import wrap_dim
 
 _LOWEST = -math.inf
 
-ENABLED = {"MATH", "FLASH_ATTENTION"}
+ENABLED = {"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"}
 """The ways of computing attention that `nn.attention.sdpa_kernel` leaves."""
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ CollateMap = dict[Any, Callable[..., Any]]
 
 _NO_TENSOR = "SUO"
 """NumPy's kinds of elements that no tensor has: bytes, text, objects."""
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
+"""The same as a pattern for the first letter of an array type's name."""
 default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )

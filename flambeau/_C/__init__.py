@@ -1,0 +1,66 @@
+"""What programs reach for in PyTorch's compiled module, under the names of `torch._C`: what exists here works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.absent import Table
+from .._core.defaults import get_default_device as _get_default_device_object
+from .._core.device import device, layout, memory_format
+from .._core.dtype import dtype, finfo, iinfo
+from .._core.generator import Generator, default_generator
+from .._core.modes import THREAD
+from .._core.size import Size
+from .._core.tensor import Tensor
+from .._dispatch.overrides import DisableTorchFunctionSubclass, has_override
+from .._dispatch.overrides import disabled_torch_function as _disabled_torch_function_impl
+from ..autograd.grad_mode import set_grad_enabled
+from ..futures import Future
+
+__all__ = [
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "Future", "Generator", "Size", "TensorBase",
+    "default_generator", "device", "dtype", "finfo", "iinfo", "layout", "memory_format",
+]  # fmt: skip
+
+TensorBase = _TensorBase = Tensor
+DisableTorchFunction = DisableTorchFunctionSubclass
+_has_torch_function = has_override
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .submodules("_functorch _nn _onnx _VariableFunctions")
+    .returning(lambda: None, functions="_get_tracing_state")
+    .returning(lambda: False, functions="_has_cuda _is_tracing")
+    .returning(lambda: None, functions="_log_api_usage_once _jit_clear_class_registry")
+    .returning(lambda: False, functions="_jit_set_profiling_executor "
+               "_jit_set_profiling_mode _jit_set_texpr_fuser_enabled _jit_override_can_fuse_on_cpu "
+               "_jit_override_can_fuse_on_gpu")
+    .absent(
+        "there is no C++ dispatcher: ops are Python functions",
+        functions="_dispatch_has_kernel_for_dispatch_key _dispatch_keys _dispatch_tls_set_dispatch_key_included",
+        classes="DispatchKey DispatchKeySet Graph Node Value ScriptModule ScriptMethod ScriptFunction FunctionSchema",
+    )
+    .parts()
+)  # fmt: skip
+
+
+def _has_torch_function_unary(value: Any) -> bool:
+    return has_override((value,))
+
+
+def _has_torch_function_variadic(*values: Any) -> bool:
+    return has_override(values)
+
+
+def _get_default_device() -> str:
+    """The kind of device that tensors are made on."""
+    return str(_get_default_device_object())
+
+
+def _set_grad_enabled(enabled: bool) -> None:
+    """Switch recording in this thread."""
+    set_grad_enabled(enabled)
+
+
+def _is_torch_function_enabled() -> bool:
+    return not THREAD.modes.overrides_disabled

@@ -1,0 +1,92 @@
+"""Choices that scripts make and that change nothing in results: precision of products, warnings, threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.threads import num_threads
+
+
+class _Choices:
+    """The present ones."""
+
+    __slots__ = ("interop_threads", "matmul_precision", "warn_always")
+
+    def __init__(self) -> None:
+        self.warn_always = False
+        self.matmul_precision = "highest"
+        self.interop_threads: int | None = None
+
+
+_CHOICES = _Choices()
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Say how precise products of float32 matrices must be. They are always as precise as float32 is."""
+    if precision in ("highest", "high", "medium"):
+        _CHOICES.matmul_precision = precision
+    else:
+        import warnings
+
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current setting is left as it is",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def get_float32_matmul_precision() -> str:
+    """How precise products of float32 matrices were asked to be."""
+    return _CHOICES.matmul_precision
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Ask for warnings that are given once to be given each time."""
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _CHOICES.warn_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether warnings that are given once were asked for each time."""
+    return _CHOICES.warn_always
+
+
+def get_num_interop_threads() -> int:
+    """How many ops may run side by side in PyTorch's interpreter of TorchScript; here the setting alone."""
+    return num_threads() if _CHOICES.interop_threads is None else _CHOICES.interop_threads
+
+
+def set_num_interop_threads(number: int) -> None:
+    """Choose how many ops may run side by side."""
+    if not isinstance(number, int):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(number).__name__}")
+    if number <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _CHOICES.interop_threads = number
+
+
+def init_num_threads() -> None:
+    """Take the number of threads over from the environment: kernels have."""
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask for denormal numbers to become zero. Kernels keep them: the answer says that the mode is not supported."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
+    return not mode
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module about a kind of device: `flambeau.cpu` for "cpu"."""
+    import importlib
+
+    from .._core.device import device as device_class
+
+    kind = "cpu" if device is None else device_class(device).type
+    try:
+        return importlib.import_module(f"flambeau.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."
+        ) from None

@@ -1,0 +1,136 @@
+"""Names of the package that few programs use: where each stands. `__getattr__` of the package asks here last."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ._core.absent import Table
+
+HOMES: dict[str, str] = {
+    name: module
+    for module, names in {
+        "_core.error_classes": "AcceleratorError FatalError OutOfMemoryError",
+        "_core.legacy_storages": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
+        "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage QInt32Storage QInt8Storage "
+        "QUInt2x4Storage QUInt4x2Storage QUInt8Storage ShortStorage",
+        "_core.qscheme": "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine "
+        "per_tensor_symmetric qscheme",
+        "_core.symbolic": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float "
+        "sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+        "_dispatch.checks": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
+        "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with",
+        "_dispatch.choices": "get_device_module get_float32_matmul_precision get_num_interop_threads init_num_threads "
+        "is_warn_always_enabled set_float32_matmul_precision set_flush_denormal set_num_interop_threads "
+        "set_warn_always",
+        "_higher_order_ops": "cond while_loop",
+        "_jit_internal": "_overload",
+        "_utils": "classproperty",
+        "_utils_internal": "get_file_path prepare_multiprocessing_environment",
+        "amp": "GradScaler",
+        "autograd.anomaly_mode": "set_anomaly_enabled",
+        "compiler": "compile",
+        "cpu": "Event Stream",
+        "futures": "Future",
+        "jit": "JITException ScriptFunction ScriptModule CompilationUnit",
+        "jit._async": "fork wait",
+        "jit.mobile": "LiteScriptModule",
+        "storage": "StorageBase",
+        "torch_version": "TorchVersion",
+        "utils.throughput_benchmark": "ThroughputBenchmark",
+        "_tensor": "_rebuild_from_type_v2",
+    }.items()
+    for name in names.split()
+}
+"""Where a name stands."""
+
+CONSTANTS: dict[str, Any] = {
+    "PRIVATE_OPS": ("unique_dim",),
+    "TYPE_CHECKING": False,
+    "USE_GLOBAL_DEPS": True,
+    "USE_RTLD_GLOBAL_WITH_LIBTORCH": False,
+    "has_lapack": True,
+    "has_mkl": False,
+    "has_openmp": False,
+    "has_spectral": True,
+}
+
+_SCRIPT = "TorchScript's compiler does not exist: what is scripted runs as Python"
+_REMOVED = (
+    "This function was deprecated since version 1.9 and is now removed: `torch.{name}` has a successor in "
+    "`torch.linalg`"
+)
+_table = (
+    Table("flambeau")
+    .returning(lambda: False, functions="is_vulkan_available compiled_with_cxx11_abi")
+    .raising(RuntimeError, _REMOVED, functions="eig lstsq matrix_rank solve symeig")
+    .raising(
+        NotImplementedError,
+        "Could not run 'aten::{name}' with arguments from the 'CPU' backend: PyTorch has no such kernel either",
+        functions="native_norm indices_copy values_copy",
+    )
+    .absent(
+        _SCRIPT,
+        functions="import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir parse_schema "
+        "parse_type_comment unify_type_list",
+        classes="AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig "
+        "BenchmarkExecutionStats Block BoolType BufferDict CallStack Capsule ClassType Code CompleteArgumentSpec "
+        "ComplexType ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext "
+        "DeviceObjType DictType EnumType ErrorReport ExecutionPlan FileCheck FloatType FunctionSchema FutureType "
+        "Gradient Graph GraphExecutorState IODescriptor InferredType IntType InterfaceType ListType LockingLogger "
+        "LoggerBase ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType ParameterDict "
+        "PyObjectType PyTorchFileReader PyTorchFileWriter RRefType ScriptClass ScriptClassFunction ScriptDict "
+        "ScriptDictIterator ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer "
+        "ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType StringType "
+        "SymBoolType SymIntType TensorType TracingState TupleType Type UnionType Use Value",
+    )
+    .absent(
+        "there is no C++ dispatcher: ops are Python functions",
+        classes="DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag",
+    )
+    .absent("transforms of functions are being built", functions="vmap")
+    .absent(
+        "quantization is not built yet",
+        functions="choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine "
+        "fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
+        "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
+        "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr "
+        "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point quantize_per_channel "
+        "quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell "
+        "quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d "
+        "quantized_rnn_relu_cell quantized_rnn_tanh_cell",
+    )
+    .absent(
+        "compressed sparse layouts beyond CSR are not built yet",
+        functions="ccol_indices_copy row_indices_copy sparse_bsc_tensor sparse_bsr_tensor "
+        "sparse_compressed_tensor sparse_csc_tensor",
+    )
+    .absent("this eigenvalue solver is not built yet", functions="lobpcg")
+    .absent("the layout of one CPU library is not used here", functions="mkldnn_adaptive_avg_pool2d mkldnn_convolution "
+            "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer")
+)  # fmt: skip
+
+
+def names() -> list[str]:
+    """All of them."""
+    return sorted({*HOMES, *CONSTANTS, *_table.makers, "Storage", "torch", "legacy_contiguous_format"})
+
+
+def find(name: str) -> Any:
+    """The object that the package has under a rare name; a KeyError if there is none."""
+    if name in HOMES:
+        return getattr(importlib.import_module(f"flambeau.{HOMES[name]}"), name)
+    if name in CONSTANTS:
+        return CONSTANTS[name]
+    if name == "Storage":
+        return importlib.import_module("flambeau._core.legacy_storages").FloatStorage
+    if name == "torch":
+        return importlib.import_module("flambeau")
+    if name == "legacy_contiguous_format":
+        return importlib.import_module("flambeau").contiguous_format
+    if name in _table.makers:
+        return _table.makers[name](name)
+    if name.startswith(("batch_norm_", "cud", "miopen_")):
+        kernels = importlib.import_module("flambeau.cuda._missing").kernels
+        return kernels.makers[name](name)
+    raise KeyError(name)

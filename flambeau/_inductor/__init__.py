@@ -1,0 +1,12 @@
+"""PyTorch's code generator, under the names of `torch._inductor`: its settings alone."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .submodules("config")
+    .absent("the compiler is not built yet", functions="compile compile_fx aot_compile cudagraph_mark_step_begin")
+    .parts()
+)

@@ -1,0 +1,216 @@
+"""Methods that few programs use: element by element through Python, and questions about memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..._core.dtype import LEGACY_NAMES
+from ..._core.tensor import Tensor
+from ..._dispatch.inplace import check_writable
+from ..._dispatch.registry import export_method, public
+from ..create.constants import tensor as make_tensor
+
+
+def _check_plain(name: str, *tensors: Tensor) -> None:
+    if any(each.requires_grad for each in tensors):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+
+
+def _fill(input: Tensor, values: list[Any]) -> Tensor:
+    check_writable(input)
+    input.copy_(make_tensor(values, dtype=input.dtype).reshape(input.shape))
+    return input
+
+
+@public(function=False)
+def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it. Slow: each call is one element."""
+    _check_plain("apply_", input)
+    return _fill(input, [callable(each) for each in input.reshape(-1).tolist()])
+
+
+@public(function=False)
+def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it and of another tensor's."""
+    _check_plain("map_", input, tensor)
+    other = tensor.expand(input.shape).reshape(-1).tolist()
+    return _fill(input, list(map(callable, input.reshape(-1).tolist(), other)))
+
+
+@public(function=False)
+def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it and of two other tensors'."""
+    _check_plain("map2_", input, x, y)
+    others = [each.expand(input.shape).reshape(-1).tolist() for each in (x, y)]
+    return _fill(input, list(map(callable, input.reshape(-1).tolist(), *others)))
+
+
+@public(function=False)
+def dim_order(input: Tensor, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions in the order in which memory runs through them, the slowest first."""
+    strides = input.stride()
+    return tuple(sorted(range(input.dim()), key=lambda each: (-strides[each], each)))
+
+
+@public(function=False)
+def const_data_ptr(input: Tensor) -> int:
+    """The address of the first element."""
+    return input.data_ptr()
+
+
+@public()
+def is_distributed(input: Tensor) -> bool:
+    """Whether a tensor is spread over processes: never."""
+    return False
+
+
+@public(function=False)
+def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` puts in the place of this tensor when it swaps parameters."""
+    return other if assign else input.copy_(other).detach()
+
+
+@public(function=False)
+def record_stream(input: Tensor, s: Any) -> None:
+    """Say that a queue of an accelerator uses this memory: on the CPU there is no queue."""
+    raise NotImplementedError(
+        "Could not run 'aten::record_stream' with arguments from the 'CPU' backend: it is about an accelerator's memory"
+    )
+
+
+def _warn_of_resize(name: str) -> None:
+    import warnings
+
+    warnings.warn(f"non-inplace {name} is deprecated", UserWarning, stacklevel=4)
+
+
+@public(function=False)
+def resize(input: Tensor, *sizes: Any) -> Tensor:
+    """The same elements in another shape with as many: the older form of `view`."""
+    _warn_of_resize("resize")
+    return input.reshape(*sizes)
+
+
+@public(function=False)
+def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor with as many."""
+    _warn_of_resize("resize_as")
+    return input.reshape(tensor.shape)
+
+
+@public(function=False)
+def storage_type(input: Tensor) -> Any:
+    """The class of storages of this dtype."""
+    from ..._core.legacy_storages import CLASSES
+
+    return CLASSES[f"{LEGACY_NAMES[input.dtype]}Storage"]
+
+
+@public()
+def dequantize(input: Tensor) -> Tensor:
+    """A tensor of floats: this one, since none is quantized."""
+    return input.float() if not input.is_floating_point() else input.clone()
+
+
+@public()
+def slice_inverse(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """The tensor of which `input` is a slice, when `src` had its shape."""
+    return input.as_strided(src.shape, src.stride(), src.storage_offset())
+
+
+@public()
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The square root of the sum of squares, along dimensions or of all elements."""
+    from ..reduce.norm import norm
+
+    return norm(input, "fro", dim or None, keepdim)
+
+
+@public()
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices."""
+    from ..reduce.norm import norm
+
+    return norm(input, "nuc", dim, keepdim)
+
+
+def _name(input: Tensor) -> None:
+    """The name of a tensor: none has one."""
+
+
+def _grad_dtype(input: Tensor) -> Any:
+    """The dtype that the gradient of a leaf has."""
+    return input.dtype if input.is_leaf else None
+
+
+export_method(property(_name), "name")
+export_method(property(_grad_dtype), "grad_dtype")
+
+
+def _removed(name: str) -> Callable[..., NoReturn]:
+    def removed(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(
+            f"This function was deprecated since version 1.9 and is now removed. `Tensor.{name}` has a successor in "
+            "`torch.linalg`."
+        )
+
+    removed.__name__ = name
+    removed.__doc__ = "Removed from PyTorch: `torch.linalg` has its successor."
+    return removed
+
+
+for _each in ("eig", "lstsq", "solve", "symeig"):
+    export_method(_removed(_each), _each)
+
+
+def reinforce(self: Tensor, reward: Any) -> NoReturn:
+    """Removed from PyTorch: `torch.distributions` has its successor."""
+    raise RuntimeError("reinforce() was removed. Use torch.distributions instead.")
+
+
+export_method(reinforce, "reinforce")
+
+
+def _elsewhere(name: str, error: type[Exception], message: str) -> Callable[..., NoReturn]:
+    def unavailable(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise error(message)
+
+    unavailable.__name__ = name
+    unavailable.__doc__ = message
+    return unavailable
+
+
+export_method(_elsewhere("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices"), "ipu")
+export_method(_elsewhere("xpu", AssertionError, "Torch not compiled with XPU enabled"), "xpu")
+export_method(_elsewhere("mtia", AssertionError, "Torch not compiled with MTIA enabled"), "mtia")
+_NO_KERNEL = "Could not run 'aten::{}' with arguments from the 'CPU' backend: {}"
+for _each in ("int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
+              "q_zero_point", "qscheme"):  # fmt: skip
+    export_method(
+        _elsewhere(_each, NotImplementedError, _NO_KERNEL.format(_each, "the tensor is not quantized")), _each
+    )
+export_method(
+    _elsewhere(
+        "to_padded_tensor", NotImplementedError, _NO_KERNEL.format("to_padded_tensor", "the tensor is not nested")
+    ),
+    "to_padded_tensor",
+)
+for _each in ("ccol_indices", "row_indices"):
+    export_method(
+        _elsewhere(_each, RuntimeError, f"{_each} expected sparse column compressed tensor layout but got another"),
+        _each,
+    )
+
+
+def _absent(name: str, reason: str) -> Any:
+    from ..._core.absent import absent_function
+
+    return absent_function(f"torch.Tensor.{name}", reason)
+
+
+for _each in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "resize_as_sparse_"):
+    export_method(_absent(_each, "compressed sparse layouts beyond CSR are not built yet"), _each)
+export_method(_absent("to_mkldnn", "kernels take ordinary tensors, and use that library where it helps"), "to_mkldnn")

@@ -1,0 +1,7 @@
+"""Quantization, under the names of `torch.ao`: not built yet."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+
+__getattr__, __dir__ = Table(__name__).submodules("nn quantization").parts()

@@ -1,0 +1,1 @@
+"""Quantized layers, under the names of `torch.ao.nn`: not built yet."""

@@ -1,0 +1,8 @@
+"""AMD's library of layers, which this build does not use."""
+
+from __future__ import annotations
+
+from ._flags import setters
+
+immediate = False
+set_flags, flags = setters(globals(), immediate=False)

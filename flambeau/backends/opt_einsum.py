@@ -1,0 +1,18 @@
+"""The package that orders the products of `einsum`, which Flambeau orders by itself."""
+
+from __future__ import annotations
+
+from ._flags import setters
+
+enabled = False
+strategy: str | None = None
+set_flags, flags = setters(globals(), enabled=None, strategy=None)
+
+
+def is_available() -> bool:
+    """Whether the package is used."""
+    return False
+
+
+def get_opt_einsum() -> None:
+    """The package: none."""

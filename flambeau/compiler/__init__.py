@@ -1,0 +1,126 @@
+"""`torch.compile` and the names of `torch.compiler`, as in eager mode: the compiler is not built yet.
+
+`compile` gives a module or function that runs as it always did, and warns once that it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .._core.absent import Table
+from ._eager import compile, disable, is_compiling, set_stance
+
+__all__ = [
+    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+    "nested_compile_region", "reset", "set_default_backend", "set_enable_guard_collectives", "set_stance",
+    "substitute_in_graph", "wrap_numpy",
+]  # fmt: skip
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .submodules("config")
+    .absent(
+        "the compiler is not built yet",
+        functions="keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts load_compiled_function "
+        "save_cache_artifacts skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "
+        "skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe",
+    )
+    .parts()
+)
+
+_default_backend: str | Callable[..., Any] = "inductor"
+
+
+def is_dynamo_compiling() -> bool:
+    """Whether this code is being compiled: never, it runs as it stands."""
+    return False
+
+
+def is_exporting() -> bool:
+    """Whether this code is being exported: never."""
+    return False
+
+
+def reset() -> None:
+    """Forget what was compiled: there is nothing."""
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Mark a function as one that compiled code calls without looking into it."""
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(each) for each in fn]
+    if not callable(fn):
+        raise AssertionError("allow_in_graph expects a callable")
+    return fn
+
+
+def assume_constant_result(fn: Function) -> Function:
+    """Mark a function whose result compiled code may keep."""
+    fn._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return fn
+
+
+def substitute_in_graph(
+    original_fn: Callable[..., Any], *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
+) -> Callable[[Function], Function]:
+    """Mark a function as the one to compile in another's place."""
+    if not callable(original_fn):
+        raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)!r}")
+    return lambda fn: fn
+
+
+def nested_compile_region(fn: Any = None, *, options: Any = None) -> Any:
+    """Mark a function that is compiled once and called often."""
+    return (lambda inner: inner) if fn is None else fn
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Say that a new iteration begins: recorded graphs may then be run again, and none is recorded."""
+
+
+def set_enable_guard_collectives(enabled: bool) -> bool:
+    """Let all ranks compile together; gives the setting before."""
+    global _guard_collectives
+    before, _guard_collectives = _guard_collectives, enabled
+    return before
+
+
+_guard_collectives = False
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The compilers there are: none yet."""
+    return []
+
+
+def set_default_backend(backend: str | Callable[..., Any]) -> None:
+    """Choose what `compile` uses unless it is told."""
+    global _default_backend
+    _default_backend = backend
+
+
+def get_default_backend() -> str | Callable[..., Any]:
+    """What `compile` uses unless it is told."""
+    return _default_backend
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays as a function of tensors."""
+    import functools
+
+    import numpy as np
+
+    from .._core.tensor import Tensor
+    from .._ops.create.constants import from_numpy
+    from ..utils._pytree import tree_map_only
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tree_map_only(Tensor, lambda each: each.numpy(), (args, kwargs))
+        return tree_map_only(np.ndarray, from_numpy, fn(*args, **kwargs))
+
+    return wrapped

@@ -1,0 +1,133 @@
+"""`compile` without a compiler: what it is given runs as it stands."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .._core.absent import PAGE, refusal
+from ..nn.modules.module import Module
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_warned = False
+
+
+def _warn_once() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "torch.compile: Flambeau's compiler is not built yet, so the model runs eagerly: with the same results, "
+            f"and no faster ({PAGE}). torch.compile(..., backend='eager') says nothing",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+class OptimizedModule(Module):
+    """What `compile` gives for a module: as in PyTorch, a module around it, which its state dict shows."""
+
+    def __init__(self, mod: Module) -> None:
+        super().__init__()
+        self._orig_mod = mod
+        self.training = mod.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module itself gives."""
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return self._modules["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_orig_mod" or name in self.__dict__ or "_modules" not in self.__dict__:
+            super().__setattr__(name, value)
+        elif "_orig_mod" in self._modules and name != "training":
+            setattr(self._orig_mod, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    **further: Any,
+) -> Any:
+    """`model`, to be run by a compiler; as a decorator too. There is none yet: it runs eagerly.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True):
+    ...     double = flambeau.compile(lambda x: x * 2)
+    >>> double(flambeau.tensor([1.0]))
+    tensor([2.])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if model is None:
+        return lambda each: compile(
+            each, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    if not callable(model):
+        raise RuntimeError(f"torch.compile expects a module or a function, got {type(model).__name__}")
+    if disable:
+        return model
+    if callable(backend):
+        raise refusal("torch.compile with a backend of one's own", "it needs graph capture (fx), which is not built")
+    if backend != "eager":
+        _warn_once()
+    if isinstance(model, Module):
+        return OptimizedModule(model)
+
+    @functools.wraps(model)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        return model(*args, **kwargs)
+
+    compiled._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
+    return compiled
+
+
+def is_compiling() -> bool:
+    """Whether this code is being compiled: never, it runs as it stands."""
+    return False
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Mark a function as one that is not to be compiled; with and without parentheses."""
+    return (lambda inner: inner) if fn is None else fn
+
+
+class set_stance:
+    """How compiled functions run: as a call, as a context, or as a decorator. All run eagerly."""
+
+    _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",
+                "fail_on_recompile")  # fmt: skip
+
+    def __init__(
+        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
+    ) -> None:
+        if stance not in self._STANCES:
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+        self.stance = stance
+
+    def __call__(self, fn: Function) -> Function:
+        return fn
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        pass

@@ -1,0 +1,12 @@
+"""Reading files straight into the memory of CUDA devices: there are none."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+from ._missing import NEEDS_CUDA
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .raising(RuntimeError, NEEDS_CUDA, functions="gds_deregister_buffer gds_register_buffer", classes="GdsFile")
+    .parts()
+)

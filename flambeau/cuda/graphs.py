@@ -1,0 +1,17 @@
+"""Recorded work of CUDA devices: there are none."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+from ._missing import NEEDS_CUDA
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .raising(
+        RuntimeError,
+        NEEDS_CUDA,
+        functions="graph_pool_handle is_current_stream_capturing make_graphed_callables",
+        classes="CUDAGraph graph",
+    )
+    .parts()
+)

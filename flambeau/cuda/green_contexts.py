@@ -1,0 +1,8 @@
+"""Shares of a CUDA device: there is none."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+from ._missing import NEEDS_CUDA
+
+__getattr__, __dir__ = Table(__name__).raising(RuntimeError, NEEDS_CUDA, classes="GreenContext").parts()

@@ -1,0 +1,46 @@
+"""The memory of CUDA devices: there are none."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+from .._core.absent import Table
+from ._missing import NEEDS_CUDA, NOT_COMPILED
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .returning(
+        lambda: 0,
+        functions="max_memory_allocated max_memory_cached max_memory_reserved memory_allocated memory_cached "
+        "memory_reserved",
+    )
+    .returning(lambda: None, functions="caching_allocator_enable empty_cache")
+    .returning(OrderedDict, functions="host_memory_stats memory_stats")
+    .returning(dict, functions="host_memory_stats_as_nested_dict memory_stats_as_nested_dict")
+    .returning(lambda: "pynvml module not found, please install nvidia-ml-py", functions="list_gpu_processes")
+    .raising(
+        AssertionError,
+        NOT_COMPILED,
+        functions="caching_allocator_alloc get_per_process_memory_fraction mem_get_info "
+        "set_per_process_memory_fraction",
+    )
+    .raising(
+        AttributeError,
+        NEEDS_CUDA,
+        functions="caching_allocator_delete change_current_allocator get_allocator_backend memory_snapshot "
+        "reset_accumulated_host_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated "
+        "reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats",
+    )
+    .raising(KeyError, NEEDS_CUDA, functions="memory_summary")
+    .raising(RuntimeError, NEEDS_CUDA, functions="use_mem_pool", classes="CUDAPluggableAllocator MemPool")
+    .parts()
+)
+
+
+@contextlib.contextmanager
+def caching_allocator_disabled(*args: Any) -> Iterator[None]:
+    """A context in which freed memory is not kept; without a device there is none to keep."""
+    yield

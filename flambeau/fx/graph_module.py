@@ -1,0 +1,7 @@
+"""`torch.fx.graph_module`: not built yet."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+
+__getattr__, __dir__ = Table(__name__).elsewhere("GraphModule", "fx").parts()

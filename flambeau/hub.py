@@ -1,0 +1,147 @@
+"""Models from elsewhere, under the names of `torch.hub`: from a folder, and weights by their address."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlparse
+from urllib.request import Request, urlopen
+
+from ._core.absent import refusal
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
+READ_DATA_CHUNK = 128 * 1024
+_HUBCONF = "hubconf.py"
+_folder: str | None = None
+
+
+def get_dir() -> str:
+    """The folder in which models and weights are kept."""
+    if _folder is not None:
+        return _folder
+    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
+    return os.path.join(os.path.expanduser(home), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Choose that folder."""
+    global _folder
+    _folder = os.path.expanduser(os.fspath(d))
+
+
+def _folder_of(repo: str | os.PathLike[str], source: str) -> str:
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "github":
+        raise refusal("torch.hub with source='github'", "nothing is fetched from there; use source='local'")
+    return os.fspath(repo)
+
+
+def _hubconf(folder: str) -> ModuleType:
+    path = Path(folder) / _HUBCONF
+    spec = importlib.util.spec_from_file_location(_HUBCONF, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise FileNotFoundError(f"there is no {_HUBCONF} in {folder}")
+    sys.path.insert(0, folder)
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
+    missing = [each for each in getattr(module, "dependencies", []) if importlib.util.find_spec(each) is None]
+    if missing:
+        raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+    return module
+
+
+def _entrypoint(module: ModuleType, name: str) -> Any:
+    if not isinstance(name, str):
+        raise ValueError("Invalid input: model should be a string of function name")
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise RuntimeError(f"Cannot find callable {name} in hubconf")
+    return found
+
+
+def list(github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None,
+         verbose: bool = True, *, source: str = "local") -> Any:  # fmt: skip
+    """The names of the models that a folder with a `hubconf.py` offers."""
+    module = _hubconf(_folder_of(github, source))
+    return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+
+
+def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None,
+         *, source: str = "local") -> str | None:  # fmt: skip
+    """What the function of a model says about itself."""
+    return _entrypoint(_hubconf(_folder_of(github, source)), model).__doc__  # type: ignore[no-any-return]
+
+
+def load(
+    repo_or_dir: str | os.PathLike[str],
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = None,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """The model that a folder's `hubconf.py` makes: `load(folder, "resnet18", source="local")`."""
+    return _entrypoint(_hubconf(_folder_of(repo_or_dir, source.lower())), model)(*args, **kwargs)
+
+
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
+    """Copy what is at an address into a file, all of it or nothing; `hash_prefix` is how its SHA-256 must begin."""
+    dst = os.path.expanduser(dst)
+    digest = hashlib.sha256()
+    with (
+        urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as source,
+        tempfile.NamedTemporaryFile(dir=os.path.dirname(dst) or ".", delete=False) as into,
+    ):
+        try:
+            while chunk := source.read(READ_DATA_CHUNK):
+                into.write(chunk)
+                digest.update(chunk)
+            into.close()
+            found = digest.hexdigest()
+            if hash_prefix is not None and not found.startswith(hash_prefix):
+                raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
+            shutil.move(into.name, dst)
+        finally:
+            into.close()
+            if os.path.exists(into.name):
+                os.remove(into.name)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> dict[str, Any]:
+    """The state dict at an address, which may be a file:// one; it is kept, and taken from there the next time."""
+    from .serialization import load as load_file
+
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    os.makedirs(folder, exist_ok=True)
+    name = file_name or os.path.basename(urlparse(url).path)
+    kept = os.path.join(folder, name)
+    if not os.path.exists(kept):
+        sys.stderr.write(f'Downloading: "{url}" to {kept}\n')
+        found = HASH_REGEX.search(name) if check_hash else None
+        download_url_to_file(url, kept, found[1] if found else None, progress=progress)
+    return load_file(kept, map_location=map_location, weights_only=weights_only)  # type: ignore[no-any-return]

@@ -1,0 +1,81 @@
+"""TorchScript, under the names of `torch.jit`, as in PyTorch with `PYTORCH_JIT=0`: what is scripted stays Python.
+
+Decorators give back what they decorate, so that modules written for TorchScript run. Files of TorchScript are neither
+written nor run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core.absent import Table
+from ..backends import _fusion
+from ._script import (
+    CompilationUnit,
+    RecursiveScriptModule,
+    ScriptFunction,
+    ScriptModule,
+    interface,
+    isinstance,
+    script,
+    script_method,
+)
+from ._trace import is_tracing, script_if_tracing, trace, trace_module
+from .annotations import Attribute, Final, annotate, export, ignore, is_scripting, unused
+
+__all__ = [
+    "Attribute", "CompilationUnit", "Error", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+    "annotate", "export", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "script",
+    "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused",
+]  # fmt: skip
+
+_REASON = "TorchScript's compiler does not exist: what is scripted runs as Python"
+_table = (
+    Table(__name__)
+    .absent(
+        _REASON,
+        functions="export_opnames freeze load optimize_for_inference save optimized_execution",
+    )
+    .submodules("annotations frontend mobile _script _trace")
+    .elsewhere("Future", "futures")
+    .elsewhere("fork wait", "jit._async")
+    .elsewhere("_overload _overload_method _IgnoreContextManager", "_jit_internal")
+    .elsewhere(" ".join(_fusion.__all__), "backends._fusion")
+)
+__getattr__, __dir__ = _table.parts()
+
+
+class Error(Exception):
+    """An error raised by TorchScript's interpreter."""
+
+
+JITException = Error
+
+
+class strict_fusion:
+    """A context in which everything would have to be fused; Python runs it either way."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+_fusion_strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """How often kernels are made anew for other shapes; gives the strategy before."""
+    global _fusion_strategy
+    for kind, _ in strategy:
+        if kind not in ("STATIC", "DYNAMIC"):
+            raise RuntimeError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
+    before, _fusion_strategy = _fusion_strategy, list(strategy)
+    return before
+
+
+def _unwrap_optional(x: Any) -> Any:
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x

@@ -1,0 +1,67 @@
+"""Types and marks for TorchScript: Python only keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Dict, Final, List, NamedTuple, Tuple, TypeVar  # noqa: UP035  (the names that programs import)
+
+__all__ = [
+    "Any",
+    "Attribute",
+    "Dict",
+    "Final",
+    "List",
+    "Tuple",
+    "annotate",
+    "export",
+    "ignore",
+    "is_scripting",
+    "unused",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Value = TypeVar("Value")
+
+
+class Attribute(NamedTuple):
+    """A value with the type that TorchScript is to give it."""
+
+    value: Any
+    type: Any
+
+
+def annotate(the_type: Any, the_value: Value) -> Value:
+    """The value; the type is for the compiler."""
+    return the_value
+
+
+def is_scripting() -> bool:
+    """Whether this code is being compiled: never, it is Python."""
+    return False
+
+
+def export(fn: Function) -> Function:
+    """Mark a method as an entry point of the compiled module."""
+    fn._torchscript_modifier = "export (compile this function even if nothing calls it)"  # type: ignore[attr-defined]
+    return fn
+
+
+def unused(fn: Any) -> Any:
+    """Mark a function as one that compiled code never calls."""
+    target: Any = fn.fget if isinstance(fn, property) else fn
+    target._torchscript_modifier = "unused (ignore and replace with raising of an exception)"
+    return fn
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Mark a function as one that is to stay Python; with and without parentheses."""
+    if callable(drop):
+        drop._torchscript_modifier = "ignore (leave as a call to Python, cannot be torch.jit.save'd)"
+        return drop
+    if not isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+
+    def decorate(fn: Function) -> Function:
+        return unused(fn) if drop else ignore(fn)  # type: ignore[no-any-return]
+
+    return decorate

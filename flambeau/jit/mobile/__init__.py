@@ -1,0 +1,13 @@
+"""`torch.jit.mobile`: files of TorchScript for phones, which are not run."""
+
+from __future__ import annotations
+
+from ..._core.absent import Table
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .absent(
+        "TorchScript's interpreter does not exist", functions="_load_for_lite_interpreter", classes="LiteScriptModule"
+    )
+    .parts()
+)

@@ -1,0 +1,16 @@
+"""Profiles of Apple's GPUs: there are none."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+from . import WITHOUT
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .raising(
+        RuntimeError,
+        WITHOUT,
+        functions="is_capturing_metal is_metal_capture_enabled metal_capture profile start stop",
+    )
+    .parts()
+)

@@ -1,0 +1,10 @@
+"""Recorded work of MTIA devices: there are none."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+from . import WITHOUT
+
+__getattr__, __dir__ = (
+    Table(__name__).raising(RuntimeError, WITHOUT, functions="graph_pool_handle", classes="MTIAGraph graph").parts()
+)

@@ -1,0 +1,7 @@
+"""Where processes and their memory lie on machines with several sockets, under the names of `torch.numa`."""
+
+from __future__ import annotations
+
+from .._core.absent import Table
+
+__getattr__, __dir__ = Table(__name__).submodules("binding").parts()

@@ -1,0 +1,181 @@
+"""`__torch_function__` for functions of one's own, under the names of `torch.overrides`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from ._core.absent import absent_class
+from ._core.tensor import Tensor
+from ._dispatch.overrides import DisableTorchFunctionSubclass, has_override, run_override
+from ._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved
+
+__all__ = [
+    "enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides",
+    "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
+    "redispatch_function", "resolve_name", "wrap_torch_function",
+]  # fmt: skip
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_REASON = "modes that see every function are being built"
+TorchFunctionMode = absent_class("torch.overrides.TorchFunctionMode", _REASON)
+BaseTorchFunctionMode = absent_class("torch.overrides.BaseTorchFunctionMode", _REASON)
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether one of the arguments wants to run functions its own way."""
+    return has_override(relevant_args)
+
+
+def has_torch_function_unary(argument: Any) -> bool:
+    """The same for one argument."""
+    return has_override((argument,))
+
+
+def has_torch_function_variadic(*arguments: Any) -> bool:
+    """The same for arguments one by one."""
+    return has_override(arguments)
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """Let the arguments that want to run the function: call it where `has_torch_function` says so.
+
+    >>> class Loud:
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         return f"{func.__name__} was called"
+    >>> def double(x):
+    ...     if flambeau.overrides.has_torch_function((x,)):
+    ...         return flambeau.overrides.handle_torch_function(double, (x,), x)
+    ...     return x * 2
+    >>> double(Loud())
+    'double was called'
+    """
+    return run_override(public_api, relevant_args, args, kwargs)
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Function], Function]:
+    """Make a function heed `__torch_function__` of the arguments that the dispatcher picks."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if has_override(relevant):
+                return run_override(wrapped, relevant, args, kwargs)
+            return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+    return decorate
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether a value is a tensor, or can run functions of tensors its own way."""
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+def _module(space: str) -> Any:
+    import importlib
+
+    return importlib.import_module(f"flambeau.{space}" if space else "flambeau")
+
+
+@functools.cache
+def _overridable() -> tuple[dict[Any, list[Callable[..., Any]]], dict[Callable[..., Any], str]]:
+    load_all()
+    spaces: dict[Any, list[Callable[..., Any]]] = {}
+    names: dict[Callable[..., Any], str] = {}
+    for space in ("", "nn.functional", "linalg", "fft", "special"):
+        module = _module(space)
+        functions = spaces[module] = []
+        for name in sorted(FUNCTIONS.get(space, {})):
+            function = getattr(module, name)
+            if name.startswith("_") or not hasattr(function, "__wrapped__"):
+                continue
+            functions.append(function)
+            names.setdefault(function, ".".join(filter(None, ["torch", space, name])))
+    methods = spaces[Tensor] = []
+    for name in sorted(METHODS):
+        if isinstance(METHODS[name], property):
+            continue
+        method = resolved(METHODS[name])
+        methods.append(method)
+        names.setdefault(method, f"torch.Tensor.{name}")
+    return spaces, names
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that heed `__torch_function__`, by the module or class that has them."""
+    return {owner: list(functions) for owner, functions in _overridable()[0].items()}
+
+
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function that heeds `__torch_function__` one with its parameters that gives -1."""
+    return {function: _dummy(function) for functions in _overridable()[0].values() for function in functions}
+
+
+def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:
+    def dummy(*args: Any, **kwargs: Any) -> int:
+        return -1
+
+    with contextlib.suppress(ValueError, TypeError):
+        dummy.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return dummy
+
+
+@functools.cache
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """The functions that do not heed `__torch_function__`: they take no tensor."""
+    import flambeau
+
+    overridable = _overridable()[1]
+    functions = (getattr(flambeau, name) for name in FUNCTIONS[""])
+    return {each for each in functions if isinstance(each, types.FunctionType) and each not in overridable}
+
+
+def resolve_name(f: Any) -> str | None:
+    """The full name of a function of the package; None for others."""
+    if isinstance(f, types.MethodWrapperType) or getattr(f, "__name__", None) == "__get__":
+        owner = getattr(f, "__self__", None)
+        name = getattr(owner, "__name__", None) or next(
+            (each for each, value in vars(Tensor).items() if value is owner), None
+        )
+        return f"torch.Tensor.{name}.__get__" if name else None
+    return _overridable()[1].get(f)
+
+
+def is_tensor_method_or_property(func: Any) -> bool:
+    """Whether a function is a method of tensors, or the getter of a property."""
+    return getattr(func, "__name__", None) == "__get__" or func in get_overridable_functions()[Tensor]
+
+
+def _get_current_function_mode() -> None:
+    """The innermost mode that sees every function: there is none."""
+
+
+def _get_current_function_mode_stack() -> list[Any]:
+    return []
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily() -> Iterator[None]:
+    yield
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """A context in which ops of a subclass may call ops again: they always may."""
+    yield
+
+
+def redispatch_function(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Run a function as it runs on plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,7 @@
+"""Sequences that fill a cube evenly, under the names of `torch.quasirandom`: not built yet."""
+
+from __future__ import annotations
+
+from ._core.absent import Table
+
+__getattr__, __dir__ = Table(__name__).absent("Sobol sequences are not built yet", classes="SobolEngine").parts()

@@ -1,0 +1,9 @@
+"""Weights from elsewhere, under the older name of `torch.hub`'s functions."""
+
+from __future__ import annotations
+
+from ..hub import load_state_dict_from_url
+
+__all__ = ["load_state_dict_from_url", "load_url"]
+
+load_url = load_state_dict_from_url

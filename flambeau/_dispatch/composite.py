@@ -89,9 +89,9 @@ def _arrays_in(value: Any) -> Any:
     return [_arrays_in(each) for each in value] if type(value) is list else value
 
 
-def composite(name: str) -> Callable[[Callable[..., Any]], Composite]:
-    """Make the decorated decomposition the op `name`."""
-    return lambda decomposition: Composite(name, decomposition, _nothing)
+def composite(name: str, kernel: Kernel | None = None) -> Callable[[Callable[..., Any]], Composite]:
+    """Make the decorated decomposition the op `name`; `kernel` is a shorter way on arrays, where that can do it."""
+    return lambda decomposition: Composite(name, decomposition, kernel or _nothing)
 
 
 def derivative(name: str) -> Callable[[Callable[..., Any]], Composite]:

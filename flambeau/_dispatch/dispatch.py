@@ -386,6 +386,7 @@ def primitive(
     results: tuple[str, ...] = (),
     differentiable: tuple[str, ...] | None = None,
     op_name: str | None = None,
+    draws: bool = False,
     **formulas: Formula,
 ) -> Callable[[Kernel], Primitive]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
@@ -393,7 +394,7 @@ def primitive(
     The op is called `op_name`, or else as the kernel is, less the underscore of a kernel with a public function.
 
     `results` names the outputs of a kernel that has several, so that formulas can ask for them by these names.
-    `joint` is one formula for all inputs, or for those named `differentiable`.
+    `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator.
     """
 
     def decorate(kernel: Kernel) -> Primitive:
@@ -401,7 +402,9 @@ def primitive(
         tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
         single = tensors == [parameter_names(kernel)[0]] and annotations[0][1] == "Array"
         cls = SinglePrimitive if single else Primitive
-        return cls(kernel, node, formulas, joint, view, results, differentiable, op_name)
+        op = cls(kernel, node, formulas, joint, view, results, differentiable, op_name)
+        op.draws = draws
+        return op
 
     return decorate
 

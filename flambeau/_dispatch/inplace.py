@@ -15,6 +15,7 @@ from .._core.modes import THREAD
 from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node
 from .._core.storage import owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
+from .storing import store_elements
 
 if TYPE_CHECKING:
     from .._core.node import Edge
@@ -43,11 +44,23 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
     modes = THREAD.modes
     edge = target._edge() if modes.grad else None
     recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))
-    array = target._array.copy() if recorded else target._array
+    array = _content(target) if recorded else target._array
     shadow = shadow_of(target, array, edge)
     if target._extra is not None and target._extra.tangents:
         shadow._get_extra().tangents = target._extra.tangents
     return shadow
+
+
+def _content(target: Tensor) -> Any:
+    """A copy of what `target` holds; to interpreters it is an op like any other."""
+    modes = THREAD.modes
+    if not modes.interpreters:
+        return target._array.copy()
+    grad, modes.grad = modes.grad, False
+    try:
+        return target.clone()._array
+    finally:
+        modes.grad = grad
 
 
 def shadow_of(target: Tensor, array: Any, edge: Edge) -> Tensor:
@@ -75,8 +88,7 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
             f"{list(result._array.shape)}: {name}_ cannot change the shape of the tensor that it writes to"
         )
     check_no_overlap(target)
-    if not target.is_meta:
-        np.copyto(target._array, result._array, casting="unsafe")
+    store_elements(target, result)
     target._changed()
     if result._extra is not None and result._extra.tangents:
         from ..autograd.forward_ad import adopt_tangent

@@ -14,7 +14,7 @@ from .._backends.tiers import LARGE, generated
 from .._core.caller import calling_place
 from .._core.modes import THREAD
 from .._core.storage import owner_of
-from .._core.tensor import PLAIN_TYPES, Tensor, wrap
+from .._core.tensor import PLAIN_TYPES, Tensor
 
 Rule = Callable[..., Any]
 
@@ -105,21 +105,3 @@ def _common(operands: tuple[Any, ...], target: Tensor) -> Any:
 def _unrecorded(*lists: Sequence[Tensor]) -> bool:
     """Whether no tensor has anything to record."""
     return not THREAD.modes.grad or not any(each.requires_grad for tensors in lists for each in tensors)
-
-
-def norms_at_once(tensors: Sequence[Tensor]) -> Any:
-    """The 2-norms of tensors of one kind as a 1-dimensional tensor, outside any graph; None if no kernel can do it."""
-    kernels = kernels_for(tensors) if THREAD.modes.plain and _unrecorded(tensors) else None
-    if kernels is None:
-        return None
-    kind = tensors[0]._kind
-    kinds = [each._kind for each in tensors]
-    if (
-        kind.indirect
-        or not kind.is_cpu
-        or kinds.count(kind) != len(kinds)
-        or not PLAIN_TYPES.issuperset(map(type, tensors))
-    ):
-        return None
-    found = kernels.norms([each._array for each in tensors])
-    return None if found is None else wrap(found, kind.device)

@@ -20,6 +20,8 @@ from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.tensor import Tensor, new_counter
 from .._dispatch.broadcast import expandable, sum_to_shape
+from .._dispatch.dispatch import Array, primitive
+from .._dispatch.writer import writer
 from .anomaly_mode import run_watched
 
 Target = Any
@@ -239,6 +241,19 @@ def leading_to(inputs: Any, graph: set[Target]) -> set[Target]:
     return needed
 
 
+@writer("accumulate_grad", writes=("self",))
+def _accumulate(self: Array, gradient: Array) -> None:
+    np.add(self, gradient, out=self, casting="unsafe")
+
+
+@primitive(None)
+def _copied_like(self: Array, like: Array) -> Array:
+    """A copy with the strides of another array."""
+    copied = np.empty_like(like, dtype=self.dtype)
+    np.copyto(copied, self)
+    return copied
+
+
 def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
     """Add `gradient` to `leaf.grad`; a `fresh` one may become it."""
     present = leaf._grad
@@ -249,8 +264,7 @@ def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
     elif gradient._kind.indirect or present._kind.indirect:
         _accumulate_indirectly(leaf, present, gradient)
     else:
-        np.add(present._array, gradient._array, out=present._array, casting="unsafe")
-        present._changed()
+        _accumulate(present, gradient)
 
 
 def _accumulate_indirectly(leaf: Tensor, present: Tensor, gradient: Tensor) -> None:
@@ -279,10 +293,8 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
             if gradient.layout is not strided:
                 return gradient.detach().clone()
         # A tensor that got another shape in place retains the gradient of what it was.
-        model = like._array if like._array.shape == array.shape and type(like._array) is np.ndarray else array
-        copied = np.empty_like(model, dtype=array.dtype)
-        np.copyto(copied, array)
-        array = copied
+        model = like if like._array.shape == array.shape and like.layout is strided else gradient
+        array = _copied_like(gradient, model)._array
     return Tensor._from_parts((array, gradient._kind, new_counter()))
 
 

@@ -38,14 +38,16 @@ class Capture(Interpreter):
         self.inputs: dict[int, Tensor] = {}
         """Tensors that were there before, by the numbers of their values."""
         self.strays: list[tuple[str, Tensor]] = []
+        self.before: list[Tensor] = []
+        """Every tensor that was there when the capture began."""
+        self.tensors: dict[int, Tensor] = {}
+        """A tensor for each value."""
         self._values: dict[int, Value] = {}
-        self._before: dict[int, Tensor] = {}
-        self._kept: list[Any] = []
+        self._known: set[int] = set()
 
     def __enter__(self) -> Any:
-        for each in gc.get_objects():
-            if isinstance(each, Tensor):
-                self._before[id(each._array)] = each
+        self.before = [each for each in gc.get_objects() if issubclass(type(each), Tensor)]
+        self._known = {id(each._array) for each in self.before}
         return super().__enter__()
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
@@ -66,7 +68,7 @@ class Capture(Interpreter):
         if found is None:
             found = self._new(tensor)
             self.inputs[found.number] = tensor
-            if id(tensor._array) not in self._before:
+            if id(tensor._array) not in self._known:
                 self.strays.append((op.name, tensor))
         return found
 
@@ -79,7 +81,7 @@ class Capture(Interpreter):
 
     def _new(self, tensor: Tensor) -> Value:
         value = self._values[id(tensor._array)] = Value(len(self._values))
-        self._kept.append(tensor._array)  # so that no other array gets its address
+        self.tensors[value.number] = tensor._kind.tensor_from_parts(tensor._parts())  # no other array gets its address
         return value
 
     def replay(self) -> dict[int, Tensor]:

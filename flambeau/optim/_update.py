@@ -16,7 +16,10 @@ import numpy as np
 from .._core.caller import Place, calling_place
 from .._core.modes import THREAD
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .._dispatch.interpreter import interpret
 from .._dispatch.list_rules import are_apart, kernels_for, run_at_once
+from .._dispatch.op import Op
+from .._dispatch.storing import store_number
 
 Rule = Callable[..., None]
 
@@ -27,13 +30,38 @@ _JOINED = 65536
 """As many elements are updated together at most: they should stay in the processor's cache."""
 
 
+class _Update(Op):
+    """A step of an optimizer as one op, which writes the parameters and their states."""
+
+    writes = (2,)
+    parameters = ("rule", "numbers", "lists")
+
+    def __call__(self, rule: Rule, numbers: Sequence[Any] | None, lists: list[Sequence[Tensor]]) -> None:
+        modes = THREAD.modes
+        if modes.interpreters and not modes.grad:
+            interpret(self, (rule, numbers, lists), modes)
+        else:
+            _update(rule, numbers, lists)
+
+    def tensors_of(self, args: Any) -> list[Tensor]:
+        return [tensor for tensors in args[2] for tensor in tensors]
+
+
+_update_parameters = _Update()
+_update_parameters.enter("update_parameters")
+
+
 def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
     """Run `rule` on every parameter: `others` are the gradients and then the lists of states.
 
     `numbers` holds what the rule has to know of each parameter beside its tensors, such as the step; the rule gets None
     if there is none.
     """
-    lists = (params, *others)
+    _update_parameters(rule, numbers, [params, *others])
+
+
+def _update(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> None:
+    params = lists[0]
     modes = THREAD.modes
     left: Sequence[int] = range(len(params))
     if modes.plain and not modes.grad:
@@ -219,13 +247,9 @@ def advance(steps: Sequence[Tensor]) -> list[float]:
     place = calling_place(3)
     values = []
     for step in steps:
-        array = step._array
-        value = float(array) + 1
-        array[...] = value
-        counter = step._counter
-        if counter is not None:
-            counter[0] += 1
-            counter[1] = place
+        value = float(step._array) + 1
+        store_number(step, value)
+        _note_change(step, place)
         values.append(value)
     return values
 

@@ -31,6 +31,7 @@ _GENERATED = {
     "batch_norm_with_update": "norms.batch_norm",
     "batch_norm_backward": "norms.batch_norm_backward",
     "move_running_statistics": "norms.move_running",
+    "list_norms": "multi.norms",
     "attention": "attention.attention",
     "attention_backward": "attention.attention_gradients",
 }

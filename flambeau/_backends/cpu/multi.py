@@ -31,12 +31,13 @@ def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tupl
     return changed if done else None
 
 
-def norms(arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+def norms(arrays: Sequence[Any]) -> list[Any] | None:
     """The norms of arrays of one dtype, in that dtype."""
     dtype = arrays[0].dtype
     name = name_of_type(dtype)
     flags = [each.flags for each in arrays]
     if name is None or not all(each.forc and each.aligned for each in flags):
         return None
-    found: np.ndarray[Any, Any] = np.sqrt(square_sums(name)(np.empty(len(arrays)), *arrays)).astype(dtype)
-    return found
+    if any(each.dtype is not dtype for each in arrays):
+        return None
+    return list(np.sqrt(square_sums(name)(np.empty(len(arrays)), *arrays)).astype(dtype))

@@ -19,6 +19,7 @@ from ..._core.modes import THREAD
 from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
 from ..._core.tensor import Tensor, new
+from ..._dispatch.factory import constant, factory
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.registry import export
@@ -68,12 +69,45 @@ def unwritten_array(shape: tuple[int, ...], array_type: Any) -> Any:
     return array
 
 
-def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
-    """A new leaf over `array`."""
-    if requires_grad and not kind.differentiable:
+def _check_differentiable(kind: Kind) -> None:
+    if not kind.differentiable:
         raise RuntimeError(
             f"Only Tensors of floating point and complex dtype can require gradients: this one would be {kind.dtype}"
         )
+
+
+def filled(shape: tuple[int, ...], kind: Kind, value: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new leaf filled with `value`; with whatever the memory holds if that is None."""
+    if requires_grad:
+        _check_differentiable(kind)
+    tensor = _full(shape, value, kind)
+    tensor._requires_grad = requires_grad
+    return tensor
+
+
+def filled_strided(
+    shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind, value: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The same with given strides, in elements."""
+    if requires_grad:
+        _check_differentiable(kind)
+    tensor = _full_strided(shape, strides, value, kind)
+    tensor._requires_grad = requires_grad
+    return tensor
+
+
+def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
+    """A new leaf over `array`, which holds data from outside."""
+    if requires_grad:
+        _check_differentiable(kind)
+    if THREAD.modes.interpreters:
+        tensor = constant(array, kind)
+        tensor._requires_grad = requires_grad
+        return tensor
+    return _leaf(array, kind, requires_grad)
+
+
+def _leaf(array: Any, kind: Kind, requires_grad: bool) -> Tensor:
     tensor: Tensor = new(Tensor)
     tensor._array = array
     tensor._kind = kind
@@ -159,6 +193,19 @@ def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
     return array
 
 
+@factory("full")
+def _full(shape: tuple[int, ...], value: Any, kind: Kind) -> Any:
+    return allocated(shape, kind, value)
+
+
+@factory("full_strided")
+def _full_strided(shape: tuple[int, ...], strides: tuple[int, ...], value: Any, kind: Kind) -> Any:
+    memory = strided_memory(shape, strides, kind)
+    if value is not None and kind.device is not META:
+        memory.fill(value)
+    return memory
+
+
 def check_options(layout: Any, memory_format: Any, caller: str) -> None:
     """Refuse what the arguments that are rarely given cannot mean."""
     if layout is not None and layout is not strided:
@@ -176,7 +223,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
             raise TypeError(f"{name}() got an unexpected keyword argument 'memory_format'")
         if out is None and size is None and layout is None and memory_format is None and sizes:
             kind = chosen_kind(dtype, device, None, name)
-            if kind.is_cpu:
+            if kind.is_cpu and THREAD.modes.plain:
                 try:
                     first = sizes[0]
                     shape = first if len(sizes) == 1 and isinstance(first, tuple) else sizes
@@ -188,9 +235,9 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
         check_options(layout, memory_format, name)
         kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, name)
         if memory_format is None or memory_format is contiguous_format:
-            return delivered(made(allocated(shape, kind, value), kind, requires_grad), out)
-        array = strided_memory(shape, channels_last_strides(shape, memory_format), kind)
-        return delivered(made(array, kind, requires_grad), out)
+            return delivered(filled(shape, kind, value, requires_grad), out)
+        strides = channels_last_strides(shape, memory_format)
+        return delivered(filled_strided(shape, strides, kind, value, requires_grad), out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -220,7 +267,7 @@ def empty_strided(
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory seen with the given strides."""
     kind = chosen_kind(dtype, device, None, "empty_strided")
-    return made(strided_memory(*checked_strides(size, stride), kind), kind, requires_grad)
+    return filled_strided(*checked_strides(size, stride), kind, None, requires_grad)
 
 
 def checked_strides(size: Any, stride: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -254,7 +301,7 @@ def empty_permuted(
     if len(set(order)) != len(order):
         raise RuntimeError(f"Duplicate dim not allowed: {list(order)}")
     kind = chosen_kind(dtype, device, None, "empty_permuted")
-    return made(strided_memory(shape, ordered_strides(shape, order), kind), kind, requires_grad)
+    return filled_strided(shape, ordered_strides(shape, order), kind, None, requires_grad)
 
 
 def fill_number(value: Any, caller: str) -> Any:
@@ -277,7 +324,7 @@ def full(
     if dtype is None:
         dtype = out.dtype if out is not None else _dtype_of_number(fill_value, number)
     kind = chosen_kind(dtype, device, None, "full")
-    return delivered(made(allocated(shape, kind, fitting(number, kind.dtype)), kind, requires_grad), out)
+    return delivered(filled(shape, kind, fitting(number, kind.dtype), requires_grad), out)
 
 
 def _dtype_of_number(given: Any, number: Any) -> DType:
@@ -291,7 +338,7 @@ def scalar_tensor(
     """A 0-d tensor of the default dtype."""
     number = fill_number(s, "scalar_tensor")
     kind = chosen_kind(dtype, device, None, "scalar_tensor")
-    return made(allocated((), kind, fitting(number, kind.dtype)), kind, requires_grad)
+    return filled((), kind, fitting(number, kind.dtype), requires_grad)
 
 
 def eye(

@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from ..._core.defaults import device_for
-from ..._core.device import META
 from ..._core.kind import Kind, kind_of
 from ..._core.layout import is_plain, strides_like
+from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import export, public
 from ..._dispatch.scalar import fitting
 from .constants import (
-    allocated,
     array_of_ones,
     as_dtype,
     check_options,
     checked_strides,
     fill_number,
+    filled,
+    filled_strided,
     made,
     requested_shape,
-    strided_memory,
     unwritten_array,
     whole_shape,
 )  # fmt: skip
@@ -40,15 +40,12 @@ def _kind_like(input: Tensor, dtype: Any, device: Any, caller: str) -> Kind:
     )
 
 
-def memory_like(input: Tensor, kind: Kind, memory_format: Any, value: Any) -> Any:
-    """Memory for a tensor of `kind` with the shape and, unless a format is asked for, the layout of `input`."""
+def filled_like(input: Tensor, kind: Kind, memory_format: Any, value: Any, requires_grad: bool) -> Tensor:
+    """A tensor of `kind` with the shape and, unless a format is asked for, the layout of `input`."""
     array = input._array
     if memory_format is None and kind.is_cpu and is_plain(array):
-        return allocated(array.shape, kind, value)
-    memory = strided_memory(array.shape, strides_like(array, memory_format), kind)
-    if value is not None and kind.device is not META:
-        memory.fill(value)
-    return memory
+        return filled(array.shape, kind, value, requires_grad)
+    return filled_strided(array.shape, strides_like(array, memory_format), kind, value, requires_grad)
 
 
 def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
@@ -59,6 +56,8 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
         if type(input) in PLAIN_TYPES:
             kind = input._kind
             if dtype is None and device is None and memory_format is None and kind.is_cpu and is_plain(input._array):
+                if THREAD.modes.interpreters:
+                    return filled(input._array.shape, kind, value, requires_grad)
                 return made(quick(input._array.shape, input._array.dtype), kind, requires_grad)
         elif has_override((input,)):
             options = {
@@ -67,7 +66,7 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
             }  # fmt: skip
             return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
         kind = _kind_like(input, dtype, device, name)
-        return made(memory_like(input, kind, memory_format, value), kind, requires_grad)
+        return filled_like(input, kind, memory_format, value, requires_grad)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -90,7 +89,7 @@ def full_like(
     """One value everywhere, with the shape, dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "full_like")
     number = fitting(fill_number(fill_value, "full_like"), kind.dtype)
-    return made(memory_like(input, kind, memory_format, number), kind, requires_grad)
+    return filled_like(input, kind, memory_format, number, requires_grad)
 
 
 @public(function=False)
@@ -100,7 +99,7 @@ def new_zeros(
 ) -> Tensor:  # fmt: skip
     """Zeros of the given size with the dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "new_zeros")
-    return made(allocated(requested_shape(sizes, size, "new_zeros"), kind, 0), kind, requires_grad)
+    return filled(requested_shape(sizes, size, "new_zeros"), kind, 0, requires_grad)
 
 
 @public(function=False)
@@ -110,7 +109,7 @@ def new_ones(
 ) -> Tensor:  # fmt: skip
     """Ones of the given size with the dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "new_ones")
-    return made(allocated(requested_shape(sizes, size, "new_ones"), kind, 1), kind, requires_grad)
+    return filled(requested_shape(sizes, size, "new_ones"), kind, 1, requires_grad)
 
 
 @public(function=False)
@@ -120,7 +119,7 @@ def new_empty(
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory of the given size with the dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "new_empty")
-    return made(allocated(requested_shape(sizes, size, "new_empty"), kind), kind, requires_grad)
+    return filled(requested_shape(sizes, size, "new_empty"), kind, None, requires_grad)
 
 
 @public(function=False)
@@ -132,7 +131,7 @@ def new_full(
     kind = _kind_like(input, dtype, device, "new_full")
     check_options(layout, None, "new_full")
     number = fitting(fill_number(fill_value, "new_full"), kind.dtype)
-    return made(allocated(whole_shape(size, "new_full", 1), kind, number), kind, requires_grad)
+    return filled(whole_shape(size, "new_full", 1), kind, number, requires_grad)
 
 
 @public(function=False)
@@ -142,7 +141,7 @@ def new_empty_strided(
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory seen with the given strides, with the dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "new_empty_strided")
-    return made(strided_memory(*checked_strides(size, stride), kind), kind, requires_grad)
+    return filled_strided(*checked_strides(size, stride), kind, None, requires_grad)
 
 
 @public(function=False)

@@ -10,7 +10,7 @@ from ..._backends.tiers import LARGE, generated
 from ..._core.determinism import alert_not_deterministic
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_apart
 from ..._dispatch.registry import public
 from ..shape.view import wrap_dim
@@ -121,9 +121,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         tuple(1 if i == dim else n for i, n in enumerate(given)),
     )
     wanted = [shape[dim] if i == dim else n for i, n in enumerate(others)]
-    positions = np.remainder(indices._array, max(shape[dim], 1))
-    positions = np.broadcast_to(positions, tuple(given[dim] if i == dim else n for i, n in enumerate(others)))
-    return gather(source.expand(wanted), dim, fresh(positions, indices))
+    positions: Any = indices.remainder(max(shape[dim], 1))
+    positions = positions.expand(tuple(given[dim] if i == dim else n for i, n in enumerate(others)))
+    return gather(source.expand(wanted), dim, positions)
 
 
 # ----- index_select -------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ..._core.caller import warn_user_once
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.indexing import advanced_put
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, fresh
+from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public
 from ..._dispatch.scalar import fitting
 from ..shape.view import wrap_dim
@@ -198,8 +198,12 @@ def _index_fill_tensor(self: Array, dim: int, index: Array, value: Array) -> Non
 
 def _distinct(index: Tensor, tensor: Tensor, dim: int) -> Tensor:
     """Each position once, counted from the front: what was filled twice was filled all the same."""
-    size = tensor._array.shape[dim] if tensor._array.ndim else 1
-    return fresh(np.unique(index._array % max(size, 1)), index)
+    return _distinct_positions(index, tensor._array.shape[dim] if tensor._array.ndim else 1)  # type: ignore[no-any-return]
+
+
+@primitive(None)
+def _distinct_positions(self: Array, size: int) -> Array:
+    return np.unique(self % max(size, 1))
 
 
 def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> tuple[Any, ...]:

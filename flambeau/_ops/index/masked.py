@@ -12,9 +12,10 @@ from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_,
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
-from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.exact_out import store_exactly, write_as_computed
+from ..._dispatch.factory import constant_beside
 from ..._dispatch.promotion import Operand, is_number, result_type_of
 from ..._dispatch.registry import public
 from ..._dispatch.scalar import fitting
@@ -49,7 +50,7 @@ def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tens
             f"where() received an invalid combination of arguments: '{name}' (position {position}) must be a Tensor "
             f"or a number, not {type(value).__name__}"
         )
-    return fresh(np.asarray(value), source)
+    return constant_beside(np.asarray(value), source)
 
 
 @public(method=False, out=True, also={"self": "input"})
@@ -300,8 +301,16 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if not as_tuple:
         return found
     if input._array.ndim == 0:
-        return (fresh(np.zeros(found._array.shape[0], np.int64), input),)
-    return tuple([fresh(column, input) for column in found._array.T])
+        return (found.new_zeros(found._array.shape[0]),)
+    return tuple([column.detach() for column in found.unbind(1)])
+
+
+@primitive(None)
+def _nonzero_static(self: Array, size: int, fill_value: int) -> Array:
+    found = _nonzero.kernel(self)
+    result = np.full((size, found.shape[1]), fill_value, np.int64)
+    result[: len(found)] = found[:size]
+    return result
 
 
 @public(out=True)
@@ -309,10 +318,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
-    found = _nonzero(input)._array
-    result = np.full((size, found.shape[1]), fill_value, np.int64)
-    result[: len(found)] = found[:size]
-    return fresh(result, input)
+    return _nonzero_static(input, size, fill_value)  # type: ignore[no-any-return]
 
 
 @public()
@@ -341,10 +347,22 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
     if common.category in (BOOL, COMPLEX):
         raise RuntimeError(f"Unsupported input type encountered for isin(): {LEGACY_NAMES[common]}")
     operands = [
-        each if isinstance(each, Tensor) else fresh(np.asarray(each), source) for each in (elements, test_elements)
+        each if isinstance(each, Tensor) else constant_beside(np.asarray(each), source)
+        for each in (elements, test_elements)
     ]
     first, second = (each.to(common) for each in operands)
     return _isin(first, second, bool(invert))  # type: ignore[no-any-return]
+
+
+@primitive(None)
+def _unravelled(self: Array, sizes: tuple[int, ...]) -> tuple[Array, ...]:
+    parts = []
+    rest = self.astype(np.int64)
+    for size in reversed(sizes):
+        parts.append(np.remainder(rest, size))
+        rest = rest // size
+    together = np.stack(parts[::-1], -1) if parts else np.empty((*rest.shape, 0))
+    return tuple([together[..., place] for place in range(len(sizes))])
 
 
 @public(method=False)
@@ -359,10 +377,4 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
     if min(sizes, default=0) < 0:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    parts = []
-    rest = indices._array.astype(np.int64)
-    for size in reversed(sizes):
-        parts.append(np.remainder(rest, size))
-        rest = rest // size
-    together = np.stack(parts[::-1], -1) if parts else np.empty((*rest.shape, 0))
-    return tuple([fresh(together[..., place], indices) for place in range(len(sizes))])
+    return _unravelled(indices, sizes)  # type: ignore[no-any-return]

@@ -23,6 +23,7 @@ from ..._core.modes import THREAD
 from ..._core.node import SavedTensor
 from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.factory import constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import export_method, public
@@ -295,7 +296,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
                 f"can't assign a {_type_name(value)} to a {tensor._kind.legacy_name}: make a tensor of it first, with "
                 "torch.tensor or torch.from_numpy"
             )
-        value = fresh(_as_element(value, tensor._kind.dtype), tensor)
+        value = constant_beside(_as_element(value, tensor._kind.dtype), tensor)
     if index is False:
         return
     if index is True:
@@ -373,7 +374,7 @@ def _put(target: Tensor, indices: Indices, values: Tensor) -> Tensor:
 def _index_put_self(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
     if accumulate:
         return grad
-    zero = fresh(np.zeros((), grad._array.dtype), grad)
+    zero = constant_beside(np.zeros((), grad._array.dtype), grad)
     return _index_put(grad, _arrays(indices), _saved(indices), zero, False)  # type: ignore[no-any-return]
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
+from ..._dispatch.factory import constant_beside
 from ..._dispatch.registry import public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _permute, _unsafe_view, _unsqueeze, reshaped, wrap_dim
@@ -173,7 +174,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         )
     base: Any = input
     if n == 0:
-        identity = fresh(np.eye(shape[-1], dtype=input._array.dtype), input)
+        identity = constant_beside(np.eye(shape[-1], dtype=input._array.dtype), input)
         return _contiguous_clone(base).copy_(identity.expand(shape))  # type: ignore[no-any-return]
     if n < 0:
         base, n = base.inverse(), -n

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.factory import constant_beside
 from ..._dispatch.precision import as_floating
 from ..._dispatch.promotion import result_type_of
 from ..._dispatch.registry import public
@@ -132,7 +133,7 @@ def _pairs(count: int) -> tuple[Any, Any]:
 
 
 def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
-    first, second = (fresh(each, self) for each in _pairs(self._array.shape[0]))
+    first, second = (constant_beside(each, self) for each in _pairs(self._array.shape[0]))
     if p == 0 or result._array.size == 0:
         return self * 0
     each = grad.unsqueeze(-1) * _direction(self[first] - self[second], result.unsqueeze(-1), p)

@@ -13,7 +13,8 @@ from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node
 from ..._core.tensor import PLAIN_TYPES, Tensor, new
-from ..._dispatch.dispatch import Array, Primitive, fresh, primitive
+from ..._dispatch.composite import composite
+from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import export_method, public, write_out
@@ -351,18 +352,21 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if left == 1 and right == 2:
         return _without_dim(checked_mm(_unsqueeze(input, 0), other), 0)  # type: ignore[no-any-return]
-    return _batched(input, other)
+    return _batched(input, other)  # type: ignore[no-any-return]
 
 
+def _batched_on_arrays(left: Array, right: Array) -> Any:
+    if left.dtype is not right.dtype:
+        return None
+    try:
+        return product(left, right, _batched_product, "bmm")
+    except ValueError:
+        return None  # the decomposition says what does not fit
+
+
+@composite("matmul", kernel=_batched_on_arrays)
 def _batched(left: Any, right: Any) -> Tensor:
     """`matmul` where one of the operands is a batch."""
-    modes = THREAD.modes
-    direct = modes.plain and left._kind is right._kind and left._kind.device is not META
-    if direct and not (modes.grad and (left.requires_grad or right.requires_grad)):
-        try:
-            return fresh(product(left._array, right._array, _batched_product, "bmm"), left)
-        except ValueError:
-            pass  # the way below says what does not fit
     if _folds(left, right):
         return _folded(left, right)
     first, second = left._array.shape, right._array.shape

@@ -13,6 +13,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.inplace import check_writable
 from ..._dispatch.registry import public
+from ..._dispatch.writer import writer
 from ..reduce.moments import widened
 from ..reduce.norm import _EPSILON, _norm_of
 
@@ -146,14 +147,17 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     _check_indices("embedding_renorm_", indices, 2)
     _check_range(input, indices)
     check_writable(input)
-    if not input.is_meta:
-        rows = np.unique(indices._array)
-        chosen = input._array[rows]
-        size = _norm_of(chosen, float(norm_type), (1,), True).astype(np.float64)
-        factor = np.where(size > max_norm, max_norm / (size + _EPSILON), 1).astype(chosen.dtype)
-        input._array[rows] = (widened(chosen) * widened(factor)).astype(chosen.dtype)
-    input._changed()
+    _renorm_rows(input, indices, max_norm, norm_type)
     return input
+
+
+@writer("embedding_renorm_", writes=("self",))
+def _renorm_rows(self: Array, indices: Array, max_norm: float, norm_type: float) -> None:
+    rows = np.unique(indices)
+    chosen = self[rows]
+    size = _norm_of(chosen, float(norm_type), (1,), True).astype(np.float64)
+    factor = np.where(size > max_norm, max_norm / (size + _EPSILON), 1).astype(chosen.dtype)
+    self[rows] = (widened(chosen) * widened(factor)).astype(chosen.dtype)
 
 
 def _renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:

@@ -180,6 +180,12 @@ def _move_both(
     _move(running_var, spread, momentum)
 
 
+@writer("average_running_statistics", writes=("running",))
+def _average_running(running: Array, moved: Array, batch: int) -> None:
+    """The statistics of a channel are the means of those of its instances."""
+    np.copyto(running, widened(moved).reshape(batch, -1).mean(0), casting="unsafe")
+
+
 def _move(running: Array, towards: Array, momentum: float) -> None:
     """A step of an exponential average."""
     moved = widened(running) * (1 - momentum) + widened(towards) * momentum
@@ -338,8 +344,7 @@ def torch_instance_norm(
     if use_input_stats and batch and not input.is_meta:
         for running, moved in ((running_mean, means), (running_var, variances)):
             if running is not None and moved is not None:
-                np.copyto(running._array, widened(moved._array).reshape(batch, channels).mean(0), casting="unsafe")
-                running._changed()
+                _average_running(running, moved, batch)
     return result.view(input._array.shape)  # type: ignore[no-any-return]
 
 

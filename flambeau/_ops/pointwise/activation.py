@@ -182,14 +182,19 @@ def rrelu(
 def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """A slope for each element: 1 for the positive ones, one draw for each of the others."""
     from ..._core.generator import default_generator
-    from ..._core.sampling import fill_uniform
-    from ..._dispatch.dispatch import fresh
 
-    drawn = np.empty(int(np.count_nonzero(input._array <= 0)), np.float64)
-    fill_uniform(drawn, generator or default_generator, lower, upper)
-    slopes = np.ones(input._array.shape, input._array.dtype)
-    slopes[input._array <= 0] = drawn.astype(slopes.dtype)
-    return fresh(slopes, input)
+    return _rrelu_slopes(input.detach(), lower, upper, generator or default_generator)  # type: ignore[no-any-return]
+
+
+@primitive(None, draws=True)
+def _rrelu_slopes(self: Array, lower: float, upper: float, generator: Any) -> Array:
+    from ..._core.sampling import fill_uniform
+
+    drawn = np.empty(int(np.count_nonzero(self <= 0)), np.float64)
+    fill_uniform(drawn, generator, lower, upper)
+    slopes = np.ones(self.shape, self.dtype)
+    slopes[self <= 0] = drawn.astype(slopes.dtype)
+    return slopes
 
 
 @primitive(

@@ -11,17 +11,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.modes import THREAD
 from ..._core.node import Node, initialise, new_node
-from ..._core.tensor import Tensor, wrap
+from ..._core.tensor import Tensor
 from ..._dispatch.inplace import run_inplace
-from ..._dispatch.list_rules import change_at_once, norms_at_once
+from ..._dispatch.list_rules import change_at_once
 from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import function_named, public
-from ..reduce.norm import vector_norm
+from ..reduce.norm import list_norms, vector_norm
 
 Row = tuple[tuple[Any, ...], dict[str, Any]]
 """The further arguments of one call, by position and by name."""
@@ -433,9 +431,8 @@ def _foreach_norm(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
             "_foreach_norm cannot compute the infinity norm on an empty tensor because the operation does not have an "
             "identity"
         )
-    at_once = norms_at_once(self) if ord == 2 and dtype is None else None
-    if at_once is not None:
-        return tuple([wrap(np.asarray(each), at_once.device) for each in at_once._array])
+    if ord == 2 and dtype is None and not (THREAD.modes.grad and any(each.requires_grad for each in self)):
+        return tuple(list_norms(self))
     return _as_one([vector_norm(each, ord, dtype=dtype) for each in self], "ForeachNormBackward0")
 
 

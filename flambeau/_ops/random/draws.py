@@ -28,11 +28,47 @@ from ..._dispatch.meta import empty_meta
 from ..._dispatch.out import resize_output, store
 from ..._dispatch.registry import export, public
 from ..._dispatch.scalar import whole
-from ..create.constants import allocated, chosen_kind, made, requested_shape, whole_shape
-from ..create.like import memory_like
+from ..._dispatch.writer import Writer, writer
+from ..create.constants import chosen_kind, filled, made, requested_shape, whole_shape
+from ..create.like import filled_like
 from ..shape.view import as_shape
 
-Make = Callable[[Array, Generator], None]
+Numbers = tuple[Any, ...]
+"""The parameters of a distribution."""
+
+
+def _drawing(name: str, sample: Callable[..., None]) -> Writer:
+    """The op `name` that fills a tensor by `sample(array, generator, *numbers)`."""
+
+    def draw(self: Array, generator: Any, *numbers: Any) -> None:
+        sample(self, generator, *numbers)
+
+    return writer(name, writes=("self",), counted=False, draws=True)(draw)
+
+
+def _permute(into: Array, source: Generator, n: int) -> None:
+    into[...] = permutation.randperm(n, into.dtype, source)
+
+
+def _between(into: Array, source: Generator, low: int, high: int | None) -> None:
+    sampling.fill_random_between(into, source, low, high)
+
+
+_uniform = _drawing("uniform_", sampling.fill_uniform)
+_normal = _drawing("normal_", sampling.fill_normal)
+_log_normal = _drawing("log_normal_", sampling.fill_log_normal)
+_exponential = _drawing("exponential_", sampling.fill_exponential)
+_cauchy = _drawing("cauchy_", sampling.fill_cauchy)
+_geometric = _drawing("geometric_", sampling.fill_geometric)
+_random = _drawing("random_", sampling.fill_random)
+_random_between = _drawing("random_between_", _between)
+_permutation = _drawing("randperm_", _permute)
+_bernoulli_number = _drawing("bernoulli_number_", sampling.fill_bernoulli)
+
+
+@writer("bernoulli_tensor_", writes=("self",), counted=False, draws=True)
+def _bernoulli_tensor(self: Array, generator: Any, p: Array) -> None:
+    sampling.fill_bernoulli(self, generator, p)
 
 
 def _zeros(grad: Tensor) -> Any:
@@ -46,24 +82,26 @@ def _source(generator: Generator | None) -> Generator:
 # Factories ------------------------------------------------------------------------------------------------------------
 
 
-def _filled(shape: tuple[int, ...], kind: Kind, fill: Make, generator: Generator | None) -> Array:
+def _filled(
+    shape: tuple[int, ...], kind: Kind, draw: Writer, numbers: Numbers, generator: Generator | None, requires_grad: bool
+) -> Tensor:
     if min(shape, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-    if kind.device is META:
-        return empty_meta(shape, kind.dtype.numpy)
-    array = allocated(shape, kind)
-    fill(array, _source(generator))
-    return array
+    tensor = filled(shape, kind, None, requires_grad)
+    draw(tensor, _source(generator), *numbers)
+    return tensor
 
 
-def _fill_out(out: Tensor, shape: tuple[int, ...], kind: Kind, fill: Make, generator: Generator | None) -> Tensor:
+def _fill_out(
+    out: Tensor, shape: tuple[int, ...], kind: Kind, draw: Writer, numbers: Numbers, generator: Generator | None
+) -> Tensor:
     """Fill `out` itself: the numbers depend on its strides. Only factories change its shape without a warning."""
     if out._kind is not kind:
         what, asked, given = ("dtype", LEGACY_NAMES[kind.dtype], LEGACY_NAMES[out.dtype])
         if kind.device is not out.device:
             what, asked, given = "device type", str(kind.device), str(out.device)
         raise RuntimeError(f"{what} {asked} does not match {what} of out parameter ({given})")
-    return _fill(out.resize_(shape), "", fill, generator)
+    return _fill(out.resize_(shape), "", draw, numbers, generator)
 
 
 def _check_out(out: Any) -> None:
@@ -72,16 +110,16 @@ def _check_out(out: Any) -> None:
 
 
 def _made(
-    shape: tuple[int, ...], dtype: Any, device: Any, fill: Make, generator: Generator | None, requires_grad: bool,
-    out: Tensor | None, fallback: DType | None = None,
+    shape: tuple[int, ...], dtype: Any, device: Any, draw: Writer, numbers: Numbers, generator: Generator | None,
+    requires_grad: bool, out: Tensor | None, fallback: DType | None = None,
 ) -> Tensor:  # fmt: skip
     """What a factory returns: without `dtype=` and `device=`, those of `out` count."""
     if out is None:
         kind = chosen_kind(dtype, device, fallback)
-        return made(_filled(shape, kind, fill, generator), kind, requires_grad)
+        return _filled(shape, kind, draw, numbers, generator, requires_grad)
     _check_out(out)
     kind = chosen_kind(dtype or out.dtype, device or out.device)
-    result: Any = _fill_out(out, shape, kind, fill, generator)
+    result: Any = _fill_out(out, shape, kind, draw, numbers, generator)
     return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
 
 
@@ -93,9 +131,9 @@ def rand(
     shape = requested_shape(sizes, size, "rand")
     if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
         kind = chosen_kind(dtype, device)
-        if kind.device is not META:
+        if kind.device is not META and THREAD.modes.plain:
             return made(sampling.uniform(shape, kind.dtype.numpy, _source(generator)), kind, requires_grad)
-    return _made(shape, dtype, device, sampling.fill_uniform, generator, requires_grad, out)
+    return _made(shape, dtype, device, _uniform, (), generator, requires_grad, out)
 
 
 def randn(
@@ -104,7 +142,7 @@ def randn(
 ) -> Tensor:  # fmt: skip
     """Numbers of the standard normal distribution."""
     shape = requested_shape(sizes, size, "randn")
-    return _made(shape, dtype, device, sampling.fill_normal, generator, requires_grad, out)
+    return _made(shape, dtype, device, _normal, (), generator, requires_grad, out)
 
 
 def randint(
@@ -120,8 +158,7 @@ def randint(
         size = given.pop()
     first, last = _bounds("randint", given, low, high)
     return _made(
-        whole_shape(size, "randint", len(bounds_and_size)), dtype, device,
-        lambda into, source: _between(into, source, first, last), generator,
+        whole_shape(size, "randint", len(bounds_and_size)), dtype, device, _random_between, (first, last), generator,
         requires_grad, out, int64,
     )  # fmt: skip
 
@@ -148,10 +185,6 @@ def _whole(caller: str, name: str, value: Any) -> int:
     return number
 
 
-def _between(into: Array, source: Generator, low: int, high: int | None) -> None:
-    sampling.fill_random_between(into, source, low, high)
-
-
 def randperm(
     n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -159,10 +192,7 @@ def randperm(
     """The numbers from 0 to n - 1 in random order."""
     n = whole(n, "randperm", "n", 1)
 
-    def permute(into: Array, source: Generator) -> None:
-        into[...] = permutation.randperm(n, into.dtype, source)
-
-    return _made((n,), dtype, device, permute, generator, requires_grad, out, int64)
+    return _made((n,), dtype, device, _permutation, (n,), generator, requires_grad, out, int64)
 
 
 for _factory in (rand, randn, randint, randperm):
@@ -170,14 +200,13 @@ for _factory in (rand, randn, randint, randperm):
 
 
 def _like(
-    input: Tensor, dtype: Any, device: Any, fill: Make, generator: Generator | None, requires_grad: bool,
-    memory_format: Any = None,
+    input: Tensor, dtype: Any, device: Any, draw: Writer, numbers: Numbers, generator: Generator | None,
+    requires_grad: bool, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     kind = chosen_kind(dtype or input.dtype, device or input.device)
-    array = memory_like(input, kind, memory_format, None)
-    if kind.device is not META:
-        fill(array, _source(generator))
-    return made(array, kind, requires_grad)
+    tensor = filled_like(input, kind, memory_format, None, requires_grad)
+    draw(tensor, _source(generator), *numbers)
+    return tensor
 
 
 @public(method=False)
@@ -186,7 +215,7 @@ def rand_like(
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`rand` with the shape, dtype and device of `input`."""
-    return _like(input, dtype, device, sampling.fill_uniform, generator, requires_grad, memory_format)
+    return _like(input, dtype, device, _uniform, (), generator, requires_grad, memory_format)
 
 
 @public(method=False)
@@ -195,7 +224,7 @@ def randn_like(
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """`randn` with the shape, dtype and device of `input`."""
-    return _like(input, dtype, device, sampling.fill_normal, generator, requires_grad, memory_format)
+    return _like(input, dtype, device, _normal, (), generator, requires_grad, memory_format)
 
 
 @public(method=False)
@@ -207,15 +236,14 @@ def randint_like(
     """`randint(low, high)` with the shape, dtype and device of `input`."""
     first, last = _bounds("randint_like", list(bounds), low, high)
     return _like(
-        input, dtype, device, lambda into, source: _between(into, source, first, last), generator, requires_grad,
-        memory_format,
+        input, dtype, device, _random_between, (first, last), generator, requires_grad, memory_format,
     )  # fmt: skip
 
 
 # Sampling with parameters that are tensors ----------------------------------------------------------------------------
 
 
-@primitive("BernoulliBackward0", self=_zeros)
+@primitive("BernoulliBackward0", draws=True, self=_zeros)
 def _bernoulli(self: Array, generator: Any) -> Array:
     result = np.zeros(self.shape, self.dtype)
     if generator is not None:
@@ -227,7 +255,7 @@ def _no_derivative(grad: Tensor) -> Tensor:
     raise RuntimeError("derivative for aten::bernoulli is not implemented: pass probabilities, or detach the input")
 
 
-@primitive("NotImplemented", self=_no_derivative)
+@primitive("NotImplemented", draws=True, self=_no_derivative)
 def _bernoulli_everywhere(self: Array, p: float, generator: Any) -> Array:
     result = np.zeros(self.shape, self.dtype)
     if generator is not None:
@@ -247,10 +275,7 @@ def bernoulli(
     if out is not None:
         _check_out(out)
         _refuse_graph(input, out)
-        chances = input._array
-        return _fill(
-            out.resize_(input.shape), "", lambda into, source: sampling.fill_bernoulli(into, source, chances), generator
-        )
+        return _fill(out.resize_(input.shape), "", _bernoulli_tensor, (input,), generator)
     return _bernoulli(input, None if input.is_meta else _source(generator))  # type: ignore[no-any-return]
 
 
@@ -262,7 +287,7 @@ def _refuse_graph(*tensors: Any) -> None:
         )
 
 
-@primitive(None)
+@primitive(None, draws=True)
 def _multinomial(self: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
     return sampling.multinomial(self, num_samples, replacement, generator)
 
@@ -293,18 +318,19 @@ def _standard_normals(shape: tuple[int, ...], like: Array, generator: Generator 
     return result
 
 
-@primitive("NormalBackward1", mean=_zeros)
+@primitive("NormalBackward1", draws=True, mean=_zeros)
 def _normal_around(mean: Array, std: float, generator: Any) -> Array:
     return _standard_normals(mean.shape, mean, generator, std) + mean
 
 
-@primitive("NormalBackward2", std=_zeros)
+@primitive("NormalBackward2", draws=True, std=_zeros)
 def _normal_of_widths(mean: float, std: Array, generator: Any) -> Array:
     return _standard_normals(std.shape, std, generator) * std + std.dtype.type(mean)
 
 
 @primitive(
     "NormalBackward3",
+    draws=True,
     mean=lambda grad, mean_sym_sizes: grad.new_zeros(mean_sym_sizes),
     std=lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes),
 )
@@ -328,11 +354,7 @@ def normal(
         )
     _check_deviation(std)
     if not (isinstance(mean, Tensor) or isinstance(std, Tensor)):
-        centre, width = mean, std
-        return _made(
-            as_shape((size,)), dtype, device, lambda into, source: sampling.fill_normal(into, source, centre, width),
-            generator, requires_grad, out,
-        )  # fmt: skip
+        return _made(as_shape((size,)), dtype, device, _normal, (mean, std), generator, requires_grad, out)
     if out is not None:
         return _normal_into(out, mean, std, generator)
     source = None if tensors[0].is_meta else _source(generator)
@@ -399,12 +421,11 @@ _HISTORIES = {
 }  # fmt: skip
 
 
-def _fill(target: Tensor, node: str, fill: Make, generator: Generator | None) -> Tensor:
+def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: Generator | None) -> Tensor:
     """Write random numbers into the memory of `target` itself: their order depends on its strides."""
     check_writable(target)
     check_no_overlap(target)
-    if not target.is_meta:
-        fill(target._array, _source(generator))
+    draw(target, _source(generator), *numbers)
     target._changed()
     if THREAD.modes.grad and target.requires_grad:
         result = _HISTORIES[node](before_change(target, (), {}))
@@ -430,55 +451,45 @@ def uniform_(input: Tensor, *bounds: float, generator: Generator | None = None, 
     """Fill with numbers in [from, to): `uniform_(from=0, to=1)`."""
     ends = _ends("uniform_", bounds, named)
     low, high = ends.get("from", 0.0), ends.get("to", 1.0)
-    return _fill(
-        input, "UniformBackward0", lambda into, source: sampling.fill_uniform(into, source, low, high), generator
-    )
+    return _fill(input, "UniformBackward0", _uniform, (low, high), generator)
 
 
 @public(function=False)
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normally distributed numbers."""
-    return _fill(
-        input, "NormalBackward0", lambda into, source: sampling.fill_normal(into, source, mean, std), generator
-    )
+    return _fill(input, "NormalBackward0", _normal, (mean, std), generator)
 
 
 @public(function=False)
 def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers whose logarithm is normally distributed."""
-    return _fill(
-        input, "LogNormalBackward0", lambda into, source: sampling.fill_log_normal(into, source, mean, std), generator
-    )
+    return _fill(input, "LogNormalBackward0", _log_normal, (mean, std), generator)
 
 
 @public(function=False)
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
-    return _fill(
-        input, "ExponentialBackward0", lambda into, source: sampling.fill_exponential(into, source, lambd), generator
-    )
+    return _fill(input, "ExponentialBackward0", _exponential, (lambd,), generator)
 
 
 @public(function=False)
 def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
-    return _fill(
-        input, "CauchyBackward0", lambda into, source: sampling.fill_cauchy(into, source, median, sigma), generator
-    )
+    return _fill(input, "CauchyBackward0", _cauchy, (median, sigma), generator)
 
 
 @public(function=False)
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the numbers of trials up to a first success of probability `p`."""
-    return _fill(input, "GeometricBackward0", lambda into, source: sampling.fill_geometric(into, source, p), generator)
+    return _fill(input, "GeometricBackward0", _geometric, (p,), generator)
 
 
 @public(function=False)
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with ones with probability `p`, a number or a tensor of them, else zeros."""
-    chances = p._array if isinstance(p, Tensor) else p
-    node = "BernoulliBackward1" if isinstance(p, Tensor) else "BernoulliBackward2"
-    return _fill(input, node, lambda into, source: sampling.fill_bernoulli(into, source, chances), generator)
+    if isinstance(p, Tensor):
+        return _fill(input, "BernoulliBackward1", _bernoulli_tensor, (p,), generator)
+    return _fill(input, "BernoulliBackward2", _bernoulli_number, (p,), generator)
 
 
 @public(function=False)
@@ -486,7 +497,7 @@ def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **n
     """Fill with whole numbers: `random_()` over the type's range, `random_(to)`, `random_(from, to)`."""
     ends = _ends("random_", bounds, named)
     if not ends:
-        return _fill(input, "RandomBackward2", sampling.fill_random, generator)
+        return _fill(input, "RandomBackward2", _random, (), generator)
     if len(ends) == 1:
         ends = {"from": 0, "to": next(iter(ends.values()))}
         node = "RandomBackward1"
@@ -494,7 +505,7 @@ def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **n
         node = "RandomBackward0"
     low = _whole("random_", "from", ends["from"])
     high = None if ends["to"] is None else _whole("random_", "to", ends["to"])
-    return _fill(input, node, lambda into, source: _between(into, source, low, high), generator)
+    return _fill(input, node, _random_between, (low, high), generator)
 
 
 # The default generator ------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def _source(generator: Generator | None) -> Generator:
 # Counts ---------------------------------------------------------------------------------------------------------------
 
 
-@primitive("PoissonBackward0", self=no_gradient)
+@primitive("PoissonBackward0", draws=True, self=no_gradient)
 def _poisson(self: Array, generator: Any) -> Array:
     return rejection_sampling.poisson(self, generator)
 
@@ -39,7 +39,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return _poisson(input, _source(generator))  # type: ignore[no-any-return]
 
 
-@primitive("NotImplemented", count=no_derivative("binomial"), prob=no_derivative("binomial"))
+@primitive("NotImplemented", draws=True, count=no_derivative("binomial"), prob=no_derivative("binomial"))
 def _binomial(count: Array, prob: Array, generator: Any) -> Array:
     counts, chances = np.broadcast_arrays(count, prob)
     return rejection_sampling.binomial(counts, chances, generator)
@@ -80,7 +80,7 @@ def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     return _gamma_slope(input, output)  # type: ignore[no-any-return]
 
 
-@primitive("StandardGammaBackward0", self=lambda grad, self, result: grad * _gamma_slope(self, result))
+@primitive("StandardGammaBackward0", draws=True, self=lambda grad, self, result: grad * _gamma_slope(self, result))
 def _gamma(self: Array, generator: Any) -> Array:
     return rejection_sampling.gamma(self, generator)
 
@@ -91,7 +91,7 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
     return _gamma(input, _source(generator))  # type: ignore[no-any-return]
 
 
-@primitive("NotImplemented", self=no_derivative("_sample_dirichlet"))
+@primitive("NotImplemented", draws=True, self=no_derivative("_sample_dirichlet"))
 def _dirichlet(self: Array, generator: Any) -> Array:
     return rejection_sampling.dirichlet(self, generator)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
+from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.exact_out import store_exactly
@@ -269,3 +270,9 @@ def linalg_norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool =
     if isinstance(ord, str) or (dim is None and ndim == 2) or (isinstance(dim, (tuple, list)) and len(dim) == 2):
         return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(input, ord, dim, keepdim, dtype=dtype)
+
+
+@composite("list_norms")
+def list_norms(tensors: list[Any]) -> list[Any]:
+    """The 2-norm of each tensor of a list."""
+    return [vector_norm(each, 2) for each in tensors]

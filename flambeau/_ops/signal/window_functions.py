@@ -12,7 +12,7 @@ from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import export
-from ..create.constants import allocated, chosen_kind, made, tensor
+from ..create.constants import chosen_kind, filled, tensor
 from ..create.range import arange, linspace
 from ..pointwise.special import i0
 
@@ -40,7 +40,7 @@ def _window(
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     if length < 2:
-        return made(allocated((length,), kind, 1), kind, requires_grad)
+        return filled((length,), kind, 1, requires_grad)
     modes = THREAD.modes
     grad, modes.grad = modes.grad, False
     try:
@@ -171,7 +171,7 @@ def _checked(name: str, M: Any, dtype: Any, layout: Any, device: Any) -> Kind:
 
 def _trivial(M: Any, kind: Kind, requires_grad: bool) -> Tensor:
     """The window of no point or of one."""
-    return made(allocated((int(M),), kind, 1), kind, requires_grad)
+    return filled((int(M),), kind, 1, requires_grad)
 
 
 def _points(first: float, step: float, M: Any, kind: Kind, requires_grad: bool) -> Any:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..._backends.tiers import LARGE, generated
-from ..._core.caller import PACKAGE, calling_place
+from ..._core.caller import calling_place
 from ..._core.device import META, contiguous_format
-from ..._core.dtype import WIDE_TYPES
 from ..._core.layout import empty_array, has_format, strides_like
 from ..._core.modes import THREAD
-from ..._core.narrow import as_type, widened
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
-from ..._dispatch.dispatch import Array, Primitive, after, fresh, primitive
+from ..._dispatch.dispatch import Array, Primitive, after, primitive
+from ..._dispatch.factory import constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import export, export_method, public
 from ..._dispatch.scalar import fitting
-
-_BYTE = np.dtype(np.uint8)
+from ..._dispatch.storing import converts_by_itself, store_elements, store_number, write
 
 
 def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
@@ -36,7 +32,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
         if not kernels.copy_into(result, array):
             write(result, array)
         return result
-    if array.size and (array_type is array.dtype or not _by_steps(array.dtype, array_type)):
+    if array.size and (array_type is array.dtype or converts_by_itself(array.dtype, array_type)):
         flags = array.flags
         if memory_format is None:
             if (flags.c_contiguous or flags.f_contiguous) and 1 not in array.shape:
@@ -46,36 +42,6 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
     result = empty_array(array.shape, strides_like(array, memory_format), array_type)
     write(result, array)
     return result
-
-
-def write(target: Any, source: Any) -> None:
-    """Store one array in another, converting as PyTorch does. Overlapping memory is read before it is written."""
-    if source.dtype is not target.dtype and _by_steps(source.dtype, target.dtype):
-        source = widened(source)
-        if source.dtype.kind == "c" and WIDE_TYPES.get(target.dtype, target.dtype).kind not in "cb":
-            warnings.warn(
-                "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=_outside_stack()
-            )
-            source = source.real
-        source = as_type(source, target.dtype)
-    np.copyto(target, source, casting="unsafe")
-
-
-def _by_steps(source: Any, target: Any) -> bool:
-    """Whether NumPy alone does not convert one type into another as PyTorch does."""
-    if source.kind == "c" or (target is _BYTE and source.kind not in "iub"):
-        return True
-    return bool(WIDE_TYPES) and (source in WIDE_TYPES or target in WIDE_TYPES)
-
-
-def _outside_stack() -> int:
-    """The `stacklevel` of a warning that `write` gives: the first frame outside the package."""
-    level = 1
-    frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, "<public")):
-        frame = frame.f_back
-        level += 1
-    return level
 
 
 @primitive("CloneBackward0", self=lambda grad: grad)
@@ -229,7 +195,7 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if not isinstance(src, Tensor):
         if not is_number(src):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-        src = fresh(np.asarray(src), input)
+        src = constant_beside(np.asarray(src), input)
     check_writable(input, src.requires_grad)
     if THREAD.modes.grad:
         src._edge()  # a view that cannot be connected to its changed base must fail before anything is written
@@ -242,10 +208,7 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if input._kind.device is not META:
         if src._kind.device is META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        if source.dtype is target.dtype:
-            np.copyto(target, source)
-        else:
-            write(target, source)
+        store_elements(input, src)
     if src._kind.device is input._kind.device:
         changed(input, _copy, src)
     else:
@@ -288,16 +251,14 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         _check_fill_tensor(value)
         check_writable(input, value.requires_grad)
         value._edge()  # as in copy_
-        if input._kind.device is not META:
-            input._array.fill(fitting(value.item(), input._kind.dtype))
+        store_number(input, fitting(value.item(), input._kind.dtype))
         changed(input, _fill_tensor, value)
         return input
     if type(value) is not float and not is_number(value):
         raise TypeError(f"fill_() received an invalid combination of arguments: {type(value).__name__} is no number")
     check_writable(input)
     number = fitting(value, input._kind.dtype)
-    if input._kind.device is not META:
-        input._array.fill(number)
+    store_number(input, number)
     changed(input, _fill_number, value)
     return input
 
@@ -324,8 +285,7 @@ def zero_(input: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"zero_(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     check_writable(input)
-    if input._kind.device is not META:
-        input._array.fill(0)
+    store_number(input, 0)
     changed(input, _zero)
     return input
 

@@ -16,7 +16,7 @@ from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage
 from ..._dispatch.overrides import retype
 from ..._dispatch.registry import export, export_method, public
-from ..create.constants import allocated, check_shape, made
+from ..create.constants import check_shape, filled, made
 from ..shape.named_shapes import _alias
 from ..shape.view import as_shape
 from .convert import kind_named
@@ -56,7 +56,7 @@ def legacy_new(
         names = ", ".join(type(each).__name__ for each in args)
         raise TypeError(f"new() received an invalid combination of arguments: expected sizes, got ({names})")
     shape = tuple([each.__index__() for each in args]) if args else (0,)
-    return made(allocated(check_shape(shape, "new"), kind), kind)
+    return filled(check_shape(shape, "new"), kind)
 
 
 def _from_one(kind: Kind, value: Any) -> Tensor:
@@ -70,12 +70,12 @@ def _from_one(kind: Kind, value: Any) -> Tensor:
             )
         return _alias_of(value)
     if isinstance(value, (UntypedStorage, TypedStorage)):
-        empty_tensor: Any = made(allocated((0,), kind), kind)
+        empty_tensor: Any = filled((0,), kind)
         return empty_tensor.set_(value)  # type: ignore[no-any-return]
     if isinstance(value, Size):
-        return made(allocated(value, kind), kind)
+        return filled(value, kind)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return made(allocated(check_shape((int(value),), "new"), kind), kind)
+        return filled(check_shape((int(value),), "new"), kind)
     if isinstance(value, str):
         raise TypeError("new(): invalid data type 'str'")
     if not isinstance(value, np.ndarray) and not is_sequence(value):

@@ -8,8 +8,9 @@ from typing import Any
 
 from ... import linalg
 from ..._core.tensor import Tensor
-from ..._dispatch.list_rules import change_at_once, norms_at_once
+from ..._dispatch.list_rules import change_at_once
 from ..._ops.create.constants import tensor
+from ..._ops.reduce.norm import list_norms
 from ..._ops.shape.join import stack
 from ...autograd.grad_mode import no_grad
 
@@ -47,11 +48,8 @@ def get_total_norm(
         if not found:
             return tensor(0.0)
         _check_foreach(found, foreach)
-        norms = norms_at_once(found) if norm_type == 2 else None
-        if norms is None:
-            first = found[0].device
-            norms = stack([linalg.vector_norm(each, norm_type).to(first) for each in found])
-        total: Tensor = linalg.vector_norm(norms, norm_type)
+        norms = list_norms(found) if norm_type == 2 else [linalg.vector_norm(each, norm_type) for each in found]
+        total: Tensor = linalg.vector_norm(stack([each.to(found[0].device) for each in norms]), norm_type)
         if error_if_nonfinite and not total.isfinite().item():
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "

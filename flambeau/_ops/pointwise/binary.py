@@ -428,6 +428,11 @@ def _power(base: Array, exponent: Array) -> Array:
     return np.where(negative & (np.abs(base) != 1), base.dtype.type(0), result)
 
 
+def _power_of_number(base: Any, exponent: Array) -> Array:
+    """Powers of 1 are 1, whatever the exponent."""
+    return np.ones_like(exponent) if base == 1 else _power(base, exponent)
+
+
 def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return no_gradient(grad)
@@ -459,8 +464,18 @@ def _log_of_number(base: Any, is_complex: bool) -> Any:
 @primitive("PowBackward0", self=_pow_self_gradient)
 def _pow_number(self: Array, exponent: Any) -> Array:
     if self.dtype.itemsize == 2 and self.dtype.kind not in "iu":  # half precision, which the exponent takes on
+        if self.dtype == np.float16 and abs(exponent) == 0.5:
+            return in_single(_half_power)(self, exponent)
         return in_single(_raised)(self, float(self.dtype.type(exponent)))
     return _raised(self, exponent)
+
+
+def _half_power(self: Any, exponent: float) -> Any:
+    """Powers of 0.5 or -0.5 as C's `pow` has them, and PyTorch for float16 alone: no root of a negative number is NaN
+    where that is infinite, and the root of -0.0 is 0.0.
+    """
+    root = np.sqrt(np.where(np.isneginf(self), np.float32(np.inf), self)) + np.float32(0)
+    return root if exponent > 0 else 1 / root
 
 
 def _raised(self: Any, exponent: Any) -> Any:
@@ -498,7 +513,7 @@ _pow_tensor = binary(
 )
 _pow_of_number = binary(
     "pow",
-    _power,
+    _power_of_number,
     op_name="pow_of_number",
     node="PowBackward2",
     operands=("self", "exponent"),

@@ -50,6 +50,7 @@ hypot = binary(
 def _logaddexp(a: Array, b: Array) -> Array:
     if np.asarray(a).dtype.kind != "c":
         return np.logaddexp(a, b)
+    b = b if hasattr(b, "dtype") else a.dtype.type(b)
     high: Any = np.where(a.real >= b.real, a, b)
     low: Any = np.where(a.real >= b.real, b, a)
     same_infinity = np.isinf(high.real) & (high.real == low.real)
@@ -81,7 +82,7 @@ logaddexp2 = binary(
 
 def _times_log(logarithm: Any) -> Any:
     def body(x: Array, y: Array) -> Array:
-        product = x * logarithm(y)
+        product = x * logarithm(y if hasattr(y, "dtype") else x.dtype.type(y))  # of a number NumPy's would be float64
         return np.where((np.asarray(x) == 0) & ~np.isnan(y), product.dtype.type(0), product)
 
     return body

@@ -246,7 +246,7 @@ def zeta(input: Operand, other: Operand) -> Tensor:
 
 
 def _mvlgamma_gradient(grad: Any, self: Any, p: int) -> Any:
-    total = self.digamma()
+    total = (self + 0.0).digamma()  # on the same side of the pole at either zero
     for index in range(1, p):
         total = total + (self - index / 2).digamma()
     return grad * total

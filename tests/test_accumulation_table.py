@@ -1,0 +1,46 @@
+"""Long sums beside PyTorch's: docs/accumulation.md has ten million elements, this some hundred thousand."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def _tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("accumulation_table", ROOT / "tools" / "accumulation_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["accumulation_table"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TOOL = _tool()
+QUICK = 96_000
+
+
+@pytest.mark.parametrize("name", TOOL.CASES)
+def test_no_less_accurate_than_pytorch(name: str) -> None:
+    for dtype in TOOL.DTYPES:
+        errors = TOOL.measured(name, dtype, QUICK)
+        if (name, dtype) in TOOL.EXCEPTIONS:
+            assert errors.too_large, f"{name} of {dtype} is accurate now: remove it from EXCEPTIONS"
+        else:
+            assert errors is None or not errors.too_large, (dtype, errors)
+
+
+def test_exceptions_are_of_cases() -> None:
+    assert all(name in TOOL.CASES and dtype in TOOL.DTYPES for name, dtype in TOOL.EXCEPTIONS)
+
+
+def test_the_page_has_every_case() -> None:
+    text = TOOL.FILE.read_text()
+    assert re.findall(r"^\| ([^|]+) \| (?:- |\d)", text, re.MULTILINE) == list(TOOL.CASES)
+    assert set(re.findall(r"^- (.+) \((\w+)\)$", text, re.MULTILINE)) <= set(TOOL.EXCEPTIONS)

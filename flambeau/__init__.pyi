@@ -86,6 +86,8 @@ from ._core.dtype import set_default_dtype as set_default_dtype
 from ._core.generator import Generator as Generator
 from ._core.generator import default_generator as default_generator
 from ._core.hooks import RemovableHandle as RemovableHandle
+from ._core.caller import is_warn_always_enabled as is_warn_always_enabled
+from ._core.caller import set_warn_always as set_warn_always
 from ._core.node import Node as Node
 from ._core.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size

@@ -94,6 +94,7 @@ _REEXPORTS = {
     "._core.dtype": ["dtype", "finfo", "get_default_dtype", "iinfo", "promote_types", "set_default_dtype"],
     "._core.generator": ["Generator", "default_generator"],
     "._core.hooks": ["RemovableHandle"],
+    "._core.caller": ["is_warn_always_enabled", "set_warn_always"],
     "._core.node": ["Node"],
     "._core.printing": ["set_printoptions"],
     "._core.size": ["Size"],

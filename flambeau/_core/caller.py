@@ -43,17 +43,43 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, GENERATED)):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 _given: set[str] = set()
+_always = False
 
 
 def warn_user_once(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, but say the same only once in a process."""
-    if message not in _given:
+    """Warn, but say the same only once in a process, unless `set_warn_always` asks for more."""
+    if _always or message not in _given:
         _given.add(message)
         warn_user(message, category)
+
+
+def warn_of_old_name(old: str, new: str) -> None:
+    """Name the function that replaces another."""
+    warn_user_once(
+        f"torch.{old} is deprecated in favor of torch.{new} and will be removed in a future PyTorch release."
+    )
+
+
+def warn_of_complex_half() -> None:
+    """What users of complex32 are told."""
+    warn_user_once("ComplexHalf support is experimental and many operators don't support it yet.")
+
+
+def set_warn_always(b: bool) -> None:
+    """Let warnings that are given once in a process be given each time."""
+    global _always
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether warnings that are given once in a process are given each time."""
+    return _always
 
 
 def line_of(place: Place) -> tuple[str, int, str]:

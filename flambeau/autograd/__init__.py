@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.caller import warn_user_once
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from . import graph
@@ -44,6 +45,12 @@ def backward(
             if isinstance(each, Tensor):
                 each.retain_grad()  # of those that are no leaves
     keep = create_graph if retain_graph is None else retain_graph
+    if create_graph:
+        warn_user_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient, which keeps memory until the garbage collector runs: use autograd.grad, or set the gradients "
+            "to None when they are no longer needed."
+        )
     run_backward(roots, wanted, keep, create_graph, True)
 
 

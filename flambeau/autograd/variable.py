@@ -43,7 +43,7 @@ class Variable(metaclass=_VariableMeta):
             raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if volatile:
             warnings.warn(
-                "volatile was removed. Use `with torch.no_grad():` around the computation instead: this tensor, and "
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead: this tensor, and "
                 "everything computed from it, is kept out of the graph as if you had.",
                 UserWarning,
                 stacklevel=2,

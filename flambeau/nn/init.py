@@ -247,7 +247,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     normal = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
     if rows < columns:
         normal = normal.t()
-    from .._ops.linalg.decompose import qr
+    from .._ops.linalg.decompose import linalg_qr as qr
 
     q, r = qr(normal)
     q = q * r.diagonal().sign()  # makes the distribution uniform

@@ -173,23 +173,71 @@ def _outcomes(observed: Any) -> Iterator[_Outcome]:
             yield from _outcomes(item)
 
 
+OWN_REASONS = {
+    "UserWarning: ComplexHalf support is experimental": "PyTorch says it of results too",
+    "UserWarning: Creating a tensor from": "a list of arrays: it is slow in PyTorch, not here",
+    "UserWarning: LSTM with projections is": "about a library that PyTorch uses",
+}
+"""Beginnings of warnings that only one of the two has cause to give."""
+
+
+WARNINGS_COMPARED = (
+    "tests._core.test_determinism", "tests._ops.linalg", "tests._ops.signal", "tests._ops.test_indexed_ops",
+    "tests.support", "tests.tensor.test_broadcasting", "tests.tensor.test_complex_half",
+    "tests.tensor.test_conversions",
+    "tests.tensor.test_errors", "tests.tensor.test_factories", "tests.tensor.test_inplace_out",
+    "tests.tensor.test_interchange", "tests.tensor.test_storage", "tests.tensor.test_views",
+    "tests.tensor.test_warnings",
+)  # fmt: skip
+"""The tests in which warnings are compared: all that were examined so far. The others are to follow."""
+
+
+def _home(scenario: Scenario) -> str:
+    """The module that a scenario stands in."""
+    if isinstance(scenario, functools.partial):
+        return _home(scenario.args[0] if scenario.func is _call else scenario.func)
+    return str(scenario.__module__)
+
+
+def _observed(scenario: Scenario, module: Any, args: tuple[Any, ...]) -> tuple[Any, Any, set[str]]:
+    """What a scenario returns, its description, and the beginnings of the warnings that it did not look at itself."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        module.manual_seed(0)
+        module.set_warn_always(True)  # else a test would depend on those before it
+        if module is pytorch:
+            pytorch.storage._set_always_warn_typed_storage_removal(True)
+        try:
+            result = scenario(module, *args)
+            description = describe(result)
+        finally:
+            module.set_warn_always(False)
+    heads = {f"{each.category.__name__}: {_head(str(each.message))}" for each in caught if _counts(each)}
+    return result, description, heads - OWN_REASONS.keys()
+
+
+def _counts(warning: warnings.WarningMessage) -> bool:
+    """Python and NumPy warn of their own ways: those warnings are nobody's behaviour."""
+    return issubclass(warning.category, (UserWarning, FutureWarning))
+
+
+def _head(message: str) -> str:
+    return " ".join(message.split()[:4])
+
+
 def compare(scenario: Scenario, *args: Any, tolerance: float = 1e-6) -> None:
     """Fail where `scenario` observes something else under Flambeau than under PyTorch."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if pytorch is None:
-            flambeau.manual_seed(0)
-            describe(scenario(flambeau, *args))
-            pytest.skip("ran under Flambeau alone: there is no PyTorch to compare with")
-        pytorch.manual_seed(0)
-        in_pytorch = scenario(pytorch, *args)
-        expected = describe(in_pytorch)
-        flambeau.manual_seed(0)
-        in_flambeau = scenario(flambeau, *args)
-        actual = describe(in_flambeau)
+    if pytorch is None:
+        _observed(scenario, flambeau, args)
+        pytest.skip("ran under Flambeau alone: there is no PyTorch to compare with")
+    in_pytorch, expected, warned_there = _observed(scenario, pytorch, args)
+    in_flambeau, actual, warned_here = _observed(scenario, flambeau, args)
     other_words = [result.message for result in _outcomes(in_pytorch) if result.lacks_phrases]
     assert not other_words, "the test looks for other words than PyTorch's:\n" + "\n".join(other_words)
     found = list(differences(expected, actual, tolerance=tolerance))
+    if _home(scenario).startswith(WARNINGS_COMPARED):
+        found += [f"PyTorch warns: {head}" for head in sorted(warned_there - warned_here)]
+        found += [f"Flambeau warns: {head}" for head in sorted(warned_here - warned_there)]
     errors = {result.message for result in _outcomes(in_flambeau)} - {"no error"}
     assert not found, "\n".join(
         [*found[:20], *(f"Flambeau said: {_shorten(message)}" for message in sorted(errors)[:5])]

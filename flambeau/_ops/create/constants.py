@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.caller import warn_of_complex_half, warn_user_once
 from ..._core.defaults import device_for
 from ..._core.determinism import DETERMINISM, fill_unwritten
 from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
-from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex128, float64, int64
+from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex32, complex128, float64, int64
 from ..._core.dtype import dtype as DType
 from ..._core.from_data import array_from_data
 from ..._core.kind import Kind, kind_of, kind_of_array
@@ -45,6 +46,8 @@ def chosen_kind(dtype: Any, device: Any, fallback: DType | None = None, caller: 
         dtype = fallback or DEFAULTS.float
     elif type(dtype) is not DType:
         dtype = as_dtype(dtype, caller)
+    if dtype is complex32:
+        warn_of_complex_half()
     return CPU_KINDS[dtype] if device is None and device_for(None) is CPU else kind_of(dtype, device_for(device))
 
 
@@ -387,6 +390,8 @@ def tensor(
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
     array = array_from_data(data, array_type, DEFAULTS.float.numpy)
     kind = kind_of_array(array.dtype, device_for(device))
+    if kind.dtype is complex32:
+        warn_of_complex_half()
     if kind.device is META:
         array = empty_meta(array.shape, array.dtype)
     elif array.size == 0:
@@ -413,6 +418,11 @@ def from_numpy(ndarray: Any, /) -> Tensor:
                 "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
                 "the memory."
             )
+    if not ndarray.flags.writeable:
+        warn_user_once(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors: writing to the "
+            "tensor would write to the array all the same, or fail. Copy the array if the tensor is to be changed."
+        )
     return made(adopt_array(ndarray), kind)
 
 

@@ -78,6 +78,13 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         memory = memoryview(buffer)
     except TypeError:
         raise ValueError(f"object does not implement Python buffer protocol: {type(buffer).__name__}") from None
+    if memory.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors: this tensor can be "
+            "read, and writing to it is an error.",
+            UserWarning,
+            stacklevel=2,
+        )
     length = memory.nbytes
     if length == 0 or count == 0:
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
@@ -96,13 +103,6 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
         raise ValueError(
             f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than "
             f"actual buffer length ({length} bytes)"
-        )
-    if memory.readonly:
-        warnings.warn(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors: this tensor can be "
-            "read, and writing to it is an error.",
-            UserWarning,
-            stacklevel=2,
         )
     elements = np.frombuffer(buffer, np.uint8, count * item, offset).view(kind.dtype.numpy)
     return made(elements, kind, requires_grad)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import LARGE, generated
+from ..._core.caller import warn_user_once
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
 from ..._core.kind import kind_of
@@ -75,6 +76,11 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         and input._array.flags.c_contiguous
     ):  # the short way
         return Tensor._from_parts((np.where(condition._array, input._array, other._array), input._kind, new_counter()))
+    if isinstance(condition, Tensor) and condition._kind.dtype is uint8:
+        warn_user_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch: use a boolean condition."
+        )
     if not isinstance(condition, Tensor):
         raise TypeError(
             "where() received an invalid combination of arguments: 'condition' must be Tensor, not "

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..._backends.tiers import LARGE, generated
+from ..._core.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.registry import public
@@ -121,6 +122,11 @@ def _scatter_call(
     input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, reduce: str | None = None
 ) -> Any:
     """Which primitive a call of `scatter` means, and its arguments."""
+    if reduce is not None and isinstance(src, Tensor):
+        warn_user_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+            "PyTorch release: use torch.scatter_reduce, which has more reductions."
+        )
     if reduce is not None and reduce not in ("add", "multiply"):
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}.")
     number = src if src is not None else value

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
@@ -146,6 +147,10 @@ def _multiplied(matrices: list[Any], split: dict[tuple[int, int], int], first: i
 @public(method=False)
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices. `linalg.multi_dot` is the newer name."""
+    warn_user_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release: use torch.linalg.multi_dot, "
+        "which takes a list of matrices."
+    )
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for each in matrices:
@@ -255,6 +260,10 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product along `dim`; without it along the first dimension of size 3."""
     if dim is None:
+        warn_user_once(
+            "Using torch.cross without specifying the dim arg is deprecated. Please give dim: torch.linalg.cross takes "
+            "the last dimension where none is given."
+        )
         shape = input._array.shape
         if 3 not in shape:
             raise RuntimeError(f"no dimension of size 3 in input: its shape is {list(shape)}")

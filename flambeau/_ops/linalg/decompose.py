@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.cpu import lapack
+from ..._core.caller import warn_of_old_name
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
@@ -127,6 +128,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
 @public(out=write_as_computed)
 def qr(input: Tensor, some: bool = True) -> Any:
     """`linalg.qr` under its old name; with `some=False` Q is square."""
+    warn_of_old_name("qr", "linalg.qr")
     return named(QR, _checked_qr(input, "reduced" if some else "complete"))
 
 

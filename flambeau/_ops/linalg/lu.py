@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.caller import warn_of_old_name
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -273,6 +274,7 @@ def _lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> 
 @public()
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor_ex` under its old name; the codes only with `get_infos`."""
+    warn_of_old_name("lu", "linalg.lu_factor / torch.linalg.lu_factor_ex")
     packed, pivots, info = lu_factor_ex(A, pivot=pivot)
     result = (packed, pivots, info) if get_infos else (packed, pivots)
     if out is None:
@@ -287,6 +289,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 @public(out=write_as_computed)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve` under its old name."""
+    warn_of_old_name("lu_solve", "linalg.lu_solve")
     return linalg_lu_solve(LU_data, LU_pivots, input)
 
 

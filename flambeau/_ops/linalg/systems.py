@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.cpu import lapack
+from ..._core.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed
@@ -410,6 +411,7 @@ def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
     """The solution X of A X = input for a triangular A, and a copy of A; kept for old programs."""
+    warn_of_old_name("triangular_solve", "linalg.solve_triangular")
     check_matrix("triangular_solve", input, "b")
     check_square("triangular_solve", A)
     check_same_dtype("triangular_solve", input, A)
@@ -497,6 +499,7 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
 @public(out=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of a positive-definite matrix, or of each one in a batch."""
+    warn_of_old_name("cholesky", "linalg.cholesky")
     check_square("cholesky", input)
     check_floating("cholesky", input, "cholesky_cpu")
     if not input.is_meta:

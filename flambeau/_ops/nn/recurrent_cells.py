@@ -267,7 +267,7 @@ def rnn_layer(
     for state in _blocks(states, sizes, reverse):
         state += hidden.before(state).dot(turned)
         if relu:
-            np.maximum(state, 0, state)
+            np.maximum(state, 0, out=state)
         else:
             np.tanh(state, state)
         hidden.become(state)

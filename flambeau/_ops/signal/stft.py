@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ..._core.caller import warn_user_once
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.tensor import Tensor, wrap
@@ -15,15 +15,6 @@ from ..nn.image.pad import constant_pad_nd, pad
 from ..shape.complex_view import view_as_complex, view_as_real
 from ..shape.view import _unfold_backward, narrow, wrap_dim
 from .fft import NOTHING, ROOT, WHOLE, _fft_c2c, _fft_c2r, _fft_r2c, transformable
-
-_SAID: set[str] = set()
-
-
-def _warn_once(message: str) -> None:
-    """Warn the user, but only the first time."""
-    if message not in _SAID:
-        _SAID.add(message)
-        warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def _count(caller: str, word: str, value: Any, default: int | None = None) -> int:
@@ -87,7 +78,7 @@ def stft(
             "return_complex=True in a future PyTorch release."
         )
     if window is None:
-        _warn_once(
+        warn_user_once(
             "A window was not provided. A rectangular window will be applied, which is known to cause spectral "
             "leakage: torch.hann_window(n_fft) is better. Give window=torch.ones(n_fft) to suppress this warning."
         )
@@ -114,8 +105,8 @@ def stft(
         result = result.squeeze_(0)
     if return_complex or return_complex is None:
         return result  # type: ignore[no-any-return]
-    _warn_once(
-        "stft with return_complex=False is deprecated. In a future PyTorch release it will raise an error: use "
+    warn_user_once(
+        "stft with return_complex=False is deprecated. In a future pytorch release it will raise an error: use "
         "torch.view_as_real on the complex result."
     )
     return view_as_real(result)
@@ -164,7 +155,7 @@ def istft(
     width = _count("istft", "win_length", win_length, n_fft)
     _check_window("istft", window)
     if window is None:
-        _warn_once(
+        warn_user_once(
             "A window was not provided. A rectangular window will be applied. Please provide the same window used by "
             "stft to make the inversion lossless, torch.ones(n_fft) to suppress this warning."
         )
@@ -198,7 +189,7 @@ def istft(
     if len(shape) == 2:
         signal = signal.squeeze(0)
     if end > total:
-        _warn_once(
+        warn_user_once(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
             "Please check your center and hop_length settings."
         )

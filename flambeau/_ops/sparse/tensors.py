@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.caller import warn_user_once
 from ..._core.defaults import device_for
 from ..._core.device import LAYOUTS, META, layout
 from ..._core.dtype import COMPLEX, int32, int64
@@ -302,6 +303,10 @@ def _check_coordinates(indices: Any, values: Any, shape: tuple[int, ...]) -> Non
             )
 
 
+def _warn_of_rows() -> None:
+    warn_user_once("Sparse CSR tensor support is in beta state: docs/sparse.md says what there is.")
+
+
 @public(method=False)
 @about_sparse
 def sparse_csr_tensor(
@@ -316,6 +321,7 @@ def sparse_csr_tensor(
     """
     if layout is not None and layout is not LAYOUTS["sparse_csr"]:
         raise RuntimeError(f"sparse_csr_tensor: layout must be SparseCsr but got {layout}")
+    _warn_of_rows()
     content = _as_values(values, dtype, device)
     places = [_as_indices(each, content.device, (int64, int32)) for each in (crow_indices, col_indices)]
     _refuse_meta(content, *places)
@@ -419,6 +425,7 @@ def to_sparse_coo(input: Tensor) -> Tensor:
 @about_sparse
 def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> Tensor:
     """The matrix as a sparse one by rows."""
+    _warn_of_rows()
     _refuse_meta(input)
     if dense_dim:
         raise NotImplementedError("to_sparse_csr(): dense dimensions of CSR tensors are not implemented")

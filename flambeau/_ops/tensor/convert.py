@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.caller import warn_of_complex_half
 from ..._core.defaults import device_for
 from ..._core.device import CPU, META, contiguous_format, device, preserve_format
-from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16
+from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16, complex32
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind, kind_of
 from ..._core.layout import has_format, strides_like
@@ -35,6 +36,8 @@ def _to_device(self: Array, dtype: DType, memory_format: Any, source: device) ->
 
 def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     """A copy of `input` as another kind of tensor."""
+    if kind.dtype is complex32:
+        warn_of_complex_half()
     place, source = kind.device, input._kind.device
     if place is source and place is not META:
         if not input.requires_grad and THREAD.modes.plain:

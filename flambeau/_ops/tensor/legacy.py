@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..._core.caller import warn_user_once
 from ..._core.defaults import device_for
 from ..._core.device import CPU, layout, strided
 from ..._core.dtype import DEFAULTS, LEGACY_NAMES, dtype, set_default_dtype
@@ -130,6 +131,10 @@ def set_default_tensor_type(t: Any) -> None:
     kind = kind_named(t) if isinstance(t, str) else getattr(t, "kind", None)
     if not isinstance(kind, Kind):
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t!r}")
+    warn_user_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1: use torch.set_default_dtype() and "
+        "torch.set_default_device()."
+    )
     set_default_dtype(kind.dtype)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..._core.caller import warn_user_once
 from ..._core.dtype import INTEGER
 from ..._core.pickling import deep_copy, reduce_tensor, restore_state
 from ..._core.tensor import Tensor
@@ -30,8 +31,17 @@ def as_int(input: Tensor) -> int:
     return int(value)
 
 
+def _warn_of_lost_gradients(input: Tensor) -> None:
+    if input.requires_grad:
+        warn_user_once(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior: no gradient goes "
+            "through the number. Consider using tensor.detach() first."
+        )
+
+
 def as_float(input: Tensor) -> float:
     """`float(tensor)`."""
+    _warn_of_lost_gradients(input)
     value = _number(input)
     if isinstance(value, complex):
         if value.imag != 0:
@@ -42,6 +52,7 @@ def as_float(input: Tensor) -> float:
 
 def as_complex(input: Tensor) -> complex:
     """`complex(tensor)`."""
+    _warn_of_lost_gradients(input)
     return complex(_number(input))
 
 

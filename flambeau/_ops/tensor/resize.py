@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.caller import warn_user_once
 from ..._core.determinism import DETERMINISM, fill_unwritten
 from ..._core.device import META, contiguous_format, preserve_format
 from ..._core.dtype import LEGACY_NAMES
@@ -18,13 +19,19 @@ from ..._dispatch.registry import export_method, public
 from ..shape.view import as_shape
 
 
-@public(function=False)
-def storage(input: Tensor) -> TypedStorage:
+def typed_storage(input: Tensor) -> TypedStorage:
     """The memory under the tensor as elements of its dtype."""
     return TypedStorage(wrap_storage=storage_of(input._array, input.device), dtype=input.dtype)
 
 
-export_method(storage, "_typed_storage")
+export_method(typed_storage, "_typed_storage")
+
+
+@public(function=False)
+def storage(input: Tensor) -> TypedStorage:
+    """The memory under the tensor as elements of its dtype; `untyped_storage` is the newer way."""
+    warn_user_once("TypedStorage is deprecated. It will be removed in the future: use tensor.untyped_storage().")
+    return typed_storage(input)
 
 
 def _placed(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flambeau
-from flambeau._ops.signal import stft as implementation
+from flambeau._core import caller
 
 from ...support.differential import differential, outcome
 
@@ -152,7 +152,7 @@ def test_istft_errors(T: Any) -> Any:
 
 
 def test_warnings_are_given_once() -> None:
-    implementation._SAID.clear()
+    caller._given.clear()
     x = flambeau.ones(20)
     with pytest.warns(UserWarning, match="A window was not provided"):
         spectra = flambeau.stft(x, 8, return_complex=True)

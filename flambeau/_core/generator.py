@@ -21,6 +21,7 @@ from .._backends.tiers import LARGE, generated
 from . import c_library
 from .device import CPU
 from .device import device as Device
+from .lazy_signs import content
 from .locks import new_reentrant_lock
 from .tensor import Tensor
 
@@ -293,7 +294,7 @@ class Generator:
         """Continue from a state that `get_state` gave."""
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
-        self.set_state_bytes(new_state._array)
+        self.set_state_bytes(content(new_state))
         return self
 
     def set_state_bytes(self, state: Bytes) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from .._backends.tiers import LARGE, generated
 from .from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
+from .lazy_signs import content
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -175,7 +176,9 @@ def _as_tuple(index: Any) -> Sequence[Any]:
 
 def _tensor_array(value: Any) -> Array | None:
     array = getattr(value, "_array", None)
-    return array if isinstance(array, np.ndarray) else None
+    if not isinstance(array, np.ndarray):
+        return None
+    return content(value) if value._kind.indirect else array
 
 
 def _classify(item: Any) -> Any:

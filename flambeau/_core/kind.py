@@ -14,7 +14,7 @@ from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
 class Kind:
     """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
 
-    __slots__ = ("backend", "device", "differentiable", "dtype", "indirect", "is_cpu", "runs")
+    __slots__ = ("backend", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs")
 
     def __init__(self, dtype: dtype, device: device) -> None:
         self.dtype = dtype
@@ -25,6 +25,7 @@ class Kind:
         self.indirect = device is META or dtype.wide is not None
         self.backend = backend_of(device.type)
         self.runs = self.backend.runs  # one look-up less on the way to a kernel
+        self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 
     @staticmethod
     def tensor_from_parts(parts: Any) -> tensors.Tensor:

@@ -13,6 +13,7 @@ from typing import Any
 from .device import META
 from .dtype import dtype
 from .kind import kind_of
+from .lazy_signs import LazyKind, marked
 from .storage import UntypedStorage, owner_of, window
 from .tensor import Tensor, new_counter
 
@@ -26,8 +27,15 @@ def _geometry(tensor: Tensor) -> Geometry:
     return offset, tuple(array.shape), tensor.stride()
 
 
-def rebuild_tensor(storage: UntypedStorage, element: dtype, geometry: Geometry, requires_grad: bool) -> Tensor:
-    """A leaf that is a window on `storage`."""
+def rebuild_tensor(
+    storage: UntypedStorage,
+    element: dtype,
+    geometry: Geometry,
+    requires_grad: bool,
+    conj: bool = False,
+    neg: bool = False,
+) -> Tensor:
+    """A leaf that is a window on `storage`, with signs that are still to be taken."""
     offset, shape, strides = geometry
     item = element.itemsize
     steps = tuple([step * item for step in strides])
@@ -37,7 +45,7 @@ def rebuild_tensor(storage: UntypedStorage, element: dtype, geometry: Geometry, 
         array = empty_meta(shape, element.numpy, steps)
     else:
         array = window(storage.bytes(), shape, element.numpy, offset * item, steps)
-    tensor = Tensor._from_parts((array, kind_of(element, storage.device), new_counter()))
+    tensor = Tensor._from_parts((array, marked(kind_of(element, storage.device), conj, neg), new_counter()))
     tensor._requires_grad = requires_grad
     return tensor
 
@@ -59,7 +67,9 @@ def rebuild_subclass(cls: type, tensor: Tensor, state: dict[str, Any]) -> Any:
 def reduce_tensor(tensor: Tensor, protocol: Any = 2) -> tuple[Any, ...]:
     """How to make this tensor again: pickle's `__reduce_ex__`."""
     warn_of_hooks(tensor)
-    parts = tensor.untyped_storage(), tensor.dtype, _geometry(tensor), tensor.requires_grad
+    parts: tuple[Any, ...] = (tensor.untyped_storage(), tensor.dtype, _geometry(tensor), tensor.requires_grad)
+    if isinstance(tensor._kind, LazyKind):
+        parts += (tensor._kind.conj, tensor._kind.neg)
     state = dict(vars(tensor))
     if type(tensor) is Tensor and not state:
         return rebuild_tensor, parts
@@ -110,8 +120,12 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
             "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage; "
             f"this tensor is the result of {tensor.grad_fn.name()}. Use .detach().clone() for a copy outside the graph."
         )
-    storage = copy.deepcopy(tensor.untyped_storage(), memo)
-    result: Any = rebuild_tensor(storage, tensor.dtype, _geometry(tensor), tensor.requires_grad)
+    if isinstance(tensor._kind, LazyKind):
+        result = tensor.detach().clone()
+        result._requires_grad = tensor.requires_grad
+    else:
+        storage = copy.deepcopy(tensor.untyped_storage(), memo)
+        result = rebuild_tensor(storage, tensor.dtype, _geometry(tensor), tensor.requires_grad)
     if type(tensor) is not Tensor:
         from .._dispatch.overrides import retype
 

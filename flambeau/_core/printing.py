@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .lazy_signs import content
 from .narrow import widened
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def tensor_repr(
         grad_fn = "Invalid"
     place = str(tensor.device)
     return format_array(
-        None if place == "meta" else tensor._array,
+        None if place == "meta" else content(tensor),
         shape=tuple(tensor.shape),
         dtype=str(tensor.dtype),
         default_dtype=str(default_dtype),

@@ -18,6 +18,7 @@ from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
 from .errors import INFERENCE_INPLACE, INFERENCE_VERSION
 from .hooks import HookDict, RemovableHandle
 from .kind import Kind, kind_of_array
+from .lazy_signs import content
 from .methods import TensorMethods
 from .modes import THREAD
 from .narrow import widened
@@ -484,7 +485,7 @@ class Tensor(TensorMethods):
 
     def item(self) -> Any:
         """The one element as a Python number."""
-        array = self._array
+        array = self._array if not self._kind.indirect else content(self)
         if array.size != 1:
             raise RuntimeError(
                 f"a Tensor with {array.size} elements cannot be converted to Scalar: its shape is {list(array.shape)}"
@@ -500,7 +501,7 @@ class Tensor(TensorMethods):
         """The elements as nested lists of Python numbers."""
         if self.is_meta:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        array = widened(self._array)
+        array = widened(content(self))
         return array.astype(np.float32).tolist() if self._kind.dtype.name == "bfloat16" else array.tolist()
 
 

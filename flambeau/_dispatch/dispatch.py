@@ -24,6 +24,7 @@ import numpy as np
 from .._core.caller import GENERATED, PACKAGE
 from .._core.device import META
 from .._core.kind import kind_of_array
+from .._core.lazy_signs import content, is_neg, marked
 from .._core.modes import THREAD
 from .._core.narrow import run_widened
 from .._core.node import Node, OpNode, SavedTensor, initialise, new_node
@@ -117,6 +118,8 @@ class Primitive(Op):
                 first = leading(self.name, first, tensor)
             if tensor._kind.indirect:
                 indirect = True
+                if not self.makes_windows:
+                    arrays[position] = content(tensor)
             if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
                 needs_grad = True
         if self.list_position is not None:
@@ -130,7 +133,7 @@ class Primitive(Op):
                     first = leading(self.name, first, tensor)
                 indirect = indirect or tensor._kind.indirect
                 needs_grad = needs_grad or tensor.requires_grad
-            arrays[self.list_position] = [tensor._array for tensor in tensors]
+            arrays[self.list_position] = [content(each) if each._kind.indirect else each._array for each in tensors]
         assert first is not None, f"{self.name} needs a tensor"
         if modes.interpreters:
             computed = interpret(self, args, modes)
@@ -170,7 +173,11 @@ class Primitive(Op):
             array = kind.backend.asarray(array)
         if array.dtype is not source._array.dtype:
             kind = kind_of_array(array.dtype, kind.device)
+            if self.makes_windows and is_neg(source._kind):
+                kind = marked(kind, False, True)
         if not self.is_view:
+            if not self.makes_windows:
+                kind = kind.plain
             return Tensor._from_parts((array, kind, None if modes.inference else [0, None]))
         return view_of(source, array, kind, many)
 
@@ -430,9 +437,9 @@ def note_traceback(node: Node | None) -> None:
 
 def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
     """Of two tensors on different devices the one that says where the result is: a number on the CPU may go along."""
-    if second._kind.is_cpu and not second._array.ndim:
+    if second._kind.plain.is_cpu and not second._array.ndim:
         return first
-    if first._kind.is_cpu and not first._array.ndim:
+    if first._kind.plain.is_cpu and not first._array.ndim:
         return second
     raise RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "

@@ -31,6 +31,7 @@ from .._core.dtype import (
 )
 from .._core.kind import Kind, kind_of
 from .._core.layout import arranged
+from .._core.lazy_signs import content
 from .._core.modes import THREAD
 from .._core.narrow import as_type, widened
 from .._core.node import OpNode, SavedTensor, initialise, new_node
@@ -462,12 +463,12 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     modes = THREAD.modes
     if modes.interpreters:
         return _recorded(op, (input,), interpret(op, (input,), modes))
-    kind = input._kind
+    kind = input._kind.plain
     prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
     if kind.device is META:
         array = empty_meta(input._array.shape, result_kind.dtype.numpy)
     else:
-        array = (prepared if input._array.size < LARGE else large)(input._array)
+        array = (prepared if input._array.size < LARGE else large)(content(input))
     return _finish(op, (input,), array, result_kind)
 
 
@@ -530,7 +531,7 @@ def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:
 
 def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:
     if isinstance(operand, Tensor):
-        array = operand._array
+        array = content(operand)
         if array.dtype is common.numpy:
             return array
         return array.astype(common.numpy) if common.wide is operand._kind.dtype.wide else as_type(array, common.numpy)

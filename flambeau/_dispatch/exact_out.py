@@ -22,7 +22,7 @@ from .._core.dtype import (
     uint8,
 )  # fmt: skip
 from .._core.tensor import Tensor
-from .inplace import check_apart, check_no_overlap
+from .inplace import check_no_overlap, check_separate
 from .registry import write_out
 
 _WORDS: dict[dtype, str] = {
@@ -54,7 +54,7 @@ def store_apart(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
             check_no_overlap(into)
         for operand in operands:
             if isinstance(into, Tensor) and isinstance(operand, Tensor):
-                check_apart(into._array, operand._array)
+                check_separate(into, operand)
     return store_exactly(result, out)
 
 

@@ -111,6 +111,8 @@ class Derivative(Op):
         """The gradients of the inputs in one pass; None: the formulas have to run as they stand."""
         if THREAD.modes.grad or THREAD.modes.forward_level >= 0 or type(grad) not in PLAIN_TYPES:
             return None
+        if grad._kind.indirect:
+            return None
         module = generated("pointwise")
         fusion = None if module is None else self._fusion(module, grad, needed, saved)
         if fusion is None:

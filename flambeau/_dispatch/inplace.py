@@ -18,6 +18,7 @@ from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Te
 from .storing import store_elements
 
 if TYPE_CHECKING:
+    from .._core.kind import Kind
     from .._core.node import Edge
 
 
@@ -105,7 +106,7 @@ def _share_saved_result(target: Tensor, result: Tensor) -> None:
     """
     node = result._grad_fn
     counter = target._counter
-    if counter is None or result._kind is not target._kind:
+    if counter is None or result._kind is not target._kind.plain:
         return
     for name in getattr(node, "saved_names", ()):
         saved = getattr(node, name)
@@ -142,7 +143,13 @@ def check_no_overlap(target: Tensor) -> None:
 
 def check_partial_overlap(target: Tensor, other: Tensor) -> None:
     """Refuse to write to memory that another operand sees shifted: the result would depend on the order of the loop."""
-    check_apart(target._array, other._array, but_same=True)
+    check_separate(target, other, but_same=True)
+
+
+def check_separate(target: Tensor, other: Tensor, but_same: bool = False) -> None:
+    """`check_apart` of two tensors; where signs are still to be taken from one of them, ops work on copies."""
+    if target._kind.plain is target._kind and other._kind.plain is other._kind:
+        check_apart(target._array, other._array, but_same)
 
 
 def check_apart(written: Any, read: Any, but_same: bool = False) -> None:
@@ -234,6 +241,7 @@ def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     slices.place = node.place
     slices.geometry = _geometry(base)
     slices.window = _geometry(target)
+    slices.kind = target._kind
     slices.inner = node
     _let_results_follow(slices, node)
     _move_retained(base, slices, 0)
@@ -266,7 +274,7 @@ class DeferredOwner:
         from .._ops.shape.view import _as_strided
 
         slices = self.slices()
-        if slices is None or slices.inner is None or slices.inner.outputs[0][1] is not slices.outputs[0][1]:
+        if slices is None or slices.inner is None or slices.kind is not slices.outputs[0][1]:
             return None
         assert _as_strided.node_class is not None
         node = new_node(_as_strided.node_class)
@@ -298,10 +306,11 @@ class CopySlices(Node):
     `inner`.
     """
 
-    __slots__ = ("geometry", "inner", "window")
+    __slots__ = ("geometry", "inner", "kind", "window")
     prefix = "torch::autograd::"
     geometry: Geometry
     window: Geometry
+    kind: Kind
     inner: Node | None
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
@@ -311,14 +320,14 @@ class CopySlices(Node):
         if self.inner is None:
             raise RuntimeError(GRAPH_FREED + forward_line(self))
         from .._ops.shape.complex_view import window_of
+        from .._ops.shape.conjugate import as_kind
 
         shape, strides, offset = self.geometry
-        result = grad.new_empty_strided(shape, strides)
+        result: Any = as_kind(grad.new_empty_strided(shape, strides), self.outputs[0][1])
         result.copy_(grad)
         window_shape, window_strides, window_offset = self.window
-        kind = self.inner.outputs[0][1]
-        start = window_offset - offset * self.outputs[0][1].dtype.itemsize // kind.dtype.itemsize
-        window: Any = window_of(result, kind, (window_shape, window_strides, start))
+        start = window_offset - offset * self.outputs[0][1].dtype.itemsize // self.kind.dtype.itemsize
+        window: Any = window_of(result, self.kind, (window_shape, window_strides, start))
         inner = self.inner.apply([window.clone()])
         if inner[0] is None:
             window.zero_()
@@ -348,7 +357,9 @@ def regenerate_view_history(tensor: Tensor, view: View) -> None:
         source._requires_grad = True
         source._grad_fn = base.grad_fn
         source._output_nr = base._output_nr
-        again = window_of(source, tensor._kind, _geometry(tensor))
+        made_by = tensor._grad_fn
+        signs_last = made_by is not None and made_by.name() in ("ConjBackward0", "NegViewBackward0")
+        again = window_of(source, tensor._kind, _geometry(tensor), signs_last)
     finally:
         modes.grad = grad
     assert again._grad_fn is not None

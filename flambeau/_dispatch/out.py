@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .._core.dtype import LEGACY_NAMES, can_cast
+from .._core.lazy_signs import content, overwrite
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .inplace import check_no_overlap, check_partial_overlap
@@ -37,7 +36,7 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             if isinstance(each, Tensor):
                 check_partial_overlap(out, each)
     if not out.is_meta:
-        np.copyto(out._array, result._array, casting="unsafe")
+        overwrite(out, content(result))
     out._changed()
     return out
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.device import META
+from .._core.lazy_signs import content, overwrite
 from .._core.modes import THREAD
 from .interpreter import interpret
 from .op import Kernel, Op, tensor_parameters
@@ -41,15 +42,26 @@ class Writer(Op):
         if kind.device is not META:
             run = kind.runs.get(self) or kind.backend.prepare(self)
             arrays = list(args)
+            indirect = False
             for position in self.tensor_positions:
-                if arrays[position] is not None:
-                    arrays[position] = arrays[position]._array
+                tensor = args[position]
+                if tensor is not None:
+                    indirect = indirect or tensor._kind.indirect
+                    arrays[position] = tensor._array if not tensor._kind.indirect else content(tensor)
             if self.list_position is not None:
-                arrays[self.list_position] = [each._array for each in args[self.list_position]]
+                arrays[self.list_position] = [content(each) for each in args[self.list_position]]
             run(*arrays)
+            if indirect:
+                self._take_back(args, arrays)
         if self.counted:
             for position in self.writes:
                 args[position]._changed()
+
+    def _take_back(self, args: Any, arrays: list[Any]) -> None:
+        """Where a copy of the elements was changed, because signs are still to be taken: store it."""
+        for position in self.writes:
+            if position != self.list_position and arrays[position] is not args[position]._array:
+                overwrite(args[position], arrays[position])
 
 
 def writer(name: str, writes: tuple[str, ...], counted: bool = True, draws: bool = False) -> Callable[[Kernel], Writer]:

@@ -123,10 +123,6 @@ def _without_budget(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda budget, *arguments: function(*arguments)
 
 
-def _with_budget(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda budget, *arguments: function(*arguments, budget=budget)
-
-
 @functools.cache
 def _known() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
     """Every known global by name, and by identity how to call those that may be called."""
@@ -158,8 +154,6 @@ def _known() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         (Parameter, _parameter),
         *((cls, functools.partial(_empty_tensor, cls=cls)) for cls in TENSOR_TYPES.values()),
         *((function, _without_budget(function)) for function in rebuilders),
-        (rebuild.rebuild_tensor_v2, _with_budget(rebuild.rebuild_tensor_v2)),
-        (rebuild.rebuild_tensor_v3, _with_budget(rebuild.rebuild_tensor_v3)),
     ]
     names = {
         **torch_objects(),

@@ -16,12 +16,12 @@ import numpy as np
 
 from .._core.device import CPU, LAYOUTS, META, device, layout
 from .._core.dtype import dtype, int32, int64
+from .._core.lazy_signs import marked
 from .._core.pickling import rebuild_tensor as tensor_over
 from .._core.storage import UntypedStorage, needed_bytes
 from .._core.tensor import Tensor
 from .._core.typed_storage import TypedStorage
 from .byteorder import swap_if_pending
-from .limits import Budget
 
 _MOST_DIMENSIONS = 64
 _MOST_ELEMENTS = 2**63
@@ -86,12 +86,10 @@ def rebuild_tensor_v2(
     requires_grad: Any,
     backward_hooks: Any,
     metadata: Any = None,
-    *,
-    budget: Budget | None = None,
 ) -> Tensor:
     """The form of all PyTorch since 0.4, for dtypes that have a storage class."""
     tensor = rebuild_tensor(storage, storage_offset, size, stride)
-    return _finished(tensor, requires_grad, metadata, budget)
+    return _finished(tensor, requires_grad, metadata)
 
 
 def rebuild_tensor_v3(
@@ -103,24 +101,21 @@ def rebuild_tensor_v3(
     backward_hooks: Any,
     element: Any,
     metadata: Any = None,
-    *,
-    budget: Budget | None = None,
 ) -> Tensor:
     """The form for dtypes without a storage class: the tensor says its dtype itself."""
     memory = _untyped(storage)
     swap_if_pending(memory, _element(element))
     tensor = window_on(memory, element, storage_offset, size, stride)
-    return _finished(tensor, requires_grad, metadata, budget)
+    return _finished(tensor, requires_grad, metadata)
 
 
-def _finished(tensor: Tensor, requires_grad: Any, metadata: Any, budget: Budget | None) -> Tensor:
-    """Apply the bits that PyTorch keeps beside the data: here, conjugation and negation are done at once."""
-    if isinstance(metadata, dict) and tensor.device is CPU:
-        for mark in ("conj", "neg"):
-            if metadata.get(mark) is True:
-                if budget is not None:
-                    budget.spend(tensor.numel() * 2 * tensor.element_size())
-                tensor = _computed(tensor, mark)
+def _finished(tensor: Tensor, requires_grad: Any, metadata: Any) -> Tensor:
+    """Apply what PyTorch keeps beside the data: signs that are still to be taken."""
+    if isinstance(metadata, dict):
+        conj, neg = metadata.get("conj") is True, metadata.get("neg") is True
+        if conj and not tensor._kind.dtype.is_complex:
+            raise RuntimeError(f"a saved tensor of {tensor.dtype} cannot be a conjugate: the file is corrupt")
+        tensor._kind = marked(tensor._kind, conj, neg)
     if requires_grad:
         tensor.requires_grad_(True)
     return tensor
@@ -144,16 +139,6 @@ def data_comes_later() -> Iterator[None]:
             action()
     finally:
         _LATER.actions = before
-
-
-def _computed(tensor: Any, mark: str) -> Tensor:
-    def compute() -> Any:
-        return tensor.conj_physical() if mark == "conj" else tensor.neg()
-
-    result = compute()
-    if _LATER.actions is not None:
-        _LATER.actions.append(lambda: np.copyto(result._array, compute()._array))
-    return result  # type: ignore[no-any-return]
 
 
 def rebuild_meta_tensor(element: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:

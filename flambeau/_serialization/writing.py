@@ -17,6 +17,7 @@ import numpy as np
 from .._core.device import META, device, layout, memory_format
 from .._core.dtype import dtype
 from .._core.generator import Generator
+from .._core.lazy_signs import is_conj, is_neg
 from .._core.pickling import warn_of_hooks
 from .._core.size import Size
 from .._core.sparse import COO, SparseTensor, dense_tensor
@@ -174,9 +175,11 @@ class TorchPickler(pickle._Pickler):
             return rebuild.rebuild_meta_tensor, (element, shape, strides, requires_grad)
         storage = tensor.untyped_storage()
         window: tuple[Any, ...] = tensor.storage_offset(), shape, strides, requires_grad, OrderedDict()
+        marks = {name: True for name, holds in (("neg", is_neg), ("conj", is_conj)) if holds(tensor._kind)}
+        metadata = (marks,) if marks else ()
         if self.storages.typed(storage, element):
-            return rebuild.rebuild_tensor_v2, (TypedStorage(wrap_storage=storage, dtype=element), *window)
-        return rebuild.rebuild_tensor_v3, (storage, *window, element)
+            return rebuild.rebuild_tensor_v2, (TypedStorage(wrap_storage=storage, dtype=element), *window, *metadata)
+        return rebuild.rebuild_tensor_v3, (storage, *window, element, *metadata)
 
 
 def pickled(obj: Any, protocol: int, pickle_module: Any, storages: SavedStorages) -> bytes:

@@ -284,18 +284,20 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     A fresh gradient gives up its array, unless a second tensor holds that (three references: the gradient's, ours, and
     the one of the question itself).
     """
-    array = gradient._array
+    array, kind = gradient._array, gradient._kind
     alone = fresh and array.base is None and sys.getrefcount(array) <= 3
     if not (alone and array.strides == like._array.strides):
-        if gradient._kind.indirect:
+        if kind.indirect:
             if gradient.is_meta:
-                return Tensor._from_parts((array, gradient._kind, new_counter()))
+                return Tensor._from_parts((array, kind, new_counter()))
             if gradient.layout is not strided:
                 return gradient.detach().clone()
+            if kind.plain is not kind and fresh and array.strides == like._array.strides:
+                return Tensor._from_parts((array.copy("K"), kind, new_counter()))
         # A tensor that got another shape in place retains the gradient of what it was.
         model = like if like._array.shape == array.shape and like.layout is strided else gradient
-        array = _copied_like(gradient, model)._array
-    return Tensor._from_parts((array, gradient._kind, new_counter()))
+        array, kind = _copied_like(gradient, model)._array, kind.plain
+    return Tensor._from_parts((array, kind, new_counter()))
 
 
 def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tensor:

@@ -127,16 +127,26 @@ def adopt_tangent(target: Tensor, result: Tensor) -> None:
         if tangent is None:
             tangent = target.new_zeros(target.shape)
         tangent = tangent.to(target.dtype).expand(target.shape)
+    own = tangent_of(target)
+    if own is not None and not own.requires_grad and not tangent.requires_grad and 0 not in own.stride():
+        with _no_level():
+            own.copy_(tangent)  # the tangents of other views of the same memory see it
+        return
     if target._view is None:
         _set_tangent(target, tangent)
         return
+    from .._ops.shape.complex_view import window_of
+    from .._ops.shape.conjugate import as_kind
+
     with _no_level():
         if whole is None:
             whole = base.new_zeros(base.shape)
         else:
             whole = whole.clone()
-        shape, strides, offset = target.shape, target.stride(), target.storage_offset() - base.storage_offset()
-        window = whole.as_strided(shape, strides, offset)
+        whole = as_kind(whole, base._kind)
+        scale = base._kind.dtype.itemsize / target._kind.dtype.itemsize
+        offset = target.storage_offset() - int(base.storage_offset() * scale)
+        window: Any = window_of(whole, target._kind, (tuple(target.shape), target.stride(), offset))
         window.copy_(tangent)
     _set_tangent(base, whole)
     _set_tangent(target, window)

@@ -69,8 +69,9 @@ def _update(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[
         if len(left) == len(params) > 1:
             left = _update_joined(rule, numbers, lists)
     for position in left:
-        tensors = [each[position] for each in lists]
+        tensors: list[Any] = [each[position] for each in lists]
         if tensors[0]._kind.dtype.is_complex:
+            tensors[1] = tensors[1].resolve_conj()  # it is only read
             tensors = as_real(tensors)
         rule(None if numbers is None else numbers[position], *tensors)
 

@@ -55,7 +55,7 @@ class LBFGS(Optimizer):
 
         parts = []
         for param in self._params:
-            grad = param.new_zeros(param.shape) if param.grad is None else param.grad.to_dense()
+            grad = param.new_zeros(param.shape) if param.grad is None else param.grad.to_dense().resolve_conj()
             parts.append(grad)
         return cat([each.reshape(-1) for each in as_real(parts)], 0)
 

@@ -53,7 +53,7 @@ def _numbers(value: pytorch.Tensor) -> numpy.ndarray[Any, Any]:
 
 
 def _flambeau_numbers(value: flambeau.Tensor) -> numpy.ndarray[Any, Any]:
-    value = value.detach()
+    value = value.detach().resolve_conj().resolve_neg()
     name = str(value.dtype)
     if name == "torch.bfloat16" or "float8" in name:
         value = value.to(flambeau.float32)
@@ -121,6 +121,10 @@ def _tensor_differences(
     if expected.device.type != actual.device.type:
         yield f"{path}is on {actual.device}, not {expected.device}"
         return
+    for sign in ("is_conj", "is_neg"):
+        if getattr(expected, sign)() != getattr(actual, sign)():
+            yield f"{path}{sign}() is {getattr(actual, sign)()}, not {getattr(expected, sign)()}"
+            return
     if expected.is_meta or expected.numel() == 0:
         return
     left, right = _numbers(expected), _flambeau_numbers(actual)

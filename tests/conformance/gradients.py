@@ -132,10 +132,15 @@ def _compare(entry: Entry, sample: Any, differentiate: Callable[[_Differentiable
                 yield f"derivative {position} is {_presence(right)}, not {_presence(left)}"
         else:
             allowed = Tolerance(base * magnitude(left), base)
-            found = next(differences(left.detach(), right.detach(), allowed, f"derivative {position}: "), None)
+            found = next(differences(_taken(left), _taken(right), allowed, f"derivative {position}: "), None)
             if found and not _better(theirs, ours, differentiate, actual):
                 yield found
                 return
+
+
+def _taken(gradient: Any) -> Any:
+    """A gradient whose signs are taken: which formula leaves some of them to be taken is not compared."""
+    return gradient.detach().resolve_conj().resolve_neg() if str(gradient.layout) == "torch.strided" else gradient
 
 
 def _better(theirs: _Differentiable, ours: _Differentiable, differentiate: Any, actual: list[Any]) -> bool:
@@ -147,7 +152,9 @@ def _better(theirs: _Differentiable, ours: _Differentiable, differentiate: Any, 
             return False
     expected, found = theirs.first(), ours.first()
     differ = any(
-        left is not None and right is not None and next(differences(left, right, Tolerance(_FIRST, _FIRST)), None)
+        left is not None
+        and right is not None
+        and next(differences(_taken(left), _taken(right), Tolerance(_FIRST, _FIRST)), None)
         for left, right in zip(expected, found, strict=True)
     )
     return differ and _as_measured(theirs, _Differentiable.first, found)
@@ -172,7 +179,7 @@ def _as_measured(function: _Differentiable, differentiate: Any, ours: list[Any])
 
 
 def _theirs(value: Any) -> pytorch.Tensor:
-    return pytorch.from_numpy(value.detach().to_dense().resolve_conj().numpy().copy())
+    return pytorch.from_numpy(_taken(value.detach().to_dense()).numpy().copy())
 
 
 def _near(measured: pytorch.Tensor, found: pytorch.Tensor) -> bool:

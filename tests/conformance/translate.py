@@ -155,13 +155,18 @@ def tensor(value: pytorch.Tensor, memory: dict[int, Any] | None = None) -> flamb
     if value.is_meta:
         result = flambeau.empty_strided(tuple(value.shape), value.stride(), dtype=dtype, device="meta")
         return result.requires_grad_(value.requires_grad)
-    plain = value.detach().resolve_conj().resolve_neg()
+    conj, neg = value.is_conj(), value.is_neg()  # signs that are still to be taken: the memory is without them
+    plain = value.detach()
+    plain = plain.conj() if conj else plain
+    plain = pytorch._neg_view(plain) if neg else plain
     storage = plain.untyped_storage()
     memory = {} if memory is None else memory
     if storage.data_ptr() not in memory:
         memory[storage.data_ptr()] = _copied(storage)
     result = flambeau.empty(0, dtype=dtype)
     result.set_(memory[storage.data_ptr()], plain.storage_offset(), tuple(plain.shape), plain.stride())
+    result = (flambeau._neg_view(result) if neg else result).detach()
+    result = (result.conj() if conj else result).detach()
     return result.requires_grad_(value.requires_grad)
 
 

@@ -16,6 +16,7 @@ from ..._core.dtype import dtype as DType
 from ..._core.from_data import array_from_data
 from ..._core.kind import Kind, kind_of, kind_of_array
 from ..._core.layout import channels_last_strides, empty_array, ordered_strides
+from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
 from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
@@ -386,7 +387,7 @@ def tensor(
         )
         if data.is_meta and device is None:
             device = META
-        data = data._array
+        data = content(data)
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
     array = array_from_data(data, array_type, DEFAULTS.float.numpy)
     kind = kind_of_array(array.dtype, device_for(device))

@@ -33,7 +33,7 @@ def _kind_like(input: Tensor, dtype: Any, device: Any, caller: str) -> Kind:
     if not isinstance(input, Tensor):
         raise TypeError(f"{caller}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if dtype is None and device is None:
-        return input._kind
+        return input._kind.plain
     return kind_of(
         input._kind.dtype if dtype is None else as_dtype(dtype, caller),
         input._kind.device if device is None else device_for(device),

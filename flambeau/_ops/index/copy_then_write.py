@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.caller import warn_user
+from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Formula, Primitive, primitive
@@ -16,6 +17,7 @@ from ..._dispatch.inplace import (
     check_apart,
     check_no_overlap,
     check_partial_overlap,
+    check_separate,
     check_writable,
     rebase_history,
     run_inplace,
@@ -88,7 +90,7 @@ def check_memory(name: str, target: Tensor, args: Sequence[Any]) -> None:
         return
     for each in args:
         if isinstance(each, Tensor):
-            check_apart(target._array, each._array)
+            check_separate(target, each)
         elif isinstance(each, (list, tuple)):
             for array in each:
                 if isinstance(array, np.ndarray):
@@ -110,6 +112,8 @@ def _apart_from(array: Any, value: Any) -> Any:
     """The array in `value`, copied if it lies in the memory that is about to change."""
     if not isinstance(value, Tensor):
         return value
+    if value._kind.indirect:
+        return content(value)
     return value._array.copy() if np.may_share_memory(value._array, array) else value._array
 
 

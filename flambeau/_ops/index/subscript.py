@@ -19,12 +19,13 @@ from ..._core.indexing import (
     plan_index,
 )  # fmt: skip
 from ..._core.kind import kind_of_array
+from ..._core.lazy_signs import content, settle
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor
 from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable
+from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import export_method, public
 from ..._dispatch.scalar import fitting
@@ -72,8 +73,10 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                     output._view = View(self if origin is None else origin.base, counter[0], creation)
                 return output
             if key is None and type(index) in PLAIN_TYPES:
-                found = _quick_pick(array, index._array)
+                found = _quick_pick(array, content(index))
                 if found is not None:
+                    if self._kind.indirect:
+                        settle(found, self._kind)
                     return fresh(found, self)
     elif has_override((self, index)):
         return run_override(_getitem, (self, index), (self, index), {})  # type: ignore[no-any-return]
@@ -224,7 +227,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         kind = self._kind
         if type(value) in PLAIN_TYPES:
             needs_grad = value._requires_grad or (value._view is not None and value.requires_grad)
-            source = value._array
+            source = value._array if not value._kind.indirect else content(value)
             direct = value._kind.device is kind.device
         else:
             needs_grad = False
@@ -240,7 +243,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             if key is not None:
                 _write_basic(self, key, index, source)
                 return
-            if type(index) in PLAIN_TYPES and _quick_put(self, index._array, source):
+            if type(index) in PLAIN_TYPES and _quick_put(self, content(index), source):
                 return
     if has_override((self, index, value)):
         run_override(_setitem, (self, index, value), (self, index, value), {})
@@ -251,6 +254,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
 def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
     """Do `tensor[index] = source` for one index tensor where NumPy's rules are PyTorch's; say whether it was done."""
     array = tensor._array
+    if tensor._kind.indirect:
+        return False
     if type(source) is np.ndarray and source.dtype is not array.dtype:
         return False
     mask = index.dtype is _BOOL and index.ndim and index.shape == array.shape
@@ -286,6 +291,8 @@ def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
     if type(source) is np.ndarray and source.ndim and np.may_share_memory(part, source):
         check_apart(part, source, but_same=True)
     assign_to_view(part, source)
+    if tensor._kind.indirect:
+        settle(part, tensor._kind)
     tensor._changed()
 
 
@@ -310,7 +317,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         value = value.to(tensor._kind.dtype)
         warn_if_expanded("masked_fill", part)
     else:
-        check_apart(part._array, value._array)
+        check_separate(part, value)
     _check_same_dtype(part, plan.advanced, value)
     shape = value._array.shape
     if shape and shape[0] == 1:  # leading dimensions of size 1 do not count
@@ -413,7 +420,7 @@ def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
     entries: list[Any] = []
     consumed = 0
     for each in indices:
-        array = each._array
+        array = content(each)
         if array.dtype == np.uint8:
             array = array != 0
         mask = array.dtype == np.bool_

@@ -9,6 +9,7 @@ import numpy as np
 from ..._backends.cpu import lapack
 from ..._core.caller import warn_of_old_name
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -421,7 +422,7 @@ def _refuse_half(name: str, rule: str, A: Tensor) -> None:
 
 
 def _tolerance(value: Any) -> Any:
-    return value.detach()._array if isinstance(value, Tensor) else value
+    return content(value.detach()) if isinstance(value, Tensor) else value
 
 
 @public("linalg.pinv", function=False, method=False, out=True)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import library
-from ..._core.device import META
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, initialise, new_node
@@ -91,7 +90,7 @@ class MatrixProduct(Primitive):
             and type(left) in PLAIN_TYPES
             and type(right) in PLAIN_TYPES
             and left._kind is right._kind
-            and left._kind.device is not META
+            and not left._kind.indirect
         ):
             return super().__call__(left, right)
         array = self.kernel(left._array, right._array)
@@ -322,7 +321,7 @@ def _without_dim(self: Array, dim: int) -> Array:
 def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Any:
     """`out=` of `matmul`: for a vector times a matrix it is used as a row, which makes it contiguous."""
     is_row = operands[0]._array.ndim == 1 and operands[1]._array.ndim == 2
-    if is_row and isinstance(out, Tensor) and out._kind is result._kind and not out._array.flags.c_contiguous:
+    if is_row and isinstance(out, Tensor) and out._kind.plain is result._kind and not out._array.flags.c_contiguous:
         out.resize_((1, *result._array.shape)).squeeze_(0)
     return write_out(result, out, operands)
 

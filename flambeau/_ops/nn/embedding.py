@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._backends.tiers import LARGE, generated
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
+from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.inplace import check_writable
@@ -123,7 +124,7 @@ def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fr
 
 
 def _check_range(weight: Tensor, indices: Tensor) -> None:
-    array, rows = indices._array, weight._array.shape[0]
+    array, rows = content(indices), weight._array.shape[0]
     if not indices.is_meta and array.size and not (array.min() >= 0 and array.max() < rows):
         wrong = array[(array < 0) | (array >= rows)].flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
@@ -307,17 +308,17 @@ def _check_bags(
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if indices.is_meta:
         return
-    array, rows = indices._array, weight._array.shape[0]
-    if offsets._array.size:
-        if offsets._array[0] != 0:
+    array, rows = content(indices), weight._array.shape[0]
+    starts = content(offsets)
+    if starts.size:
+        if starts[0] != 0:
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                f"However, got {offsets._array[0]}"
+                f"However, got {starts[0]}"
             )
-        if offsets._array[-1] > array.size:
+        if starts[-1] > array.size:
             raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {array.size} but got offsets[-1] of "
-                f"{offsets._array[-1]}"
+                f"offsets[-1] can not be greater than input's length {array.size} but got offsets[-1] of {starts[-1]}"
             )
     wrong = np.flatnonzero((array < 0) | (array >= rows))
     if wrong.size:
@@ -453,7 +454,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Rows with a single 1, at the place that the class index says."""
     if input.dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {input.dtype}.")
-    array = input._array
+    array = content(input)
     if input.is_meta:
         if num_classes == -1:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors: one_hot needs num_classes there")

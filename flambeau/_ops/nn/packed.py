@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import LEGACY_NAMES, int64
+from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public
@@ -49,7 +50,7 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
     steps: Any = input.transpose(0, 1) if batch_first else input
     if steps.dim() < 2:
         raise IndexError("Dimension out of range: a padded batch has at least 2 dimensions")
-    counts = lengths._array
+    counts = content(lengths)
     if len(counts) != steps.shape[1]:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size={steps.shape[1]})"
@@ -78,7 +79,7 @@ def _pad_packed_sequence(
     """Padded sequences of the rows of packed ones, and their lengths; at least `total_length` steps long."""
     if batch_sizes.dim() != 1 or batch_sizes.dtype is not int64 or batch_sizes.device.type != "cpu":
         raise RuntimeError("Expected batch_sizes to be a 1D CPU int64 tensor")
-    sizes = batch_sizes._array
+    sizes = content(batch_sizes)
     length = len(sizes)
     if 0 < total_length < length:
         raise RuntimeError(

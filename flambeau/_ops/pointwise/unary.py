@@ -20,7 +20,16 @@ from .binary import conj
 
 # ----- signs and rounding ------------------------------------------------------------------------------------------
 
-neg = unary("neg", np.negative, "negative", refuses=(BOOL,), derivative=lambda grad: -grad, doc="`-input`.")
+neg = unary(
+    "neg",
+    # Not np.negative itself, which would be given strided outputs by neg_(): it then reads wrong elements (NumPy 2.4
+    # on ARM, where the distance of elements in memory is the square of their size).
+    lambda x: np.negative(x),
+    "negative",
+    refuses=(BOOL,),
+    derivative=lambda grad: -grad,
+    doc="`-input`.",
+)
 neg.op.complaints = {  # type: ignore[attr-defined]
     BOOL: (
         RuntimeError,

@@ -19,6 +19,7 @@ from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
 from ..._core.generator import Generator, default_generator
 from ..._core.kind import Kind
+from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Primitive, primitive
@@ -96,7 +97,7 @@ def _fill_out(
     out: Tensor, shape: tuple[int, ...], kind: Kind, draw: Writer, numbers: Numbers, generator: Generator | None
 ) -> Tensor:
     """Fill `out` itself: the numbers depend on its strides. Only factories change its shape without a warning."""
-    if out._kind is not kind:
+    if out._kind.plain is not kind:
         what, asked, given = ("dtype", LEGACY_NAMES[kind.dtype], LEGACY_NAMES[out.dtype])
         if kind.device is not out.device:
             what, asked, given = "device type", str(kind.device), str(out.device)
@@ -378,8 +379,8 @@ def _check_deviation(std: Tensor | float) -> None:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     elif std.dtype.is_complex:
         raise RuntimeError(f"normal expects standard deviation to be non-complex, but its dtype is {std.dtype}")
-    elif not std.is_meta and std._array.size and not (std._array >= 0).all():
-        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {std._array.min()}")
+    elif not std.is_meta and std._array.size and not (content(std) >= 0).all():
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {content(std).min()}")
 
 
 def _normal_into(out: Tensor, mean: Any, std: Any, generator: Generator | None) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import float32, float64
+from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public
@@ -50,7 +51,7 @@ def _bounds(input: Tensor, range: Any) -> list[tuple[float, float]]:
     elif not input.numel():
         pairs = [(0.0, 1.0)] * dims
     else:
-        points = input._array.reshape(-1, dims)
+        points = content(input).reshape(-1, dims)
         pairs = [(float(column.min()), float(column.max())) for column in points.T]
     for dim, (low, high) in enumerate(pairs):
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from ..._core.dtype import dtype as DType
 from ..._core.geometry import Geometry, restrided, span
 from ..._core.kind import Kind
-from ..._core.layout import empty_array, is_plain, strides_like
+from ..._core.lazy_signs import is_conj, is_neg
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import export_method, public
+from .conjugate import as_kind, view_conjugated, view_negated
 from .view import as_strided, select
 
 _PARTS = (float16, float32, float64)
@@ -36,6 +35,13 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
             "view() received an invalid combination of arguments: expected a dtype or a size (ints), got "
             f"{type(dtype).__name__}"
         )
+    for mark, words in ((is_conj, "conjugate view tensors"), (is_neg, "tensors with negative bit set")):
+        if mark(input._kind):
+            resolve = "resolve_conj" if mark is is_conj else "resolve_neg"
+            raise RuntimeError(
+                f"torch.Tensor.view is not supported for {words} when converting to a different dtype. Make a copy of "
+                f"the elements first, with .{resolve}()"
+            )
     old, new = input.itemsize, dtype.itemsize
     if old != new:
         _check_dtype_view(input, dtype, old, new)
@@ -82,10 +88,16 @@ def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as a real one, whose last dimension holds real and imaginary part; shares memory."""
     if not input._kind.dtype.is_complex:
         raise RuntimeError(f"view_as_real is only supported for complex tensors, got {input.dtype}")
+    if is_conj(input._kind):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors. Use resolve_conj() first, whose result does "
+            "not share memory with the original; to change the original through a view, take view_as_real of it and "
+            "negate the imaginary part."
+        )
     return _view_as_real(input)  # type: ignore[no-any-return]
 
 
-@primitive("ViewAsComplexBackward0", view=True, self=lambda grad: view_as_real(grad.contiguous()))
+@primitive("ViewAsComplexBackward0", view=True, self=lambda grad: view_as_real(grad.contiguous().resolve_conj()))
 def _view_as_complex(self: Array) -> Array:
     return restrided(self, self.shape[:-1], self.strides[:-1], from_numpy_dtype(self.dtype).to_complex().numpy)
 
@@ -125,6 +137,8 @@ def real(input: Tensor) -> Tensor:
     """The real part of a complex tensor, which shares its memory; a real tensor itself."""
     if not input._kind.dtype.is_complex:
         return input
+    if is_conj(input._kind):
+        input = view_conjugated(input)  # which has the same real part
     return select(_view_as_real(input), input._array.ndim, 0)
 
 
@@ -133,7 +147,11 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part of a complex tensor; shares its memory."""
     if not input._kind.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select(_view_as_real(input), input._array.ndim, 1)
+    if is_conj(input._kind):
+        pairs = view_negated(_view_as_real(view_conjugated(input)))
+    else:
+        pairs = _view_as_real(input)
+    return select(pairs, input._array.ndim, 1)
 
 
 def _set_real(tensor: Tensor, value: Any) -> None:
@@ -148,64 +166,26 @@ export_method(property(real, _set_real, doc=real.__doc__), "real")
 export_method(property(imag, _set_imag, doc=imag.__doc__), "imag")
 
 
-def _conjugated(array: Any) -> Any:
-    if is_plain(array):
-        return np.conjugate(array)
-    return np.conjugate(array, empty_array(array.shape, strides_like(array, None), array.dtype))
-
-
-@primitive("ConjBackward0", self=lambda grad: grad.conj())
-def _conj(self: Array) -> Array:
-    return _conjugated(self)
-
-
-@primitive("ConjPhysicalBackward0", self=lambda grad: grad.conj_physical())
-def _conj_physical(self: Array) -> Array:
-    return _conjugated(self)
-
-
-@public()
-def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself. It is computed at once, so `is_conj()` is never true."""
-    return _conj(input) if input._kind.dtype.is_complex else input
-
-
-@public(inplace=True, out=True)
-def conj_physical(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself."""
-    return _conj_physical(input) if input._kind.dtype.is_complex else input
-
-
-@public()
-def resolve_conj(input: Tensor) -> Tensor:
-    """`input` itself: conjugates are computed at once."""
-    return input
-
-
-@public()
-def resolve_neg(input: Tensor) -> Tensor:
-    """`input` itself: negatives are computed at once."""
-    return input
-
-
-@public()
-def is_conj(input: Tensor) -> bool:
-    """Whether the conjugate of `input` is still to be taken: never."""
-    return False
-
-
-@public()
-def is_neg(input: Tensor) -> bool:
-    """Whether the negative of `input` is still to be taken: never."""
-    return False
-
-
-def window_of(tensor: Tensor, kind: Kind, geometry: Geometry) -> Tensor:
-    """`as_strided`, where the window may also be one on the real numbers in a complex tensor, or the reverse."""
+def window_of(tensor: Tensor, kind: Kind, geometry: Geometry, signs_last: bool = False) -> Tensor:
+    """`as_strided`, where the window may also be one on the real numbers in a complex tensor, or the reverse, and its
+    elements may have other signs; `signs_last`: that was the last step in making it.
+    """
     if tensor._kind is kind:
         return as_strided(tensor, *geometry)
-    if tensor._kind.dtype.is_complex:
-        return as_strided(_view_as_real(tensor), *geometry)
     size, stride, offset = geometry
-    pairs = as_strided(tensor, (span(size, stride, 1), 2), (2, 1), 2 * offset)
-    return as_strided(_view_as_complex(pairs), size, stride, offset)
+    if tensor._kind.dtype is not kind.dtype:
+        tensor = as_kind(tensor, tensor._kind.plain)
+        if tensor._kind.dtype.is_complex:
+            tensor = _view_as_real(tensor)
+        else:
+            tensor = _view_as_complex(as_strided(tensor, (span(size, stride, 1), 2), (2, 1), 2 * offset))
+    if signs_last:
+        return as_kind(_on_whole_or_part(tensor, geometry), kind)
+    return _on_whole_or_part(as_kind(tensor, kind), geometry)
+
+
+def _on_whole_or_part(tensor: Tensor, geometry: Geometry) -> Tensor:
+    """`as_strided`; the tensor itself if that would be the same window."""
+    if (tuple(tensor._array.shape), tensor.stride(), tensor.storage_offset()) == geometry:
+        return tensor
+    return as_strided(tensor, *geometry)

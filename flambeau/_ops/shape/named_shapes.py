@@ -17,7 +17,7 @@ from ..._dispatch.inplace import check_writable
 from ..._dispatch.registry import export, export_method, public
 from ..._dispatch.variants import variant
 from . import view as views
-from .complex_view import conj
+from .conjugate import conj
 from .view import as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.geometry import overlaps, positions, window
 from ..._core.layout import element_strides, empty_array, strides_like
+from ..._core.lazy_signs import content
 from ..._core.storage import owner_of
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
@@ -115,7 +116,7 @@ def repeat_interleave(
 def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> Any:
     if repeats.dtype not in (int32, int64):
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{LEGACY_NAMES[repeats.dtype]}'")
-    counts = repeats._array
+    counts = content(repeats)
     if counts.ndim != 1:
         raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat, got shape {list(counts.shape)}")
     if repeats.is_meta:

@@ -20,7 +20,8 @@ from ..._dispatch.precision import as_floating
 from ..._dispatch.registry import export, public, write_out
 from ..create.constants import check_shape, chosen_kind, delivered, made
 from ..nn.image.pad import constant_pad_nd
-from ..shape.complex_view import conj, real
+from ..shape.complex_view import real
+from ..shape.conjugate import conj
 from ..shape.rearrange import roll
 from ..shape.view import as_shape, narrow, wrap_dim
 

@@ -13,6 +13,7 @@ from ..._core.tensor import Tensor, wrap
 from ..._dispatch.registry import public
 from ..nn.image.pad import constant_pad_nd, pad
 from ..shape.complex_view import view_as_complex, view_as_real
+from ..shape.conjugate import resolve_conj
 from ..shape.view import _unfold_backward, narrow, wrap_dim
 from .fft import NOTHING, ROOT, WHOLE, _fft_c2c, _fft_c2r, _fft_r2c, transformable
 
@@ -168,7 +169,7 @@ def istft(
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
     window = _ones(width, input, input._kind.dtype.to_real()) if window is None else window
     weights: Any = _centred(window, n_fft)
-    pairs = view_as_real(input)
+    pairs = view_as_real(resolve_conj(input))
     spectra = view_as_complex((pairs if len(shape) == 3 else pairs.unsqueeze(0)).transpose(1, 2))
     scale = ROOT if normalized else WHOLE
     if return_complex:

@@ -30,7 +30,10 @@ _IMPLEMENTING = ("sparse.math", "sparse.matmul", "sparse.move", "sparse.reduce")
 """The files whose import fills `IMPLEMENTATIONS`."""
 
 _SAME_FOR_ALL = frozenset(
-    ("is_complex", "is_floating_point", "is_same_size", "is_signed", "is_tensor", "numel", "requires_grad_", "type_")
+    (
+        *("is_complex", "is_conj", "is_floating_point", "is_neg", "is_same_size", "is_signed", "is_tensor", "numel"),
+        *("requires_grad_", "type_"),
+    )
 )
 """Public functions that look at no element."""
 

@@ -366,7 +366,8 @@ def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     _check_same_size(input, other)
     check_castable(result_type_of(input, other), input.dtype, "add")
     check_writable(input, other.requires_grad)
-    if THREAD.modes.grad and (input.requires_grad or other.requires_grad):
+    recorded = THREAD.modes.grad and (input.requires_grad or other.requires_grad)
+    if recorded or input._kind.plain is not input._kind:
         adopt(input, add(before_change(input, (other,), {}), other, alpha=alpha), "add")
         return input
     if other.dtype is not input.dtype:

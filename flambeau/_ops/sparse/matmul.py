@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.lazy_signs import content
 from ..._core.sparse import (
     CSR,
     CooArray,
@@ -342,7 +343,7 @@ def _reduced_gradients(grad: Any, self: Any, other: Any, reduce: str, of_self: b
         if of_self:
             return _sampled_product(self, grad, hermitian(other))
         return _masked_product(_adjoint(self), grad)
-    array, dense, given = self._array, other._array, grad._array
+    array, dense, given = self._array, content(other), content(grad)
     rows, places = _chosen(array, dense, reduce)
     columns = np.broadcast_to(np.arange(dense.shape[1]), places.shape)
     arriving = accumulating(given)[rows]

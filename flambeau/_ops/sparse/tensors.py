@@ -174,12 +174,12 @@ def _as_indices(value: Any, place: Any, kept: tuple[DType, ...] = (int64,)) -> T
         indices = indices.to(int64)
     if indices.dtype.category >= COMPLEX or indices.is_sparse:
         raise TypeError(f"indices must be integers, not {indices.dtype} of layout {indices.layout}")
-    return indices if indices.dtype in kept else indices.to(int64)  # type: ignore[no-any-return]
+    return (indices if indices.dtype in kept else indices.to(int64)).resolve_neg()  # type: ignore[no-any-return]
 
 
 def _as_values(value: Any, dtype: Any, place: Any) -> Any:
     wanted = None if dtype is None else as_dtype(dtype, "sparse tensors")
-    return as_tensor(value, dtype=wanted, device=place)
+    return as_tensor(value, dtype=wanted, device=place).resolve_conj().resolve_neg()
 
 
 def _leaf(made: Any, requires_grad: bool) -> Any:

@@ -13,6 +13,7 @@ from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16, complex32
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind, kind_of
 from ..._core.layout import has_format, strides_like
+from ..._core.lazy_signs import LazyKind, content
 from ..._core.modes import THREAD
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
@@ -41,7 +42,7 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     place, source = kind.device, input._kind.device
     if place is source and place is not META:
         if not input.requires_grad and THREAD.modes.plain:
-            return Tensor._from_parts((copied(input._array, memory_format, kind.dtype.numpy), kind, new_counter()))
+            return Tensor._from_parts((copied(content(input), memory_format, kind.dtype.numpy), kind, new_counter()))
         return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
     if source is META and place is not META:
         raise NotImplementedError(
@@ -52,7 +53,7 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
         strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
         array = empty_meta(input._array.shape, array_type, strides)
     else:
-        array = copied(input._array, memory_format, array_type)
+        array = copied(content(input), memory_format, array_type)
     return recorded(_to_device, (input, kind.dtype, memory_format, source), array, kind)
 
 
@@ -107,9 +108,9 @@ def to(
             input._kind.device if device is None else device_for(device),
         )
         copy = copy or (kind.is_cpu and str(device) == "cpu:0")  # as in PyTorch: a numbered CPU is another one
-    if kind is input._kind and not copy and (memory_format is None or _suits(input, memory_format)):
+    if kind.plain is input._kind.plain and not copy and (memory_format is None or _suits(input, memory_format)):
         return input
-    return converted(input, kind, memory_format)
+    return converted(input, kind.plain, memory_format)
 
 
 def _suits(input: Tensor, memory_format: Any) -> bool:
@@ -185,7 +186,7 @@ def type_(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if not isinstance(found, Kind):
             raise RuntimeError(f"dtype must be a type, str, or dtype object, not {dtype!r}")
         kind = found
-    return input if kind is input._kind else converted(input, kind, None)
+    return input if kind is input._kind.plain else converted(input, kind, None)
 
 
 export_method(type_, "type")
@@ -202,10 +203,16 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
     """The elements as a NumPy array that shares the tensor's memory; `force` allows a detached copy where it cannot."""
     source: Any = input
     if force:
-        source = source.detach().cpu()
+        source = source.detach().cpu().resolve_conj().resolve_neg()
     elif source.requires_grad and THREAD.modes.grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     kind = source._kind
+    if isinstance(kind, LazyKind):
+        bit, name = ("conjugate", "resolve_conj") if kind.conj else ("negative", "resolve_neg")
+        raise RuntimeError(
+            f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{name}().numpy() instead: the array "
+            "would show what is in memory, not the elements."
+        )
     if not kind.is_cpu:
         raise TypeError(
             f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "

@@ -10,6 +10,7 @@ from ..._backends.tiers import LARGE, generated
 from ..._core.caller import calling_place
 from ..._core.device import META, contiguous_format
 from ..._core.layout import empty_array, has_format, strides_like
+from ..._core.lazy_signs import settle
 from ..._core.modes import THREAD
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
@@ -49,6 +50,9 @@ def _clone(self: Array, memory_format: Any) -> Array:
     return copied(self, memory_format)
 
 
+_clone.is_linear = True
+
+
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy with its own memory, connected in the graph.
 
@@ -64,9 +68,12 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     if kind.device is META:
         array = input._array
         strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
-        return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind)
+        return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind.plain)
     if not input.requires_grad and THREAD.modes.plain:
-        return Tensor._from_parts((copied(input._array, memory_format), kind, new_counter()))
+        array = copied(input._array, memory_format)
+        if kind.indirect:
+            settle(array, kind)
+        return Tensor._from_parts((array, kind.plain, new_counter()))
     return _clone(input, memory_format)  # type: ignore[no-any-return]
 
 
@@ -244,6 +251,12 @@ def _check_fill_tensor(value: Tensor) -> None:
         )
 
 
+def _fill_elements(target: Tensor, number: Any) -> None:
+    if target._kind.plain is not target._kind:
+        check_no_overlap(target)  # as in PyTorch, which fills a copy and copies it back
+    store_number(target, number)
+
+
 @public()
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set every element to `value`, a number or a 0-d tensor."""
@@ -251,14 +264,14 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         _check_fill_tensor(value)
         check_writable(input, value.requires_grad)
         value._edge()  # as in copy_
-        store_number(input, fitting(value.item(), input._kind.dtype))
+        _fill_elements(input, fitting(value.item(), input._kind.dtype))
         changed(input, _fill_tensor, value)
         return input
     if type(value) is not float and not is_number(value):
         raise TypeError(f"fill_() received an invalid combination of arguments: {type(value).__name__} is no number")
     check_writable(input)
     number = fitting(value, input._kind.dtype)
-    store_number(input, number)
+    _fill_elements(input, number)
     changed(input, _fill_number, value)
     return input
 
@@ -285,7 +298,7 @@ def zero_(input: Tensor) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"zero_(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     check_writable(input)
-    store_number(input, 0)
+    _fill_elements(input, 0)
     changed(input, _zero)
     return input
 

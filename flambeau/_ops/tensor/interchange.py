@@ -16,6 +16,7 @@ from ..._core.defaults import device_for
 from ..._core.device import CPU, META, device
 from ..._core.dtype import NAMES, dtype
 from ..._core.kind import kind_of
+from ..._core.lazy_signs import LazyKind
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import export, export_method
@@ -108,6 +109,9 @@ def to_dlpack(tensor: Tensor, max_version: tuple[int, int] | None = None, copy: 
     """The tensor's memory in a DLPack capsule, which another library takes over once."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"to_dlpack(): argument 'tensor' must be Tensor, not {type(tensor).__name__}")
+    if isinstance(tensor._kind, LazyKind):
+        bit, name = ("conjugate", "resolve_conj") if tensor._kind.conj else ("negative", "resolve_neg")
+        raise BufferError(f"Can't export tensors with the {bit} bit set, use tensor.{name}()")
     if not tensor._kind.is_cpu:
         raise BufferError(f"Cannot pack tensors on {tensor.device}")
     array = tensor._array
@@ -134,7 +138,7 @@ def _dlpack(
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if stream is not None and type(stream) is not int:
         raise TypeError("stream must be ``int`` or ``none``")
-    if stream not in (None, -1) and input._kind.is_cpu:
+    if stream not in (None, -1) and input._kind.plain.is_cpu:
         raise AssertionError("stream should be None on cpu.")
     if dl_device is not None and tuple(dl_device) != (1, 0):
         raise BufferError(f"cannot export a tensor on {input.device} to the DLPack device {tuple(map(int, dl_device))}")
@@ -143,7 +147,7 @@ def _dlpack(
 
 def _dlpack_device(input: Tensor) -> tuple[DLDeviceType, int]:
     """DLPack's kind and number of the tensor's device."""
-    if not input._kind.is_cpu:
+    if not input._kind.plain.is_cpu:
         raise ValueError(f"Unknown device type {input.device} for Dlpack")
     return DLDeviceType.kDLCPU, 0
 

@@ -64,7 +64,7 @@ def _from_one(kind: Kind, value: Any) -> Tensor:
     from ..._core.size import Size
 
     if isinstance(value, Tensor):
-        if value._kind is not kind:
+        if value._kind.plain is not kind:
             raise TypeError(
                 f"expected a {kind.dtype} tensor on {kind.device}, got {value.dtype} on {value.device}: convert it "
                 f"with .to({kind.dtype}), or use torch.tensor(...)"
@@ -97,7 +97,7 @@ class TensorType(type):
         return legacy_new(cls.kind, *args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance._kind is cls.kind
+        return isinstance(instance, Tensor) and instance._kind.plain is cls.kind
 
     def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"
@@ -147,9 +147,9 @@ def new(
     storage: Any = None,
 ) -> Tensor:  # fmt: skip
     """The legacy constructor of the tensor's own dtype and device."""
-    if len(args) == 1 and isinstance(args[0], Tensor) and args[0]._kind is input._kind:
+    if len(args) == 1 and isinstance(args[0], Tensor) and args[0]._kind.plain is input._kind.plain:
         return _alias_of(args[0])
-    return legacy_new(input._kind, *args, device=device, data=data, size=size, other=other, storage=storage)
+    return legacy_new(input._kind.plain, *args, device=device, data=data, size=size, other=other, storage=storage)
 
 
 def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:

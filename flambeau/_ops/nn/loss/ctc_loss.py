@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int64
+from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.registry import public
@@ -182,7 +183,7 @@ def _as_lengths(name: str, lengths: Any) -> Lengths:
         raise RuntimeError(f"{name} must be integral: got {lengths.dtype}")
     if lengths.is_meta:
         raise NotImplementedError(f"ctc_loss: {name} has no values on the meta device: give a tuple of ints")
-    return tuple(lengths._array.reshape(-1).tolist())
+    return tuple(content(lengths).reshape(-1).tolist())
 
 
 def _check(log_probs: Tensor, targets: Tensor, inputs: Lengths, labels: Lengths, blank: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import bfloat16, float16, float32, int64
+from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
@@ -185,10 +186,11 @@ def _in_chunks(
             f"{wanted} acc_dtype and {input.dtype} inputs."
         )
     if not target.is_meta:
-        wrong = (target._array != ignore_index) & ((target._array < 0) | (target._array >= classes))
+        labels = content(target)
+        wrong = (labels != ignore_index) & ((labels < 0) | (labels >= classes))
         if wrong.any():
             raise RuntimeError(
-                f"index {target._array[wrong].flat[0]} is out of bounds for dimension 1 with size {classes} (target)"
+                f"index {labels[wrong].flat[0]} is out of bounds for dimension 1 with size {classes} (target)"
             )
     chunk = _chunk_size(options, input.shape[0], features, classes)
     op = _chunked_no_reduction if reduction == NONE else _chunked

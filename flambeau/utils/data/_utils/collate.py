@@ -99,7 +99,7 @@ def _alike(tensor: Any, first: Any, shape: tuple[int, ...]) -> bool:
         and tensor._kind is first._kind
         and tensor._array.shape == shape
         and not tensor.requires_grad
-        and not tensor.is_meta
+        and tensor._kind.is_cpu
     )
 
 

@@ -74,11 +74,8 @@ _by_mask("masked_scatter", lambda torch, x, mask: x.masked_scatter(mask, x))
 
 def _made(name: str, call: Callable[[Any, int], Any]) -> None:
     def make(inputs: Inputs) -> Call:
-        def run() -> Any:
-            inputs.torch.manual_seed(3)
-            return call(inputs.torch, inputs.size)
-
-        return run
+        inputs.torch.manual_seed(3)
+        return lambda: call(inputs.torch, inputs.size)
 
     enter(name, make, False)
 
@@ -102,12 +99,8 @@ _made("cauchy_", lambda torch, size: torch.empty(size).cauchy_())
 def _sampled(name: str, call: Function, differentiable: bool = False) -> None:
     def make(inputs: Inputs) -> Call:
         rates = inputs.between(0.1, 20)
-
-        def run() -> Any:
-            inputs.torch.manual_seed(3)
-            return call(inputs.torch, rates)
-
-        return run
+        inputs.torch.manual_seed(3)
+        return lambda: call(inputs.torch, rates)
 
     enter(name, make, differentiable)
 

@@ -11,14 +11,15 @@ from .arrays import Arguments, without_lock
 from .build import Builder, Value
 from .kernel import kernel
 from .rows import GRAIN
-from .types import F32, F64, I32, SCALARS, Scalar
+from .types import F32, F64, I32, I64, SCALARS, Scalar
 
 BLOCK = 624
 _DISTANCE = 397
 """A word of a block is made of the old one there, the next one, and the one so far ahead, around the end."""
 _WIDTH = 16
 
-_WORD = Scalar("uint32", I32, I32, 4, False, False)
+WORD = Scalar("uint32", I32, I32, 4, False, False)
+INT64 = SCALARS["int64"]
 
 
 def _constant(b: Builder, bits: int) -> Value:
@@ -44,13 +45,13 @@ def mersenne_blocks(b: Builder, arguments: Arguments) -> None:
     out, state = (arguments.array(number).data for number in range(2))
     blocks = arguments.integer(2)
     with without_lock(b), b.loop(0, blocks) as block:
-        target = b.at(out, _WORD, block * BLOCK)
+        target = b.at(out, WORD, block * BLOCK)
 
         def step(position: Value, lanes: int, ahead: int, target: Value = target) -> None:
-            this, following = (b.load(state, _WORD, position + each, lanes) for each in range(2))
-            new = _twisted(b, this, following, b.load(state, _WORD, position + ahead, lanes))
-            b.store(state, _WORD, position, new)
-            b.store(target, _WORD, position, _tempered(b, new))
+            this, following = (b.load(state, WORD, position + each, lanes) for each in range(2))
+            new = _twisted(b, this, following, b.load(state, WORD, position + ahead, lanes))
+            b.store(state, WORD, position, new)
+            b.store(target, WORD, position, _tempered(b, new))
 
         for position, lanes in b.lanes(0, BLOCK - _DISTANCE, _WIDTH):
             step(position, lanes, _DISTANCE)
@@ -58,10 +59,27 @@ def mersenne_blocks(b: Builder, arguments: Arguments) -> None:
             step(position, lanes, _DISTANCE - BLOCK)
         last = b.integer(BLOCK - 1)
         new = _twisted(
-            b, b.load(state, _WORD, last), b.load(state, _WORD, 0), b.load(state, _WORD, last + (_DISTANCE - BLOCK))
+            b, b.load(state, WORD, last), b.load(state, WORD, 0), b.load(state, WORD, last + (_DISTANCE - BLOCK))
         )
-        b.store(state, _WORD, last, new)
-        b.store(target, _WORD, last, _tempered(b, new))
+        b.store(state, WORD, last, new)
+        b.store(target, WORD, last, _tempered(b, new))
+
+
+@kernel
+def shuffled(b: Builder, arguments: Arguments) -> None:
+    """(out, words, count): 0, 1, 2, ..., of which each is swapped in turn with one that follows, or with itself."""
+    out, words = (arguments.array(number).data for number in range(2))
+    count = arguments.integer(2)
+    with without_lock(b):
+        with b.loop(0, count) as position:
+            b.store(out, INT64, position, position)
+        with b.loop(0, count - 1) as position:
+            choices = b.convert(count - position, I32, False)
+            step = b.load(words, WORD, position) % choices
+            partner = position + b.convert(step, I64, False)
+            here, there = b.load(out, INT64, position), b.load(out, INT64, partner)
+            b.store(out, INT64, position, there)
+            b.store(out, INT64, partner, here)
 
 
 @kernel
@@ -79,9 +97,9 @@ def coins(b: Builder, arguments: Arguments, dtype: str) -> None:
         out_, words_, high_, low_ = inside
         for position, lanes in c.lanes(begin, end, 8 if scalar.compute == F64 else _WIDTH):
             if lanes == 1:
-                first, second = (c.load(words_, _WORD, position * 2 + each) for each in range(2))
+                first, second = (c.load(words_, WORD, position * 2 + each) for each in range(2))
             else:
-                pairs = c.load(words_, _WORD, position * 2, lanes * 2)
+                pairs = c.load(words_, WORD, position * 2, lanes * 2)
                 first, second = (c.shuffle(pairs, None, range(each, lanes * 2, 2)) for each in range(2))
             first = first & _constant(c, 0x1FFFFF)
             below = (first < high_) | ((first == high_) & (second < low_))

@@ -54,4 +54,11 @@ SCALARS: dict[str, Scalar] = {
 
 def scalar_of(dtype: np.dtype[np.generic]) -> Scalar | None:
     """The type of an array's elements; None: generated code does not read such arrays."""
-    return SCALARS.get(dtype.name) if dtype.isnative else None
+    try:
+        return _KNOWN[dtype]
+    except KeyError:
+        return _KNOWN.setdefault(dtype, SCALARS.get(dtype.name) if dtype.isnative else None)
+
+
+_KNOWN: dict[np.dtype[np.generic], Scalar | None] = {}
+"""What was asked for before: NumPy works out a dtype's name anew each time."""

@@ -65,6 +65,9 @@ def seed_to_uint64(seed: int) -> int:
     return seed % 2**64
 
 
+_NO_WORDS: Words = np.empty(0, dtype=np.uint32)
+
+
 class Generator:
     """A source of random numbers with its own state; every random function takes one as `generator=`."""
 
@@ -162,6 +165,18 @@ class Generator:
                 self._position = stop
                 return self._block[start:stop]
             return self._draw_across_blocks(count)
+
+    def words_ahead(self, count: int) -> Words:
+        """The words that the next draws will give, by generated code. They stay to be drawn."""
+        with self._lock:
+            if self._engine is None:
+                self._engine = _seeded_engine(self._seed)
+            rest = _NO_WORDS if self._block is None else self._block[self._position :]
+            if count <= len(rest):
+                return rest[:count]
+            blocks = -(-(count - len(rest)) // BLOCK)
+            key = self._engine.get_state(legacy=False)["state"]["key"].copy()
+        return np.concatenate((rest, generated("random").mersenne_words(key, blocks)))
 
     def draw64(self, count: int) -> LongWords:
         """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._backends.tiers import generated
 from .fused import fused
 from .generator import Generator, OneByOne
 from .processor import ON_X86_64
@@ -43,6 +44,11 @@ def poisson(rates: Array, generator: Generator) -> Array:
             "invalid Poisson rate, expected rate to be non-negative: "
             f"the smallest of `input` is {np.min(rates.astype(np.float64))}"
         )
+    if (kernels := generated("rejection")) is not None:
+        with generator._lock:
+            done = kernels.poisson(np.ravel(rates).astype(np.float64), generator)
+        if done is not None:
+            return rounded(done, rates.dtype).reshape(rates.shape)
     with generator.one_by_one() as source:
         units = source.units
         counts = [
@@ -95,27 +101,49 @@ def binomial(counts: Array, chances: Array, generator: Generator) -> Array:
     rare = np.where(often, 1 - chances, chances)
     drawn = (counts > 0) & (rare > 0)
     successes = np.where(np.isnan(chances) & (counts > 0), chances, 0)
-    with generator.one_by_one() as source:
-        trials = _Trials(counts[drawn], rare[drawn])
-        successes[drawn] = [trials.successes(index, source.units) for index in range(len(trials.counts))]
+    coefficients = _coefficients(counts[drawn], rare[drawn])
+    done = None
+    if (kernels := generated("rejection")) is not None:
+        with generator._lock:
+            done = kernels.binomial(coefficients, np.array(_STIRLING_TAILS), generator)
+    if done is None:
+        with generator.one_by_one() as source:
+            trials = _Trials(coefficients)
+            done = [trials.successes(index, source.units) for index in range(len(trials.counts))]
+    successes[drawn] = done
     return np.where(often & (counts > 0), counts - successes, successes)
 
 
-class _Trials:
+def _coefficients(counts: Array, chances: Array) -> dict[str, Array]:
     """For each element of two flat arrays the coefficients of its method: a part of them in the arrays' precision."""
+    means = counts * chances
+    deviations = np.sqrt(means * (1 - chances)).astype(np.float64)
+    return {
+        "counts": counts,
+        "are_many": means >= _LARGE_MEAN,
+        "centres": means.astype(np.float64) + 0.5,
+        "modes": np.floor((counts + 1) * chances),
+        "odds": chances / (1 - chances),
+        "log_failures": np.log1p(-chances),
+        "deviations": deviations,
+        "bs": 1.15 + 2.53 * deviations,
+        "as_": -0.0873 + 0.0248 * (1.15 + 2.53 * deviations) + 0.01 * chances,
+    }
 
-    def __init__(self, counts: Array, chances: Array) -> None:
-        means = counts * chances
-        deviations = np.sqrt(means * (1 - chances)).astype(np.float64)
-        self.counts: list[float] = counts.tolist()
-        self.are_many: list[bool] = (means >= _LARGE_MEAN).tolist()
-        self.centres: list[float] = (means.astype(np.float64) + 0.5).tolist()
-        self.modes: list[float] = np.floor((counts + 1) * chances).tolist()
-        self.odds: list[float] = (chances / (1 - chances)).tolist()
-        self.log_failures: list[float] = np.log1p(-chances).tolist()
-        self.deviations: list[float] = deviations.tolist()
-        self.bs: list[float] = (1.15 + 2.53 * deviations).tolist()
-        self.as_: list[float] = (-0.0873 + 0.0248 * (1.15 + 2.53 * deviations) + 0.01 * chances).tolist()
+
+class _Trials:
+    """The method for one element after the other."""
+
+    def __init__(self, coefficients: dict[str, Array]) -> None:
+        self.counts: list[float] = coefficients["counts"].tolist()
+        self.are_many: list[bool] = coefficients["are_many"].tolist()
+        self.centres: list[float] = coefficients["centres"].tolist()
+        self.modes: list[float] = coefficients["modes"].tolist()
+        self.odds: list[float] = coefficients["odds"].tolist()
+        self.log_failures: list[float] = coefficients["log_failures"].tolist()
+        self.deviations: list[float] = coefficients["deviations"].tolist()
+        self.bs: list[float] = coefficients["bs"].tolist()
+        self.as_: list[float] = coefficients["as_"].tolist()
 
     def successes(self, index: int, units: Iterator[float]) -> float:
         """The number of successes of one element."""
@@ -185,7 +213,8 @@ def dirichlet(concentrations: Array, generator: Generator) -> Array:
     parts = np.fmax(_gamma(concentrations.astype(np.float64), generator), np.finfo(np.float64).tiny)
     if parts.size and parts.ndim:
         rows = parts.reshape(-1, parts.shape[-1])
-        parts = (rows / _sums_of_rows(rows)[:, None]).reshape(parts.shape)
+        sums = _sums_of_rows(rows) if rows.shape[1] <= 128 else rows.sum(1)
+        parts = (rows / sums[:, None]).reshape(parts.shape)
     elif parts.size:
         parts = parts / parts
     shares: Array = np.clip(parts.astype(concentrations.dtype), limits.tiny, 1 - limits.epsneg)
@@ -216,14 +245,7 @@ def _gamma(shapes: Array, generator: Generator) -> npt.NDArray[np.float64]:
     with np.errstate(invalid="ignore", divide="ignore"):
         c = 1.0 / np.sqrt(9.0 * d)
         exponents = (one / shapes).astype(np.float64)
-    boosts, normals = np.ones(shapes.size), np.zeros(shapes.size)
-    steps = zip(shapes.ravel().tolist(), d.ravel().tolist(), c.ravel().tolist(), strict=True)
-    with generator.one_by_one() as source:
-        for index, (shape, d_of_one, c_of_one) in enumerate(steps):
-            if shape < 1 and shape != 0:
-                boosts[index] = 1 - next(source.units)
-            if shape != 0:
-                normals[index] = _accepted_normal(d_of_one, c_of_one, source)
+    boosts, normals = _boosts_and_normals(shapes.ravel(), d.ravel(), c.ravel(), generator)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         root = normals.reshape(shapes.shape) * c + 1.0 if ON_X86_64 else fused(normals.reshape(shapes.shape), c, 1.0)
         scales = np.ones(shapes.shape)
@@ -234,9 +256,29 @@ def _gamma(shapes: Array, generator: Generator) -> npt.NDArray[np.float64]:
     return np.where(shapes == 0, 0.0, samples)
 
 
+def _boosts_and_normals(shapes: Array, d: Array, c: Array, generator: Generator) -> tuple[Array, Array]:
+    """For each shape below 1 a uniform number, and for each shape the normal number that is accepted."""
+    if (kernels := generated("rejection")) is not None:
+        with generator._lock:
+            done = kernels.gamma(shapes.astype(np.float64), d, c, _SQUEEZE, generator, generator._next_normal)
+            if done is not None:
+                normals, boosts, generator._next_normal = done
+                return boosts, normals
+    boosts, normals = np.ones(shapes.size), np.zeros(shapes.size)
+    with generator.one_by_one() as source:
+        for index, (shape, d_of_one, c_of_one) in enumerate(zip(shapes.tolist(), d.tolist(), c.tolist(), strict=True)):
+            if shape < 1 and shape != 0:
+                boosts[index] = 1 - next(source.units)
+            if shape != 0:
+                normals[index] = _accepted_normal(d_of_one, c_of_one, source)
+    return boosts, normals
+
+
+_SQUEEZE = float(np.float32(0.0331))
+
+
 def _accepted_normal(d: float, c: float, source: OneByOne) -> float:
     """The normal number whose cubed transform (1 + c x)^3 is a gamma number divided by d."""
-    threshold = float(np.float32(0.0331))
     while True:
         x = source.normal()
         root = 1.0 + c * x
@@ -245,7 +287,7 @@ def _accepted_normal(d: float, c: float, source: OneByOne) -> float:
         cube = root * root * root
         unit = 1 - next(source.units)
         square = x * x
-        if unit < 1.0 - threshold * square * square:
+        if unit < 1.0 - _SQUEEZE * square * square:
             return x
         if math.log(unit) < 0.5 * square + d * (1.0 - cube + math.log(cube)):
             return x

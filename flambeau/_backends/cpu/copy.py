@@ -21,12 +21,13 @@ _INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64", "bool"))
 def copy_into(target: Any, source: Any) -> bool:
     """Fill `target`, whose memory is new, with the elements of `source`, of the same shape; False: it was not done."""
     given, wanted = source.dtype, target.dtype
-    if target.ndim > MOST_DIMENSIONS or not (given.isnative and _exact(given.name, wanted.name)):
+    copier = _copier(given, wanted)
+    if copier is None or target.ndim > MOST_DIMENSIONS:
         return False
     if given == wanted and target.flags.c_contiguous and _turned(target, source):
         return True
     flat = "c" if source.flags.c_contiguous and target.flags.c_contiguous else None
-    _copier(given, wanted).into((target,), (source,), flat)
+    copier.into((target,), (source,), flat)
     return True
 
 
@@ -51,7 +52,10 @@ def _exact(given: str, wanted: str) -> bool:
 
 
 @functools.cache
-def _copier(given: np.dtype[Any], wanted: np.dtype[Any]) -> Pointwise:
+def _copier(given: np.dtype[Any], wanted: np.dtype[Any]) -> Pointwise | None:
+    """The kernels for a pair of dtypes; None: NumPy has to do it."""
+    if not (given.isnative and _exact(given.name, wanted.name)):
+        return None
     computed = "float32" if given.name in _NARROW else given.name
     steps: list[tuple[Any, ...]] = [("input", computed, 0)]
     goal = "float32" if wanted.name in _NARROW else wanted.name

@@ -32,6 +32,10 @@ _GENERATED = {
     "batch_norm_backward": "norms.batch_norm_backward",
     "move_running_statistics": "norms.move_running",
     "list_norms": "multi.norms",
+    "grid_sampler_2d": "grid_sample.sampled",
+    "grid_sampler_2d_backward": "grid_sample.sampled_backward",
+    "grid_sampler_3d": "grid_sample.sampled",
+    "grid_sampler_3d_backward": "grid_sample.sampled_backward",
     "attention": "attention.attention",
     "attention_backward": "attention.attention_gradients",
 }

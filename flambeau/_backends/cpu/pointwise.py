@@ -67,6 +67,11 @@ class Pointwise:
 
     def many(self, *operands: Any) -> tuple[Any, ...]:
         """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
+        if (forms := _all_alike(operands)) is not None:
+            shape = operands[0].shape
+            results = tuple([np.empty(shape, dtype) for dtype in self.results])
+            self.flat(forms)(*results, *operands)
+            return results
         arrays = [each for each in operands if type(each) is np.ndarray]
         shape = arrays[0].shape
         if any(each.shape != shape for each in arrays):
@@ -94,6 +99,15 @@ class Pointwise:
             for each, name in zip(operands, kinds, strict=True)
         ]
         self.strided()(*results, *arrays)
+
+
+def _all_alike(operands: tuple[Any, ...]) -> str | None:
+    """The forms of operands that are all arrays of one shape without gaps."""
+    shape = getattr(operands[0], "shape", None)
+    for each in operands:
+        if type(each) is not np.ndarray or each.shape != shape or not each.flags.c_contiguous:
+            return None
+    return CONTIGUOUS * len(operands)
 
 
 def _laid_out_like(model: Any, dtype: np.dtype[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._codegen import random as kernels
-from ..._codegen.random import BLOCK, coins, mersenne_blocks
+from ..._codegen.random import BLOCK, coins, mersenne_blocks, shuffled
 from .dtypes import float_name
 
 Array = Any
@@ -17,6 +17,11 @@ Array = Any
 def mersenne_words(state: Array, blocks: int) -> Array:
     """The next blocks of words after `state`, an array of 624 words, which moves on to the last of them."""
     return mersenne_blocks()(np.empty(blocks * BLOCK, np.uint32), state, blocks)
+
+
+def shuffle(words: Array, count: int) -> Array:
+    """A permutation of 0, 1, ..., count - 1: each number is swapped with one of those from it on, by a word each."""
+    return shuffled()(np.empty(count, np.int64), words, count)
 
 
 def can_throw(out: Array) -> bool:

@@ -242,17 +242,24 @@ def _lgamma_of_positive(x: Array) -> Array:
     return np.where(large, (x - 0.5) * (logarithm - 1) - 0.5 + _HALF_LOG_TWO_PI + series, small)
 
 
+def _sum_of_inverses(numbers: Sequence[Array]) -> tuple[Array, Array]:
+    """1 / a + 1 / b + ... as one fraction, since a division takes as long as many products."""
+    top, bottom = 1.0, numbers[0]
+    for number in numbers[1:]:
+        top, bottom = top * number + bottom, bottom * number
+    return top, bottom
+
+
 @compiled_at_any_size
 @in_double
 def digamma(x: Array) -> Array:
     """The derivative of log Gamma."""
     reflected = x < 0
     y = np.where(reflected, 1 - x, x)
-    result = np.zeros_like(x)
-    for _ in range(10):
-        low = y < 10
-        result = np.where(low, result - 1 / y, result)
-        y = np.where(low, y + 1, y)
+    low = y < 10  # as far as the series does not reach, ten steps of the recurrence: 1 / y + 1 / (y + 1) + ...
+    top, bottom = _sum_of_inverses([y + step for step in range(10)])
+    result = np.where(low, -top / bottom, 0.0)
+    y = np.where(low, y + 10, y)
     inverse = 1 / y
     square = inverse * inverse
     result = result + (np.log(y) - 0.5 * inverse - polynomial(_DIGAMMA, square) * square)
@@ -307,25 +314,24 @@ def polygamma(order: int, x: Array) -> Array:
 @compiled_at_any_size
 def trigamma(x: Array) -> Array:
     """The derivative of `digamma`."""
-    sine = np.sin(x.dtype.type(math.pi) * x)
-    poles = (x < 0) & (x == np.rint(x))  # as in PyTorch, what the sine of a rounded multiple of pi makes of infinity
-    return np.where(poles, x.dtype.type(math.pi**2) / (sine * sine), _trigamma(x))
+    return _trigamma(x, x.dtype.type(math.pi) * x)
 
 
 @in_double
-def _trigamma(x: Array) -> Array:
+def _trigamma(x: Array, turns: Array) -> Array:
+    """`turns` is pi times x as it is rounded in the given precision: at poles PyTorch divides by the sine of that."""
     reflected = x < 0.5
     y = np.where(reflected, 1 - x, x)
-    result = np.zeros_like(x)
-    for _ in range(10):
-        low = y < 10
-        result = np.where(low, result + 1 / (y * y), result)
-        y = np.where(low, y + 1, y)
+    low = y < 10
+    top, bottom = _sum_of_inverses([(y + step) * (y + step) for step in range(10)])
+    result = np.where(low, top / bottom, 0.0)
+    y = np.where(low, y + 10, y)
     inverse = 1 / y
     square = inverse * inverse
     tail = polynomial([coefficient * 2 * (k + 1) for k, coefficient in enumerate(_DIGAMMA)], square)
     result += inverse + square / 2 + inverse * square * tail
-    sine = np.sin(math.pi * (x - np.rint(x)))
+    whole = np.rint(x)
+    sine = np.sin(np.where((x == whole) & (x < 0), turns, math.pi * (x - whole)))
     return np.where(reflected, (math.pi / sine) ** 2 - result, result)
 
 

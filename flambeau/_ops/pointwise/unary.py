@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -476,28 +477,33 @@ logical_not = unary("logical_not", np.logical_not, rule=TO_BOOL, doc="Whether ea
 bitwise_not = unary("bitwise_not", np.invert, refuses=(FLOAT, COMPLEX), doc="Bits inverted; of bool the logical not.")
 
 
-def _replaced(self: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
-    limits = np.finfo(self.dtype)
-    high = limits.max if posinf is None else posinf
-    low = limits.min if neginf is None else neginf
-    return np.nan_to_num(np.asarray(np.positive(self)), copy=False, nan=nan or 0.0, posinf=high, neginf=low)
+@pointwise
+@in_single
+def _replaced(self: Array, nan: float, high: float, low: float) -> Array:
+    number = self.dtype.type
+    finite = np.where(self == np.inf, number(high), np.where(self == -np.inf, number(low), self))
+    return np.where(self != self, number(nan), finite)
 
 
 @primitive("NanToNumBackward0", self=lambda grad, self: grad * self.isfinite())
 def _nan_to_num(self: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
-    if self.dtype.itemsize == 2:
+    largest = _largest_number(self.dtype)
+    numbers = nan or 0.0, largest if posinf is None else posinf, -largest if neginf is None else neginf
+    with np.errstate(over="ignore"):  # a number that the dtype cannot hold is infinite
+        if self.dtype.kind == "c":
+            result = np.empty_like(self)
+            result.real, result.imag = (_replaced(part, *numbers) for part in (self.real, self.imag))
+            return result
+        return _replaced(self, *numbers)
+
+
+@functools.cache
+def _largest_number(dtype: np.dtype[Any]) -> float:
+    if dtype.itemsize == 2:
         from ml_dtypes import finfo  # knows float16 too
 
-        limits: Any = finfo(self.dtype)  # type: ignore[no-untyped-call]
-        high = float(limits.max) if posinf is None else posinf
-        low = float(limits.min) if neginf is None else neginf
-        wide = np.nan_to_num(self.astype(np.float32), nan=nan or 0.0, posinf=high, neginf=low)
-        return wide.astype(self.dtype)
-    if self.dtype.kind == "c":
-        result = np.empty_like(self)
-        result.real, result.imag = (_replaced(part, nan, posinf, neginf) for part in (self.real, self.imag))
-        return result
-    return _replaced(self, nan, posinf, neginf)
+        return float(finfo(dtype).max)  # type: ignore[no-untyped-call]
+    return float(np.finfo(dtype).max)
 
 
 @public(inplace=True, out=True)

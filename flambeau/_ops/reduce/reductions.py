@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import LARGE, generated
+from ..._core.device import META
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.tensor import Tensor
+from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_exactly, store_truth
 from ..._dispatch.registry import public, write_out
@@ -174,7 +176,12 @@ def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: 
 
 @primitive("NansumBackward0", self=_nansum_gradient)
 def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
-    return _sum_of(np.where(np.isnan(self), np.zeros((), self.dtype), self), dim, keepdim, dtype)
+    return _sum_of(_without_nan(self), dim, keepdim, dtype)
+
+
+@pointwise
+def _without_nan(array: Any) -> Any:
+    return np.where(array != array, array.dtype.type(0), array)
 
 
 def _store_nansum(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Any:
@@ -277,7 +284,13 @@ def _cat(tensors: list[Tensor], dim: int) -> Any:
     return cat(tensors, dim)
 
 
-def _prod_gradient(grad: Tensor, self: Tensor) -> Tensor:
+def _is_without_zeros(self: Tensor) -> bool:
+    return self._kind.device is not META and bool(self._array.all())
+
+
+def _prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    if _is_without_zeros(self):
+        return grad * conj(result / self)  # type: ignore[no-any-return]
     return grad * conj(_product_of_others(self.reshape(-1), 0)).reshape(self.shape)  # type: ignore[no-any-return]
 
 
@@ -286,10 +299,12 @@ def _prod_all(self: Array, dtype: Any) -> Array:
     return _prod_of(self, None, False, dtype)
 
 
-def _prod_dim_gradient(grad: Tensor, self: Tensor, dim: int, keepdim: bool) -> Tensor:
+def _prod_dim_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
     if self.ndim == 0:
         return grad
     spread = restore_dims(grad, self.ndim, (dim,), keepdim)
+    if _is_without_zeros(self):
+        return spread * conj(restore_dims(result, self.ndim, (dim,), keepdim) / self)  # type: ignore[no-any-return]
     return spread * conj(_product_of_others(self, dim))  # type: ignore[no-any-return]
 
 
@@ -486,6 +501,8 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 @primitive(None)
 def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
+    if len(dim) == self.ndim:
+        return np.array(np.count_nonzero(self != 0), np.int64)
     return reduced(np.add, (self != 0).astype(np.int64), dim)
 
 

@@ -24,10 +24,21 @@ from ..._dispatch.registry import export, export_method, public
 from ..._dispatch.scalar import fitting
 from ..._dispatch.storing import converts_by_itself, store_elements, store_number, write
 
+_MANY = 2**18
+"""From so many elements on several threads copy sooner than one."""
+
 
 def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
     """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
     array_type = array_type or array.dtype
+    if (
+        array_type is array.dtype
+        and memory_format is None
+        and array.flags.c_contiguous
+        and 0 < array.size < _MANY
+        and 1 not in array.shape
+    ):
+        return array.copy()
     if array.size >= LARGE and (kernels := generated("copy")) is not None:
         result = empty_array(array.shape, strides_like(array, memory_format), array_type)
         if not kernels.copy_into(result, array):

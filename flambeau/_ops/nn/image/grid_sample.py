@@ -156,13 +156,13 @@ def _sampled_backward(
     of_places = np.zeros(parts.shape, grad.dtype)
     offsets = (np.arange(planes) * area).reshape(*input.shape[:2], 1)
     for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
-        index, there = index[:, np.newaxis], np.where(exists[:, np.newaxis], wanted, grad.dtype.type(0))
+        index, exists = index[:, np.newaxis], exists[:, np.newaxis]
         chosen = [weights[dim][tap] for dim, tap in enumerate(taps)]
         if output_mask[0]:
-            shares = there * _product(chosen)[:, np.newaxis]
+            shares = np.where(exists, wanted * _product(chosen)[:, np.newaxis], grad.dtype.type(0))
             np.add.at(of_input, (index + offsets).reshape(-1), shares.reshape(-1))
         if output_mask[1] and mode != NEAREST:
-            values = (np.take_along_axis(flat, index, 2) * there).sum(1)
+            values = np.where(exists, np.take_along_axis(flat, index, 2) * wanted, grad.dtype.type(0)).sum(1)
             for dim, tap in enumerate(taps):
                 of_places[dim] += values * _product([*chosen[:dim], slopes[dim][tap], *chosen[dim + 1 :]])
     of_grid = np.moveaxis((of_places * moves)[::-1], 0, -1).reshape(grid.shape)

@@ -162,8 +162,8 @@ def sample_grid(b: Builder, arguments: Arguments, dtype: str, rank: int, mode: i
                 pixels = c.at(x_, scalar, plane * area)
                 total = c.constant(scalar.compute, 0.0)
                 for tap in taps:
-                    share = c.load(pixels, scalar, tap.pixel) * tap.weight
-                    total = total + c.select(tap.exists, share, 0.0)
+                    value = c.load(pixels, scalar, tap.pixel)
+                    total = total + c.select(tap.exists, value, 0.0) * tap.weight
                 c.store(out_, scalar, plane * points_ + place, total)
 
 

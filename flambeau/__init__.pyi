@@ -323,7 +323,6 @@ indices_copy: Any
 init_num_threads: Any
 int_repr: Any
 is_vulkan_available: Any
-is_warn_always_enabled: Any
 legacy_contiguous_format: Any
 lobpcg: Any
 lstsq: Any
@@ -369,7 +368,6 @@ set_anomaly_enabled: Any
 set_float32_matmul_precision: Any
 set_flush_denormal: Any
 set_num_interop_threads: Any
-set_warn_always: Any
 solve: Any
 sparse_bsc_tensor: Any
 sparse_bsr_tensor: Any

@@ -21,8 +21,7 @@ HOMES: dict[str, str] = {
         "_dispatch.checks": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
         "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with",
         "_dispatch.choices": "get_device_module get_float32_matmul_precision get_num_interop_threads init_num_threads "
-        "is_warn_always_enabled set_float32_matmul_precision set_flush_denormal set_num_interop_threads "
-        "set_warn_always",
+        "set_float32_matmul_precision set_flush_denormal set_num_interop_threads",
         "_higher_order_ops": "cond while_loop",
         "_jit_internal": "_overload",
         "_utils": "classproperty",

@@ -69,7 +69,7 @@ def warn_of_complex_half() -> None:
     warn_user_once("ComplexHalf support is experimental and many operators don't support it yet.")
 
 
-def set_warn_always(b: bool) -> None:
+def set_warn_always(b: bool, /) -> None:
     """Let warnings that are given once in a process be given each time."""
     global _always
     if not isinstance(b, bool):

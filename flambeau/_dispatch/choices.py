@@ -1,4 +1,4 @@
-"""Choices that scripts make and that change nothing in results: precision of products, warnings, threads."""
+"""Choices that scripts make and that change nothing in results: precision of products, threads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from .._core.threads import num_threads
 class _Choices:
     """The present ones."""
 
-    __slots__ = ("interop_threads", "matmul_precision", "warn_always")
+    __slots__ = ("interop_threads", "matmul_precision")
 
     def __init__(self) -> None:
-        self.warn_always = False
         self.matmul_precision = "highest"
         self.interop_threads: int | None = None
 
@@ -38,18 +37,6 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """How precise products of float32 matrices were asked to be."""
     return _CHOICES.matmul_precision
-
-
-def set_warn_always(b: bool, /) -> None:
-    """Ask for warnings that are given once to be given each time."""
-    if not isinstance(b, bool):
-        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _CHOICES.warn_always = b
-
-
-def is_warn_always_enabled() -> bool:
-    """Whether warnings that are given once were asked for each time."""
-    return _CHOICES.warn_always
 
 
 def get_num_interop_threads() -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import __version__, cuda
+from .. import _RELEASE, cuda
 from .._backends.cpu.report import blas_threads, facts
 from .._dispatch.settings import get_num_threads
 from .terminal import coloured, readable_size, say
@@ -60,7 +60,7 @@ def collect() -> dict[str, dict[str, Any]]:
     blas = configuration.get("Build Dependencies", {}).get("blas", {})
     return {
         "versions": {
-            "flambeau": __version__,
+            "flambeau": _RELEASE,
             "python": f"{platform.python_version()} ({platform.python_implementation()})",
             **{name: _version(name) for name in _PACKAGES},
             "platform": platform.platform(),

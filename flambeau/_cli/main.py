@@ -9,7 +9,7 @@ import pickle
 import sys
 from collections.abc import Sequence
 
-from .. import __version__
+from .. import _RELEASE
 from .terminal import CommandError, coloured, say
 
 _COMMANDS = ("inspect", "convert", "run", "info")
@@ -21,7 +21,7 @@ def _parser() -> argparse.ArgumentParser:
         description="PyTorch's programming model in Python: look at checkpoints, convert them, run PyTorch scripts.",
         epilog="Exit codes: 0 if all went well, 1 if something failed, 2 if the command was called wrongly.",
     )
-    parser.add_argument("--version", action="version", version=f"flambeau {__version__}")
+    parser.add_argument("--version", action="version", version=f"flambeau {_RELEASE}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in _COMMANDS:
         module = importlib.import_module(f"flambeau._cli.{name}")

@@ -13,7 +13,8 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from .. import __version__
+from .. import _RELEASE
+from .._core.absent import PAGE
 from .._core.tensor import Tensor
 from .._stand_in import FOLDER, PACKAGE, stand_in_for_torch
 from .terminal import CommandError, coloured, say
@@ -97,8 +98,8 @@ def _show(error: BaseException) -> None:
     lacking = _lacking(error)
     if lacking:
         say(
-            f"{coloured('flambeau:', 'yellow', sys.stderr)} Flambeau {__version__} stands in for torch here, and has "
-            f"no {lacking}",
+            f"{coloured('flambeau:', 'yellow', sys.stderr)} Flambeau {_RELEASE} stands in for torch here, and has "
+            f"no {lacking}. {PAGE} lists what it has",
             sys.stderr,
         )
 
@@ -114,14 +115,14 @@ def _lacking(error: BaseException) -> str | None:
     if isinstance(error, AttributeError):
         owner = error.obj
         if isinstance(owner, ModuleType) and _is_ours(owner.__name__):
-            return f"torch{owner.__name__[len(PACKAGE) :]}.{error.name}"
+            return ".".join(["torch", *owner.__name__.split(".")[1:], str(error.name)])
         if isinstance(owner, Tensor) and type(owner) is Tensor:
             return f"torch.Tensor.{error.name}"
     name = re.search(r"cannot import name '(\w+)'", str(error)) if isinstance(error, ImportError) else None
     if name and isinstance(error, ImportError) and _is_ours(error.name or ""):
-        return f"torch{(error.name or '')[len(PACKAGE) :]}.{name[1]}"
+        return ".".join(["torch", *(error.name or "").split(".")[1:], name[1]])
     return None
 
 
 def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == PACKAGE
+    return module.partition(".")[0] in (PACKAGE, "torch")

@@ -11,7 +11,7 @@ import llvmlite.ir as ir
 import numpy as np
 
 from .._core.locks import new_lock, new_reentrant_lock
-from ..version import __version__
+from ..version import __flambeau_version__
 from . import cache
 
 
@@ -32,7 +32,7 @@ class Engine:
         """Addresses that every module may refer to."""
         self.fingerprint = cache.digest(
             (
-                __version__,
+                __flambeau_version__,
                 llvmlite.__version__,
                 np.__version__,
                 self.triple,

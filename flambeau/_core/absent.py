@@ -26,6 +26,12 @@ def refusal(full_name: str, reason: str) -> NotImplementedError:
     return NotImplementedError(f"{full_name} does not work in Flambeau yet: {reason}. {PAGE} lists what does.")
 
 
+def _home(module: str) -> str:
+    """Where an object made here says that it stands: in `torch` while Flambeau stands in for it."""
+    stands_in = sys.modules.get("torch") is sys.modules.get("flambeau")
+    return module if stands_in else module.replace("torch", "flambeau", 1)
+
+
 def raising_function(full_name: str, error: Callable[[], Exception]) -> Callable[..., Any]:
     """A function whose every call raises the error."""
 
@@ -34,7 +40,7 @@ def raising_function(full_name: str, error: Callable[[], Exception]) -> Callable
 
     module, _, function.__name__ = full_name.rpartition(".")
     function.__qualname__ = function.__name__
-    function.__module__ = module.replace("torch", "flambeau", 1)
+    function.__module__ = _home(module)
     function.__doc__ = str(error())
     return function
 
@@ -46,7 +52,7 @@ def raising_class(full_name: str, error: Callable[[], Exception], **attributes: 
         raise error()
 
     module, _, last = full_name.rpartition(".")
-    own = {"__new__": refuse, "__module__": module.replace("torch", "flambeau", 1), "__doc__": str(error())}
+    own = {"__new__": refuse, "__module__": _home(module), "__doc__": str(error())}
     return type(last, (), own | attributes)
 
 

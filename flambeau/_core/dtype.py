@@ -50,7 +50,9 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if dtype.__module__ == "torch":  # Flambeau stands in for it: a dtype is a name of the package
+            return self.name
         return dtype_named, (self.name,)
 
     def __copy__(self) -> dtype:

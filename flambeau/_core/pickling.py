@@ -67,6 +67,12 @@ def rebuild_subclass(cls: type, tensor: Tensor, state: dict[str, Any]) -> Any:
 def reduce_tensor(tensor: Tensor, protocol: Any = 2) -> tuple[Any, ...]:
     """How to make this tensor again: pickle's `__reduce_ex__`."""
     warn_of_hooks(tensor)
+    if Tensor.__module__ == "torch":  # Flambeau stands in for it
+        from .._serialization.pytorch_pickles import reduced
+
+        found = reduced(tensor)
+        if found is not None:
+            return found
     parts: tuple[Any, ...] = (tensor.untyped_storage(), tensor.dtype, _geometry(tensor), tensor.requires_grad)
     if isinstance(tensor._kind, LazyKind):
         parts += (tensor._kind.conj, tensor._kind.neg)

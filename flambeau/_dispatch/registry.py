@@ -35,6 +35,9 @@ _SCOPES: dict[str, dict[str, Any]] = {}
 _replaced: Callable[[str, Function], Function] | None = None
 """What stands for the bodies of public functions at present, if not they themselves; see `replace_bodies`."""
 
+_home = "flambeau"
+"""The package in which public functions say that they stand."""
+
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 """Keyword names of NumPy that PyTorch takes as well."""
 
@@ -201,11 +204,25 @@ def _at_home(function: Function, name: str) -> Function:
     """`function`, which says that it is at home under its public name: pickles look for it there."""
     if name:
         space, _, function.__qualname__ = name.rpartition(".")
-        function.__module__ = f"flambeau.{space}" if space else "flambeau"
+        function.__module__ = f"{_home}.{space}" if space else _home
         scope = _SCOPES[name] = function.__globals__
         if _replaced is not None:
             scope["body"] = _replaced(name, scope["own_body"])
     return function
+
+
+def say_at_home(package: str) -> None:
+    """Let public functions say that they stand in `package`, those that are made later too."""
+    global _home
+    for function in {id(each): each for space in FUNCTIONS.values() for each in map(_made, space.values())}.values():
+        module = getattr(function, "__module__", None) or ""
+        if module == _home or module.startswith(f"{_home}."):
+            function.__module__ = package + module[len(_home) :]
+    _home = package
+
+
+def _made(value: Any) -> Any:
+    return value._function if isinstance(value, Published) else value
 
 
 def replace_bodies(names: frozenset[str], replacement: Callable[[str, Function], Function] | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
@@ -79,6 +80,12 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:  # type: ignore[override]
         warn_of_hooks(self)
+        if Tensor.__module__ == "torch" and type(self) is Parameter:  # Flambeau stands in for it
+            from .._serialization.rebuild import rebuild_parameter, rebuild_parameter_with_state
+
+            parts = self.data, self.requires_grad, OrderedDict[Any, Any]()
+            state = dict(vars(self))
+            return (rebuild_parameter_with_state, (*parts, state)) if state else (rebuild_parameter, parts)
         return _rebuild_parameter, (type(self), self.data, self.requires_grad, dict(vars(self)))
 
 

@@ -17,7 +17,8 @@ from flambeau._dispatch import registry
 def public_modules() -> Iterator[Any]:
     yield flambeau
     for info in pkgutil.walk_packages(flambeau.__path__, "flambeau."):
-        if not any(part.startswith("_") for part in info.name.split(".")):
+        takes_over = info.name == "flambeau.as_torch"  # importing it puts the package in PyTorch's place
+        if not takes_over and not any(part.startswith("_") for part in info.name.split(".")):
             yield importlib.import_module(info.name)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -33,7 +33,9 @@ from .interpreter import interpret
 from .meta import meta_array, stand_in
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
 
-__all__ = ["Array", "Formula", "Kernel", "Primitive", "SinglePrimitive", "primitive"]
+__all__ = ["Array", "Formula", "Kernel", "Primitive", "SinglePrimitive", "primitive", "several"]
+
+Results = TypeVar("Results")
 
 _PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "_sym_sizes": lambda tensor: tensor._array.shape,
@@ -45,8 +47,11 @@ _PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
-class Primitive(Op):
-    """A kernel, its derivative formulas, and the node class that records it. Call it with tensors."""
+class Primitive(Op, Generic[Results]):
+    """A kernel, its derivative formulas, and the node class that records it. Call it with tensors.
+
+    `Results` is what a call returns: a tensor, or a tuple of them.
+    """
 
     node_class: type[OpNode] | None
 
@@ -98,7 +103,7 @@ class Primitive(Op):
     def _list(self) -> tuple[int, ...]:
         return () if self.list_position is None else (self.list_position,)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any) -> Results:
         modes = THREAD.modes
         arrays = list(args)
         first: Tensor | None = None
@@ -109,7 +114,7 @@ class Primitive(Op):
                 continue
             if not isinstance(tensor, Tensor):
                 if hasattr(tensor, "traced"):  # a formula is being traced
-                    return tensor.traced(self.kernel, args)
+                    return cast(Results, tensor.traced(self.kernel, args))
                 raise TypeError(self._wrong_type(position, tensor))
             arrays[position] = tensor._array
             if first is None:
@@ -154,7 +159,7 @@ class Primitive(Op):
             self.record(args, outputs)
         if not modes.plain:
             after(self, args, outputs, modes)
-        return tuple(outputs) if many else outputs[0]
+        return tuple(outputs) if many else outputs[0]  # type: ignore[return-value]  # as many as the kernel returned
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
         """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""
@@ -254,10 +259,10 @@ class Primitive(Op):
         )
 
 
-class SinglePrimitive(Primitive):
+class SinglePrimitive(Primitive[Results]):
     """A primitive whose only tensor is its first argument, as views and most reductions are: the shorter way."""
 
-    def __call__(self, tensor: Any, *rest: Any) -> Any:
+    def __call__(self, tensor: Any, *rest: Any) -> Results:
         modes = THREAD.modes
         if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.indirect:
             return super().__call__(tensor, *rest)
@@ -268,7 +273,7 @@ class SinglePrimitive(Primitive):
                 outputs = [self._wrap(each, tensor, modes, True) for each in array]
                 if modes.grad and not modes.inference and tensor.requires_grad:
                     self.record((tensor, *rest), outputs)
-                return tuple(outputs)
+                return cast(Results, tuple(outputs))
             array = kind.backend.asarray(array)
         if array.dtype is not tensor._array.dtype:
             kind = kind_of_array(array.dtype, kind.device)
@@ -303,7 +308,7 @@ class SinglePrimitive(Primitive):
             and not modes.inference
         ):
             self.record((tensor, *rest), [output])
-        return output
+        return output  # type: ignore[return-value]  # the kernel returned one array, so `Results` is a tensor
 
     def record(self, args: Sequence[Any], outputs: list[Tensor]) -> None:
         node_type = self.node_class
@@ -395,7 +400,7 @@ def primitive(
     op_name: str | None = None,
     draws: bool = False,
     **formulas: Formula,
-) -> Callable[[Kernel], Primitive]:
+) -> Callable[[Kernel], Primitive[Tensor]]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
 
     The op is called `op_name`, or else as the kernel is, less the underscore of a kernel with a public function.
@@ -404,16 +409,21 @@ def primitive(
     `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator.
     """
 
-    def decorate(kernel: Kernel) -> Primitive:
+    def decorate(kernel: Kernel) -> Primitive[Tensor]:
         annotations = list(kernel.__annotations__.items())
         tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
         single = tensors == [parameter_names(kernel)[0]] and annotations[0][1] == "Array"
-        cls = SinglePrimitive if single else Primitive
+        cls: type[Primitive[Tensor]] = SinglePrimitive if single else Primitive
         op = cls(kernel, node, formulas, joint, view, results, differentiable, op_name)
         op.draws = draws
         return op
 
     return decorate
+
+
+def several(node: str | None, **options: Any) -> Callable[[Kernel], Primitive[tuple[Any, ...]]]:
+    """`primitive` for a kernel that returns a tuple of arrays."""
+    return cast("Callable[[Kernel], Primitive[tuple[Any, ...]]]", primitive(node, **options))
 
 
 def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> None:

@@ -80,7 +80,7 @@ def _only_where(self: Array, condition: Array) -> Array:
 
 def only_where(grad: Tensor, condition: Tensor) -> Tensor:
     """`grad` where the condition holds, zero elsewhere, whatever `grad` is there."""
-    return _only_where(grad, condition)  # type: ignore[no-any-return]
+    return _only_where(grad, condition)
 
 
 def no_gradient(grad: Tensor) -> Tensor:

@@ -8,7 +8,9 @@ from typing import Any
 from .dispatch import Primitive, primitive
 
 
-def variant(original: Primitive, name: str, node: str, *, view: bool = True, copies: bool = False) -> Primitive:
+def variant(
+    original: Primitive[Any], name: str, node: str, *, view: bool = True, copies: bool = False
+) -> Primitive[Any]:
     """`original` as a primitive called `name`, which records `node`.
 
     `view`: whether its results are tracked as views. `copies`: whether they have memory of their own.

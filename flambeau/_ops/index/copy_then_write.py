@@ -29,13 +29,13 @@ from ..tensor.copy import copied
 Write = Callable[..., None]
 
 
-def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitive]:
+def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitive[Any]]:
     """Make a primitive of the decorated function, which changes the array `self` that it is given.
 
     The primitive works on a copy. `change` runs it on a tensor's own memory.
     """
 
-    def decorate(write: Write) -> Primitive:
+    def decorate(write: Write) -> Primitive[Any]:
         @functools.wraps(write)
         def kernel(self: Any, *rest: Any) -> Any:
             result = copied(self)
@@ -43,7 +43,7 @@ def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitiv
             return result
 
         make: Any = primitive  # its keywords are the names of tensors, beside a few of its own
-        op: Primitive = make(node, **formulas)(kernel)
+        op: Primitive[Any] = make(node, **formulas)(kernel)
         op.write = write  # type: ignore[attr-defined]
         return op
 

@@ -96,7 +96,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
                     f"Size does not match at dimension {each} expected index {list(given)} to be no larger than self "
                     f"{list(shape)} apart from dimension {dim}"
                 )
-    return _gather(input, dim, index)  # type: ignore[no-any-return]
+    return _gather(input, dim, index)
 
 
 @public(out=True)
@@ -166,7 +166,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     dim = wrap_dim(dim, input._array.ndim)
     if input._array.ndim == 0 and index._array.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)")
-    return _index_select(input, dim, index)  # type: ignore[no-any-return]
+    return _index_select(input, dim, index)
 
 
 # ----- the flat tensor ----------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def _take(self: Array, index: Array) -> Array:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flat `input` at the positions `index`."""
     _check_long("take", index)
-    return _take(input, index)  # type: ignore[no-any-return]
+    return _take(input, index)
 
 
 def _put_self(grad: Any, index: Tensor, accumulate: bool) -> Any:

@@ -198,7 +198,7 @@ def _index_fill_tensor(self: Array, dim: int, index: Array, value: Array) -> Non
 
 def _distinct(index: Tensor, tensor: Tensor, dim: int) -> Tensor:
     """Each position once, counted from the front: what was filled twice was filled all the same."""
-    return _distinct_positions(index, tensor._array.shape[dim] if tensor._array.ndim else 1)  # type: ignore[no-any-return]
+    return _distinct_positions(index, tensor._array.shape[dim] if tensor._array.ndim else 1)
 
 
 @primitive(None)

@@ -13,7 +13,7 @@ from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_,
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.exact_out import store_exactly, write_as_computed
 from ..._dispatch.factory import constant_beside
@@ -222,7 +222,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     if mask._kind.dtype is not bool_:
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, but got {mask.dtype}")
     _same_shape(input, mask)
-    return _masked_select(input, mask)  # type: ignore[no-any-return]
+    return _masked_select(input, mask)
 
 
 def _masked_scatter_source(grad: Any, mask: Tensor, source_sym_sizes: tuple[int, ...]) -> Any:
@@ -324,13 +324,13 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` positions of elements that are not zero; missing ones are filled with `fill_value`."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
-    return _nonzero_static(input, size, fill_value)  # type: ignore[no-any-return]
+    return _nonzero_static(input, size, fill_value)
 
 
 @public()
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, one row each."""
-    return _nonzero(input)  # type: ignore[no-any-return]
+    return _nonzero(input)
 
 
 @primitive(None)
@@ -357,10 +357,10 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique: bool = Fal
         for each in (elements, test_elements)
     ]
     first, second = (each.to(common) for each in operands)
-    return _isin(first, second, bool(invert))  # type: ignore[no-any-return]
+    return _isin(first, second, bool(invert))
 
 
-@primitive(None)
+@several(None)
 def _unravelled(self: Array, sizes: tuple[int, ...]) -> tuple[Array, ...]:
     parts = []
     rest = self.astype(np.int64)
@@ -383,4 +383,4 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
     if min(sizes, default=0) < 0:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    return _unravelled(indices, sizes)  # type: ignore[no-any-return]
+    return _unravelled(indices, sizes)

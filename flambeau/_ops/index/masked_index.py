@@ -55,10 +55,10 @@ def _put(self: Array, mask: Array, indices: list[Array], values: Array) -> Array
 @public(method=False)
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
     """`input[indices]` where the mask holds, elsewhere `fill`; positions are moved into range."""
-    return _pick(input, mask, list(indices), fitting(fill, input.dtype))  # type: ignore[no-any-return]
+    return _pick(input, mask, list(indices), fitting(fill, input.dtype))
 
 
 @public(method=False)
 def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor:
     """`input` with `values` added at the positions `indices` where the mask holds; positions are moved into range."""
-    return _put(input, mask, list(indices), values)  # type: ignore[no-any-return]
+    return _put(input, mask, list(indices), values)

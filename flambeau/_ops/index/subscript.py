@@ -99,7 +99,7 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
     if type(index) is int and tensor._array.ndim:
         size = tensor._array.shape[0]
         if -size <= index < size:
-            return _select(tensor, 0, index if index >= 0 else index + size)  # type: ignore[no-any-return]
+            return _select(tensor, 0, index if index >= 0 else index + size)
     if basic_index(index, tensor._array.ndim) is not None:
         return _basic_getitem(tensor, index)
     plan = plan_index(index, tensor._array.shape)
@@ -198,12 +198,12 @@ def _followed(*tensors: Any) -> bool:
 
 def _pick(tensor: Tensor, indices: Indices) -> Tensor:
     saved = _saved(indices) if _followed(tensor) else None
-    return _index(tensor, _arrays(indices), saved)  # type: ignore[no-any-return]
+    return _index(tensor, _arrays(indices), saved)
 
 
 def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], indices: Indices) -> Tensor:
     saved = _saved(indices) if _followed(grad) else None
-    return _index_backward(grad, self_sym_sizes, _arrays(indices), saved)  # type: ignore[no-any-return]
+    return _index_backward(grad, self_sym_sizes, _arrays(indices), saved)
 
 
 @primitive("IndexBackward0", self=_index_gradient)

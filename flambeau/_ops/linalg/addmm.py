@@ -125,7 +125,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     _check_addmm(input, mat1, mat2)
-    return _addmm(input, mat1, mat2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+    return _addmm(input, mat1, mat2, scalar_factor(beta, input), scalar_factor(alpha, input))
 
 
 # ----- addmv and addr -----------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
         raise RuntimeError(
             f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
         )
-    return _addmv(input, mat, vec, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+    return _addmv(input, mat, vec, scalar_factor(beta, input), scalar_factor(alpha, input))
 
 
 @primitive(
@@ -185,7 +185,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     expand_error(input._array.shape, (vec1._array.size, vec2._array.size))
     common = result_type_of(input, vec1, vec2)
     first, second, third = (each.to(common) for each in (input, vec1, vec2))
-    return _addr(first, second, third, scalar_factor(beta, first), scalar_factor(alpha, first))  # type: ignore[no-any-return]
+    return _addr(first, second, third, scalar_factor(beta, first), scalar_factor(alpha, first))
 
 
 # ----- batches ------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
         )
     check_bmm(batch1, batch2)
     expand_error(input._array.shape, (*batch1._array.shape[:2], batch2._array.shape[2]))
-    return _baddbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+    return _baddbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))
 
 
 def _spread(grad: Any, count: int) -> Any:
@@ -273,7 +273,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
             f"{batch2.dtype}"
         )
     expand_error(input._array.shape, (batch1._array.shape[1], batch2._array.shape[2]))
-    return _addbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))  # type: ignore[no-any-return]
+    return _addbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))
 
 
 # ----- layers -------------------------------------------------------------------------------------------------------

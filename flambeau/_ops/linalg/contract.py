@@ -180,11 +180,11 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     base: Any = input
     if n == 0:
         identity = constant_beside(np.eye(shape[-1], dtype=input._array.dtype), input)
-        return _contiguous_clone(base).copy_(identity.expand(shape))  # type: ignore[no-any-return]
+        return _contiguous_clone(base).copy_(identity.expand(shape))
     if n < 0:
         base, n = base.inverse(), -n
     if n == 1:
-        return base if base is not input else _clone(base, None)  # type: ignore[no-any-return]
+        return base if base is not input else _clone(base, None)
     if n == 3:
         return matmul(matmul(base, base), base)
     power: Any = None
@@ -210,7 +210,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     right = tuple(size for each in two for size in (1, each))
     shape = tuple(a * b for a, b in zip(one, two, strict=True))
     parts = mul(_unsafe_view(_dense(input), left), _unsafe_view(_dense(other), right))
-    return _unsafe_view(parts, shape)  # type: ignore[no-any-return]
+    return _unsafe_view(parts, shape)
 
 
 def _dense(tensor: Any) -> Any:
@@ -253,7 +253,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
         from ..._core.dtype import LEGACY_NAMES
 
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[other.dtype]}")
-    return _cross(input, other, place)  # type: ignore[no-any-return]
+    return _cross(input, other, place)
 
 
 @public(out=True)

@@ -244,7 +244,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, in descending order."""
     _check_svd(A, driver)
-    return _svd(A, False)[1] if _needs_vectors(A) else _svdvals(A)  # type: ignore[no-any-return]
+    return _svd(A, False)[1] if _needs_vectors(A) else _svdvals(A)
 
 
 @public(out=write_as_computed)
@@ -313,7 +313,7 @@ def eigh(input: Tensor, UPLO: str = "L") -> Any:
 def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of a Hermitian matrix, in ascending order."""
     triangle = _check_eigh(input, UPLO)
-    return _eigh(input, triangle)[0] if _needs_vectors(input) else _eigvalsh(input, triangle)  # type: ignore[no-any-return]
+    return _eigh(input, triangle)[0] if _needs_vectors(input) else _eigvalsh(input, triangle)
 
 
 def _eig_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -> list[Any]:
@@ -364,7 +364,7 @@ def eig(input: Tensor) -> Any:
 def eigvals(input: Tensor) -> Tensor:
     """The eigenvalues, always complex."""
     _check_eig(input)
-    return _eig(input)[0] if _needs_vectors(input) else _eigvals(input)  # type: ignore[no-any-return]
+    return _eig(input)[0] if _needs_vectors(input) else _eigvals(input)
 
 
 # ----- pseudo-inverse, least squares, rank, condition ---------------------------------------------------------------
@@ -434,7 +434,7 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     if hermitian:
         check_square("linalg.pinv", input)
     relative = rtol if rcond is None else rcond
-    return _pinv(input, _tolerance(atol), _tolerance(relative), hermitian)  # type: ignore[no-any-return]
+    return _pinv(input, _tolerance(atol), _tolerance(relative), hermitian)
 
 
 @public(out=False)
@@ -533,7 +533,7 @@ def matrix_rank(
     if tol is not None:
         absolute, relative = _tolerance(tol), 0.0
     absolute, relative = _thresholds(absolute, relative, input._array)
-    return _rank(values, absolute, relative)  # type: ignore[no-any-return]
+    return _rank(values, absolute, relative)
 
 
 @primitive(None)

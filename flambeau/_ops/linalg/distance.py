@@ -115,8 +115,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     many = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and max(rows) > _MANY)
     if p == 2 and many and min(*rows, columns[0], math.prod(batch)) > 0:
         first, second = (_flat_batch(each, batch) for each in (x1, x2))
-        return _euclidean_dist(first, second).view(*batch, *rows)  # type: ignore[no-any-return]
-    return _cdist(x1, x2, float(p))  # type: ignore[no-any-return]
+        return _euclidean_dist(first, second).view(*batch, *rows)
+    return _cdist(x1, x2, float(p))
 
 
 def _flat_batch(x: Any, batch: tuple[int, ...]) -> Any:
@@ -156,7 +156,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values, but p is {p}")
     _refuse_half("pdist", input)
-    return _pdist(input, float(p))  # type: ignore[no-any-return]
+    return _pdist(input, float(p))
 
 
 # ----- pairs of vectors ---------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     shifted = _shifted(as_floating(x1 - x2), eps)
     if shifted._array.ndim == 0:
         raise RuntimeError("pairwise_distance: x1 and x2 must have at least one dimension")
-    return _norm_along(shifted, float(p), (shifted._array.ndim - 1,), keepdim)  # type: ignore[no-any-return]
+    return _norm_along(shifted, float(p), (shifted._array.ndim - 1,), keepdim)
 
 
 @public("nn.functional.cosine_similarity", method=False)

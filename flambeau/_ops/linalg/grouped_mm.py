@@ -90,7 +90,7 @@ def grouped_mm(
         raise RuntimeError("Bias not supported yet: add it to the result of grouped_mm")
     if out_dtype is not None and out_dtype is not mat_a.dtype:
         raise RuntimeError(f"Grouped gemm output dtype must match `mat_a` dtype: {out_dtype} and {mat_a.dtype}")
-    return _grouped(mat_a, mat_b, offs)  # type: ignore[no-any-return]
+    return _grouped(mat_a, mat_b, offs)
 
 
 @public(method=False)

@@ -170,7 +170,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"{LEGACY_NAMES[input._kind.dtype]}"
         )
     check_kernel("orgqr_cpu", input)
-    return _householder_product(input, tau)  # type: ignore[no-any-return]
+    return _householder_product(input, tau)
 
 
 @public(out=write_as_computed)
@@ -239,4 +239,4 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, tran
                 f"{LEGACY_NAMES[input._kind.dtype]} and {argument} has dtype {LEGACY_NAMES[each._kind.dtype]}"
             )
     check_kernel("ormqr_cpu", input)
-    return _ormqr(input, input2, input3, left, transpose)  # type: ignore[no-any-return]
+    return _ormqr(input, input2, input3, left, transpose)

@@ -231,4 +231,4 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     if pivots._kind.dtype.category != INTEGER:
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {LEGACY_NAMES[pivots._kind.dtype]}")
     batch_shape(name, LD, B)
-    return _ldl_solve(LD, pivots, B, hermitian)  # type: ignore[no-any-return]
+    return _ldl_solve(LD, pivots, B, hermitian)

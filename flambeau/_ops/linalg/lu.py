@@ -233,7 +233,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_square(name, LU, "LU")
     check_same_dtype("linalg.lu_solve", LU, B)
     check_pair("linalg.lu_solve", LU, B, left)
-    return _lu_solve(LU, pivots, B, left, adjoint)  # type: ignore[no-any-return]
+    return _lu_solve(LU, pivots, B, left, adjoint)
 
 
 def _lu_solve_of_factors(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool) -> Any:
@@ -336,7 +336,7 @@ def linalg_matrix_exp(input: Tensor) -> Tensor:
     """The exponential of a square matrix, or of each one in a batch."""
     check_square("linalg.matrix_exp", input)
     check_floating("linalg.matrix_exp", input)
-    return _matrix_exp(input)  # type: ignore[no-any-return]
+    return _matrix_exp(input)
 
 
 @public()

@@ -80,7 +80,7 @@ def _mm_right(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) 
     return _mm(conj(_t(self)), grad)
 
 
-class MatrixProduct(Primitive):
+class MatrixProduct(Primitive[Tensor]):
     """A primitive of two tensors, with a shorter way for plain tensors of one kind."""
 
     def __call__(self, left: Any, right: Any) -> Any:
@@ -196,7 +196,7 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
     columns, rows = input._array.shape[1], mat2._array.shape[0]
     if columns != rows:
         raise RuntimeError(f"_int_mm: self.size(1) needs to match mat2.size(0) but got {columns} and {rows}")
-    return _wide_product(input, mat2)  # type: ignore[no-any-return]
+    return _wide_product(input, mat2)
 
 
 # ----- bmm, mv, dot -------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if left == 2 and right == 1:
         return mv(input, other)
     if left == 1 and right == 2:
-        return _without_dim(checked_mm(_unsqueeze(input, 0), other), 0)  # type: ignore[no-any-return]
+        return _without_dim(checked_mm(_unsqueeze(input, 0), other), 0)
     return _batched(input, other)  # type: ignore[no-any-return]
 
 
@@ -381,7 +381,7 @@ def _batched(left: Any, right: Any) -> Tensor:
     count = int(np.prod(batch))
     one = reshaped(left.expand(*batch, *left._array.shape[-2:]), (count, *left._array.shape[-2:]))
     two = reshaped(right.expand(*batch, *right._array.shape[-2:]), (count, *right._array.shape[-2:]))
-    return _unsafe_view(bmm(one, two), (*batch, *rows, *columns))  # type: ignore[no-any-return]
+    return _unsafe_view(bmm(one, two), (*batch, *rows, *columns))
 
 
 def _batched_product(left: Any, right: Any) -> Any:
@@ -422,12 +422,12 @@ def _folded(left: Any, right: Any) -> Tensor:
     rows = int(np.prod(shape[:-1]))
     folded = reshaped(large, (rows, shape[-1]))
     if small._array.ndim == 1:
-        return _unsafe_view(mv(folded, small), shape[:-1])  # type: ignore[no-any-return]
+        return _unsafe_view(mv(folded, small), shape[:-1])
     result = _unsafe_view(checked_mm(folded, small), (*shape[:-1], small._array.shape[1]))
     if not swapped:
-        return result  # type: ignore[no-any-return]
+        return result
     turned = _transpose(result, result.ndim - 2, result.ndim - 1)
-    return turned if turned._array.flags.c_contiguous else _contiguous_clone(turned)  # type: ignore[no-any-return]
+    return turned if turned._array.flags.c_contiguous else _contiguous_clone(turned)
 
 
 def _matmul_operator(self: Any, other: Any) -> Any:

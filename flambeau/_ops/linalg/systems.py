@@ -92,7 +92,7 @@ def linalg_det(A: Tensor) -> Tensor:
     """The determinant of a square matrix, or of each one in a batch."""
     check_square("linalg.det", A)
     check_floating("linalg.det", A, "lu_cpu")
-    return _det(A)  # type: ignore[no-any-return]
+    return _det(A)
 
 
 @public()
@@ -380,7 +380,7 @@ def solve_triangular(
     check_same_dtype(name, input, B)
     check_pair(name, input, B, left)
     check_floating(name, input, "triangular_solve_cpu")
-    return _solve_triangular(input, B, upper, left, unitriangular)  # type: ignore[no-any-return]
+    return _solve_triangular(input, B, upper, left, unitriangular)
 
 
 def _old_triangular_gradients(
@@ -504,7 +504,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     check_floating("cholesky", input, "cholesky_cpu")
     if not input.is_meta:
         _raise_indefinite("cholesky", _cholesky_ex(input.detach(), upper)[1])
-    return _cholesky(input, upper)  # type: ignore[no-any-return]
+    return _cholesky(input, upper)
 
 
 def _cholesky_solve_gradients(grads: Any, needs: Any, result: Any, input2: Any, upper: bool) -> list[Any]:
@@ -538,7 +538,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     check_same_dtype("cholesky_solve", input, input2)
     check_pair("cholesky_solve", input2, input, True)
     check_floating("cholesky_solve", input2, "cholesky_solve_cpu")
-    return _cholesky_solve(input, input2, upper)  # type: ignore[no-any-return]
+    return _cholesky_solve(input, input2, upper)
 
 
 def _cholesky_inverse_gradient(grad: Any, self: Any, result: Any, upper: bool) -> Any:
@@ -560,4 +560,4 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
     check_square("cholesky_inverse", input)
     check_floating("cholesky_inverse", input, "cholesky_inverse_out_cpu")
-    return _cholesky_inverse(input, upper)  # type: ignore[no-any-return]
+    return _cholesky_inverse(input, upper)

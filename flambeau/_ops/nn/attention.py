@@ -12,7 +12,7 @@ from ..._core.layout import element_strides, empty_array, preserved_strides
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.precision import in_single
 from ..._dispatch.registry import public
 from ..random.dropout import dropout
@@ -40,7 +40,7 @@ def _safe_softmax_kernel(self: Array, dim: int) -> Array:
 def _safe_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """`softmax`, but zeros where all elements along `dim` are -inf."""
     prepared = _prepared("softmax", input, dtype)
-    return _safe_softmax_kernel(prepared, wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+    return _safe_softmax_kernel(prepared, wrap_dim(dim, input._array.ndim))
 
 
 # ----- attention in one op -----------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def _attention_gradients(
     return [of_query, of_key, of_value]
 
 
-@primitive(
+@several(
     "ScaledDotProductFlashAttentionForCpuBackward0",
     joint=_attention_gradients,
     results=("output", "logsumexp"),

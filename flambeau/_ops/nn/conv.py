@@ -42,7 +42,7 @@ from .conv_kernels import (
 )
 
 
-class _OfShapes(Primitive):
+class _OfShapes(Primitive[Tensor]):
     """A primitive that works out on the meta device what it would give, and computes nothing."""
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
@@ -483,4 +483,4 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
         raise RuntimeError("conv_tbc does not support automatic differentiation for outputs with complex dtype.")
     if pad < 0:  # steps at both ends are left out
         input, pad = input.narrow(0, -pad, steps + 2 * pad), 0
-    return _conv_tbc(input, weight, bias, pad)  # type: ignore[no-any-return]
+    return _conv_tbc(input, weight, bias, pad)

@@ -11,7 +11,7 @@ from ..._backends.tiers import LARGE, generated
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.inplace import check_writable
 from ..._dispatch.registry import public
 from ..._dispatch.writer import writer
@@ -139,7 +139,7 @@ def torch_embedding(
         raise RuntimeError(f"'weight' must be 2-D, but it has shape {list(weight._array.shape)}")
     _check_indices("embedding", indices)
     _check_range(weight, indices)
-    return _embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
+    return _embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
 @public(method=False)
@@ -243,7 +243,7 @@ def _sample_weight_gradient(grad: Any, weight: Any, indices: Any, padding_idx: i
     return along if padding_idx < 0 else along * (indices != padding_idx).to(along.dtype)
 
 
-@primitive("EmbeddingBagBackward0", weight=_bag_gradient, per_sample_weights=_sample_weight_gradient)
+@several("EmbeddingBagBackward0", weight=_bag_gradient, per_sample_weights=_sample_weight_gradient)
 def _bags(
     weight: Array,
     indices: Array,
@@ -352,7 +352,7 @@ def torch_embedding_bag(
         padding = padding_idx % rows
     if indices._kind.dtype is not offsets._kind.dtype:
         indices, offsets = indices.to(int64), offsets.to(int64)
-    return _bags(  # type: ignore[no-any-return]
+    return _bags(
         weight, indices, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse, include_last_offset, padding
     )
 
@@ -469,4 +469,4 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("num_classes should be positive")
     elif array.max() >= num_classes:
         raise RuntimeError(f"Class values must be smaller than num_classes: {array.max()} is not below {num_classes}.")
-    return _one_hot(input, num_classes)  # type: ignore[no-any-return]
+    return _one_hot(input, num_classes)

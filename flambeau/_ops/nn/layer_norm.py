@@ -12,7 +12,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, finfo, float32
 from ..._core.layout import has_format, in_format_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, several
 from ..._dispatch.registry import public
 from ..reduce.moments import (
     centred,
@@ -60,7 +60,7 @@ def _layer_norm_gradients(
     return [of_input, of_weight, of_bias]
 
 
-@primitive("NativeLayerNormBackward0", joint=_layer_norm_gradients)
+@several("NativeLayerNormBackward0", joint=_layer_norm_gradients)
 def _layer_norm(
     input: Array,
     normalized_shape: tuple[int, ...],
@@ -130,7 +130,7 @@ def _normalised(
     ):
         shape = _checked_shape("layer_norm", input, shape, weight=weight, bias=bias)
     kept = check_parameters("LayerNormKernelImpl", input, weight, bias)
-    return _layer_norm(input, shape, weight, bias, eps, kept)  # type: ignore[no-any-return]
+    return _layer_norm(input, shape, weight, bias, eps, kept)
 
 
 @public(method=False, name="layer_norm")
@@ -187,7 +187,7 @@ def _rms_norm_gradients(
     return [of_input, of_weight]
 
 
-@primitive("MulBackward0", joint=_rms_norm_gradients)
+@several("MulBackward0", joint=_rms_norm_gradients)
 def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float) -> tuple[Array, Array]:
     """`rms_norm` in one step, and 1 / the roots of the mean squares."""
     inner = len(normalized_shape)
@@ -265,7 +265,7 @@ def _group_norm_gradients(
     return [of_input, of_weight, of_bias]
 
 
-@primitive("NativeGroupNormBackward0", joint=_group_norm_gradients)
+@several("NativeGroupNormBackward0", joint=_group_norm_gradients)
 def _group_norm(
     input: Array,
     weight: Array | None,
@@ -314,7 +314,7 @@ def native_group_norm(
             "Expected X.is_contiguous(memory_format) to be true, but got false: native_group_norm needs a contiguous "
             f"input, not one of shape {list(input._array.shape)} with strides {list(input.stride())}"
         )
-    return _group_norm(input, weight, bias, N, C, HxW, group, eps, kept)  # type: ignore[no-any-return]
+    return _group_norm(input, weight, bias, N, C, HxW, group, eps, kept)
 
 
 @public(method=False, name="group_norm")

@@ -182,7 +182,7 @@ def _with_dropout(sequence: Tensor, p: float) -> Tensor:
 
 def _lstm_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
     projection = params[4] if len(params) == 5 else None
-    return lstm_layer(sequence, *state, *params[:4], projection, sizes, reverse)[:3]  # type: ignore[no-any-return]
+    return lstm_layer(sequence, *state, *params[:4], projection, sizes, reverse)[:3]
 
 
 @public(method=False)
@@ -202,7 +202,7 @@ def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tenso
 
 
 def _gru_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
-    return gru_layer(sequence, *state, *params, sizes, reverse)[:2]  # type: ignore[no-any-return]
+    return gru_layer(sequence, *state, *params, sizes, reverse)[:2]
 
 
 @public(method=False)
@@ -216,7 +216,7 @@ def _rnn(name: str, relu: bool, input: Tensor | None, args: tuple[Any, ...], opt
     call = _bound(name, input, args, options, 1)
 
     def step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
-        return rnn_layer(sequence, *state, *params, sizes, reverse, relu)[:2]  # type: ignore[no-any-return]
+        return rnn_layer(sequence, *state, *params, sizes, reverse, relu)[:2]
 
     return _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), step)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..._backends.tiers import LARGE, generated
 from ..._core.modes import THREAD
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, several
 from ..create.like import zeros_like
 from ..reduce.moments import widened, widened_tensor
 from ..shape.join import cat
@@ -166,7 +166,7 @@ def _of_parameters(needed: tuple[bool, ...], input: Any, states: Any, of_input: 
     ]
 
 
-@primitive(None)
+@several(None)
 def _recurrent_backward(
     values: list[Array], given: list[bool], gradients: Any, grads: int, needed: tuple[bool, ...], options: Any
 ) -> tuple[Array, ...]:
@@ -246,7 +246,7 @@ def _rnn_formula(
     return _differentiate(_rnn_gradients, grads, needed, (input, hx, w_ih, w_hh, states), sizes, reverse, relu)
 
 
-@primitive("MkldnnRnnLayerBackward0", joint=_rnn_formula, results=("output", "hidden", "states"))
+@several("MkldnnRnnLayerBackward0", joint=_rnn_formula, results=("output", "hidden", "states"))
 def rnn_layer(
     input: Array,
     hx: Array,
@@ -350,7 +350,7 @@ def _gru_formula(
     return _differentiate(_gru_gradients, grads, needed, (input, hx, w_ih, w_hh, states, gates), sizes, reverse)
 
 
-@primitive("MkldnnRnnLayerBackward0", joint=_gru_formula, results=("output", "hidden", "states", "gates"))
+@several("MkldnnRnnLayerBackward0", joint=_gru_formula, results=("output", "hidden", "states", "gates"))
 def gru_layer(
     input: Array,
     hx: Array,
@@ -516,7 +516,7 @@ def _lstm_formula(
     return _differentiate(_lstm_gradients, grads, needed, saved, sizes, reverse)
 
 
-@primitive(
+@several(
     "MkldnnRnnLayerBackward0", joint=_lstm_formula, results=("output", "hidden", "cell", "gates", "cells", "shown")
 )
 def lstm_layer(

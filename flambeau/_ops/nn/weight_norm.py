@@ -56,5 +56,5 @@ def _normalised(v: Array, g: Array, dim: int) -> Array:
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """The weight of direction `v` and of length `g` in each slice along `dim`."""
     if dim in (0, v.ndim - 1):
-        return _normalised(v, g, wrap_dim(dim, v.ndim))  # type: ignore[no-any-return]
+        return _normalised(v, g, wrap_dim(dim, v.ndim))
     return v * (g / norm_except_dim(v, 2, dim))

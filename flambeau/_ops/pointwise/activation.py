@@ -75,7 +75,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 def _threshold_function(input: Tensor, threshold: float, value: float) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`."""
     refuse("threshold", input, COMPLEX)
-    return _threshold(input, threshold, value)  # type: ignore[no-any-return]
+    return _threshold(input, threshold, value)
 
 
 def _outside_gradient(grad: Any, self: Any, min_val: Any, max_val: Any) -> Tensor:
@@ -183,7 +183,7 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
     """A slope for each element: 1 for the positive ones, one draw for each of the others."""
     from ..._core.generator import default_generator
 
-    return _rrelu_slopes(input.detach(), lower, upper, generator or default_generator)  # type: ignore[no-any-return]
+    return _rrelu_slopes(input.detach(), lower, upper, generator or default_generator)
 
 
 @primitive(None, draws=True)
@@ -231,7 +231,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         spread = spread.reshape([-1 if position == 1 else 1 for position in range(input.dim())])
     elif input.dim() == 0:
         spread = spread.reshape(())
-    return _prelu(input, spread)  # type: ignore[no-any-return]
+    return _prelu(input, spread)
 
 
 # ----- exponential units -------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     refuse("GeluKernelImpl", input, *_FLOATS_ONLY)
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh, not {approximate!r}.")
-    return _gelu(input, approximate)  # type: ignore[no-any-return]
+    return _gelu(input, approximate)
 
 
 def _silu_gradient(grad: Any, self: Any) -> Any:
@@ -436,7 +436,7 @@ def _softplus(self: Array, beta: float, threshold: float) -> Array:
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`, and `input` itself where `beta * input` exceeds the threshold."""
     refuse("softplus", input, *_FLOATS_ONLY)
-    return _softplus(input, beta, threshold)  # type: ignore[no-any-return]
+    return _softplus(input, beta, threshold)
 
 
 @primitive("LogSigmoidBackward0", self=lambda grad, self: grad * (-self).sigmoid())
@@ -450,7 +450,7 @@ def _log_sigmoid(self: Array) -> Array:
 def logsigmoid(input: Tensor) -> Tensor:
     """The logarithm of `sigmoid(input)`."""
     refuse("log_sigmoid", input, *_FLOATS_ONLY)
-    return _log_sigmoid(input)  # type: ignore[no-any-return]
+    return _log_sigmoid(input)
 
 
 def _glu_gradient(grad: Any, self: Any, dim: int) -> Any:
@@ -477,7 +477,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     if input.shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
     refuse("glu", input, *_FLOATS_ONLY)
-    return _glu(input, dim)  # type: ignore[no-any-return]
+    return _glu(input, dim)
 
 
 # ----- piecewise linear and simple ---------------------------------------------------------------------------------
@@ -555,7 +555,7 @@ def _hardshrink(self: Array, lambd: float) -> Array:
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """0 within [-lambd, lambd], elsewhere `input`."""
     refuse("hardshrink", input, *_FLOATS_ONLY)
-    return _hardshrink(input, lambd)  # type: ignore[no-any-return]
+    return _hardshrink(input, lambd)
 
 
 @primitive("SoftshrinkBackward0", self=_shrink_gradient)
@@ -571,7 +571,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     refuse("softshrink", input, *_FLOATS_ONLY)
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
-    return _softshrink(input, lambd)  # type: ignore[no-any-return]
+    return _softshrink(input, lambd)
 
 
 def _changing(op: Any, name: str) -> Any:

@@ -319,7 +319,7 @@ def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tens
     if rounding_mode == "trunc":
         common = result_type_of(input, other)
         if common in (float16, bfloat16):
-            return _div_trunc_half(*_as_tensors(input, other, common))  # type: ignore[no-any-return]
+            return _div_trunc_half(*_as_tensors(input, other, common))
         return _div_trunc(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
@@ -536,7 +536,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     if isinstance(exponent, Tensor):
         return (_pow_tensor if isinstance(input, Tensor) else _pow_of_number)(input, exponent)
     if type(exponent) in (int, float) and isinstance(input, Tensor) and input._kind.differentiable:
-        return _pow_number(input, exponent)  # type: ignore[no-any-return]
+        return _pow_number(input, exponent)
     if not is_number(exponent):
         raise TypeError(
             f"pow(): argument 'exponent' (position 2) must be Tensor or Number, not {type(exponent).__name__}"
@@ -544,7 +544,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
     common = result_type_of(input, exponent)
     if common.category <= INTEGER and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return _pow_number(input if common is input._kind.dtype else input.to(common), exponent)  # type: ignore[no-any-return]
+    return _pow_number(input if common is input._kind.dtype else input.to(common), exponent)
 
 
 @public("special.square", inplace=True, out=True)

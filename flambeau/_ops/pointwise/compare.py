@@ -65,7 +65,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     if equal_nan and input._kind.dtype.category < FLOAT:
         equal_nan = False
     try:
-        return _isclose(input, other, rtol, atol, equal_nan)  # type: ignore[no-any-return]
+        return _isclose(input, other, rtol, atol, equal_nan)
     except ValueError:
         raise shape_error("isclose", input, other) from None
 

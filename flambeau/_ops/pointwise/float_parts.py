@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core.dtype import FLOAT, int32
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, several
 from ..._dispatch.precision import in_single
 from ..._dispatch.registry import public, write_out
 from ..._dispatch.return_types import named, return_type
@@ -16,7 +16,7 @@ from ..._dispatch.return_types import named, return_type
 FREXP = return_type("frexp", ("mantissa", "exponent"))
 
 
-@primitive("FrexpBackward0", self=lambda grad, exponent: grad / exponent.exp2(), results=("mantissa", "exponent"))
+@several("FrexpBackward0", self=lambda grad, exponent: grad / exponent.exp2(), results=("mantissa", "exponent"))
 @in_single
 def _frexp(self: Array) -> tuple[Array, Array]:
     mantissa, exponent = np.frexp(self)

@@ -267,4 +267,4 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     refuse("mvlgamma", input, COMPLEX)
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: it is {p}")
-    return _mvlgamma(as_floating(input), p)  # type: ignore[no-any-return]
+    return _mvlgamma(as_floating(input), p)

@@ -75,7 +75,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     if input._kind.dtype.category < FLOAT:
         raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     try:
-        return (_lerp_tensor if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)  # type: ignore[no-any-return]
+        return (_lerp_tensor if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)
     except ValueError:
         raise _joined_shape_error("lerp", input, end, weight) from None
 
@@ -299,10 +299,10 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
         and type(input) in PLAIN_TYPES
         and input._kind.dtype.is_floating_point
     ):
-        return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
+        return _clamp_numbers(input, min, max)
     input, min, max = _common("clamp", input, min, max)
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
-        return _clamp_numbers(input, min, max)  # type: ignore[no-any-return]
+        return _clamp_numbers(input, min, max)
     for name, bound in (("min", min), ("max", max)):
         if bound is not None and not isinstance(bound, Tensor):
             raise TypeError(
@@ -310,7 +310,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
                 "tensors or both numbers"
             )
     try:
-        return _clamp_tensors(input, min, max)  # type: ignore[no-any-return]
+        return _clamp_tensors(input, min, max)
     except ValueError:
         raise _joined_shape_error("clamp", input, min, max) from None
 
@@ -330,11 +330,11 @@ _PLAIN_NUMBERS = frozenset((float, int, type(None)))
 def clamp_min(input: Tensor, min: Operand) -> Tensor:
     """Elements below `min` raised to it."""
     input, min = _common("clamp_min", input, min)
-    return (_clamp_min_tensor if isinstance(min, Tensor) else _clamp_min_number)(input, min)  # type: ignore[no-any-return]
+    return (_clamp_min_tensor if isinstance(min, Tensor) else _clamp_min_number)(input, min)
 
 
 @public(inplace=True, out=True)
 def clamp_max(input: Tensor, max: Operand) -> Tensor:
     """Elements above `max` lowered to it."""
     input, max = _common("clamp_max", input, max)
-    return (_clamp_max_tensor if isinstance(max, Tensor) else _clamp_max_number)(input, max)  # type: ignore[no-any-return]
+    return (_clamp_max_tensor if isinstance(max, Tensor) else _clamp_max_number)(input, max)

@@ -246,7 +246,7 @@ def _sigmoid(x: Array) -> Array:
 def _sigmoid_gradient(grad: Tensor, result: Tensor) -> Tensor:
     if result._kind.dtype.is_complex:
         return grad * conj((1 - result) * result)  # type: ignore[no-any-return]
-    return _sigmoid_backward(grad, result)  # type: ignore[no-any-return]
+    return _sigmoid_backward(grad, result)
 
 
 @primitive(
@@ -264,7 +264,7 @@ def _sigmoid_backward(self: Array, output: Array) -> Array:
 def _tanh_gradient(grad: Tensor, result: Tensor) -> Tensor:
     if result._kind.dtype.is_complex:
         return grad * conj(1 - result * result)  # type: ignore[no-any-return]
-    return _tanh_backward(grad, result)  # type: ignore[no-any-return]
+    return _tanh_backward(grad, result)
 
 
 @primitive(
@@ -309,7 +309,7 @@ def _logit(self: Array, eps: float | None) -> Array:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """The inverse of `sigmoid`; with `eps`, `input` is first clamped to [eps, 1 - eps]."""
     refuse("logit", input, COMPLEX)
-    return _logit(as_floating(input), eps)  # type: ignore[no-any-return]
+    return _logit(as_floating(input), eps)
 
 
 # ----- trigonometry ------------------------------------------------------------------------------------------------
@@ -430,7 +430,7 @@ def _angle(self: Array) -> Array:
 @public(out=True)
 def angle(input: Tensor) -> Tensor:
     """The argument of complex numbers; of negative real ones pi."""
-    return _angle(as_floating(input))  # type: ignore[no-any-return]
+    return _angle(as_floating(input))
 
 
 # ----- tests of single values --------------------------------------------------------------------------------------
@@ -513,7 +513,7 @@ def nan_to_num(
     """NaN and infinities replaced, by default by zero and by the largest finite numbers."""
     if input._kind.dtype.category < FLOAT:
         return input.clone()
-    return _nan_to_num(input, nan, posinf, neginf)  # type: ignore[no-any-return]
+    return _nan_to_num(input, nan, posinf, neginf)
 
 
 export_method(neg, "__neg__")

@@ -272,12 +272,12 @@ def bernoulli(
     if p is not None:
         if out is not None:
             raise TypeError("bernoulli() received an invalid combination of arguments: `out` goes without `p`")
-        return _bernoulli_everywhere(input, p, None if input.is_meta else _source(generator))  # type: ignore[no-any-return]
+        return _bernoulli_everywhere(input, p, None if input.is_meta else _source(generator))
     if out is not None:
         _check_out(out)
         _refuse_graph(input, out)
         return _fill(out.resize_(input.shape), "", _bernoulli_tensor, (input,), generator)
-    return _bernoulli(input, None if input.is_meta else _source(generator))  # type: ignore[no-any-return]
+    return _bernoulli(input, None if input.is_meta else _source(generator))
 
 
 def _refuse_graph(*tensors: Any) -> None:
@@ -361,9 +361,9 @@ def normal(
     source = None if tensors[0].is_meta else _source(generator)
     if len(tensors) == 2:
         _check_broadcast(mean, std)
-        return _normal_each(mean, std, source)  # type: ignore[no-any-return]
+        return _normal_each(mean, std, source)
     around = _normal_around if isinstance(mean, Tensor) else _normal_of_widths
-    return around(mean, std, source)  # type: ignore[no-any-return]
+    return around(mean, std, source)
 
 
 def _check_broadcast(left: Any, right: Any) -> None:
@@ -402,7 +402,7 @@ export(normal, "normal")
 # In-place fills -------------------------------------------------------------------------------------------------------
 
 
-def _history(node: str) -> Primitive:
+def _history(node: str) -> Primitive[Tensor]:
     """A primitive that changes nothing and records `node`, whose gradient is zero."""
 
     def overwritten(self: Array) -> Array:
@@ -429,7 +429,7 @@ def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: 
     draw(target, _source(generator), *numbers)
     target._changed()
     if THREAD.modes.grad and target.requires_grad:
-        result = _HISTORIES[node](before_change(target, (), {}))
+        result: Any = _HISTORIES[node](before_change(target, (), {}))
         rebase_history(target, result._grad_fn, result._output_nr)
     return target
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._core.dtype import LEGACY_NAMES, bool_
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.inplace import run_inplace
 from ..._dispatch.precision import in_single
 from ..._dispatch.registry import public
@@ -95,7 +95,7 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
     """`grad_output * mask * scale`: the derivative of dropout."""
     if not grad_output.dtype.is_floating_point or mask.dtype is not bool_:
         return grad_output * mask * scale
-    return _native_dropout_backward(grad_output, mask, scale)  # type: ignore[no-any-return]
+    return _native_dropout_backward(grad_output, mask, scale)
 
 
 def _scale(p: float, train: bool) -> float:
@@ -104,7 +104,7 @@ def _scale(p: float, train: bool) -> float:
     return 0.0 if p == 1 else 1 / (1 - p)
 
 
-@primitive(
+@several(
     "NativeDropoutBackward0",
     input=lambda grad, p, train, result1: _native_dropout_backward(grad, result1, _scale(p, train)),
 )
@@ -128,7 +128,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         mask.fill_(True)
     else:
         mask.bernoulli_(1 - p)
-    return _native_dropout(input, mask, p, train is not False)  # type: ignore[no-any-return]
+    return _native_dropout(input, mask, p, train is not False)
 
 
 # ----- nn.functional -----------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def _poisson(self: Array, generator: Any) -> Array:
 @public(method=False)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """For each rate in `input` a number of events, drawn from the Poisson distribution."""
-    return _poisson(input, _source(generator))  # type: ignore[no-any-return]
+    return _poisson(input, _source(generator))
 
 
 @primitive("NotImplemented", draws=True, count=no_derivative("binomial"), prob=no_derivative("binomial"))
@@ -58,7 +58,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
             f"Found dtype {LEGACY_NAMES[prob.dtype]} but expected {LEGACY_NAMES[count.dtype]}: "
             "`count` and `prob` of binomial must have the same dtype"
         )
-    return _binomial(count, prob, _source(generator))  # type: ignore[no-any-return]
+    return _binomial(count, prob, _source(generator))
 
 
 # Gamma and Dirichlet --------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def _gamma_slope(self: Array, output: Array) -> Array:
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """How the gamma numbers `output` move with their shapes `input`."""
     _check_slopes("_standard_gamma_grad", input, output)
-    return _gamma_slope(input, output)  # type: ignore[no-any-return]
+    return _gamma_slope(input, output)
 
 
 @primitive("StandardGammaBackward0", draws=True, self=lambda grad, self, result: grad * _gamma_slope(self, result))
@@ -88,7 +88,7 @@ def _gamma(self: Array, generator: Any) -> Array:
 @public(method=False)
 def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma distributed numbers of scale 1, for each shape in `input`."""
-    return _gamma(input, _source(generator))  # type: ignore[no-any-return]
+    return _gamma(input, _source(generator))
 
 
 @primitive("NotImplemented", draws=True, self=no_derivative("_sample_dirichlet"))
@@ -99,7 +99,7 @@ def _dirichlet(self: Array, generator: Any) -> Array:
 @public(method=False)
 def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Positive numbers that sum to 1 along the last dimension, of concentrations `input`."""
-    return _dirichlet(input, _source(generator))  # type: ignore[no-any-return]
+    return _dirichlet(input, _source(generator))
 
 
 _NO_SECOND = no_derivative("_dirichlet_grad")
@@ -114,7 +114,7 @@ def _beta_slope(x: Array, alpha: Array, total: Array) -> Array:
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How the Dirichlet numbers `x` move with their concentrations `alpha`, whose sum is `total`, over 1 - x."""
     _check_slopes("_dirichlet_grad", x, alpha, total)
-    return _beta_slope(x, alpha, total)  # type: ignore[no-any-return]
+    return _beta_slope(x, alpha, total)
 
 
 def _check_slopes(name: str, *tensors: Tensor) -> None:

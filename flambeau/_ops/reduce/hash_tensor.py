@@ -42,4 +42,4 @@ def hash_tensor(input: Tensor, dim: Dims = (), *, keepdim: bool = False, mode: i
         for each in dims:
             if not input._array.shape[each]:
                 raise IndexError(f"hash_tensor: Expected reduction dim {each} to have non-zero size.")
-    return _xor_sum(input, dims, keepdim, input._kind.dtype.category == FLOAT)  # type: ignore[no-any-return]
+    return _xor_sum(input, dims, keepdim, input._kind.dtype.category == FLOAT)

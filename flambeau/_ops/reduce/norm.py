@@ -157,7 +157,7 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
         np.broadcast_shapes(input._array.shape, other._array.shape)
     except ValueError:
         raise shape_error("dist", input, other) from None
-    return _dist(input.to(common), other.to(common), float(p))  # type: ignore[no-any-return]
+    return _dist(input.to(common), other.to(common), float(p))
 
 
 _EPSILON = 1e-7
@@ -191,7 +191,7 @@ def renorm(input: Tensor, p: Any, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if input._array.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
-    return _renorm(input, float(p), wrap_dim(dim, input._array.ndim), float(maxnorm))  # type: ignore[no-any-return]
+    return _renorm(input, float(p), wrap_dim(dim, input._array.ndim), float(maxnorm))
 
 
 # ----- norms of matrices ------------------------------------------------------------------------------------------

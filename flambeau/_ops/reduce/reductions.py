@@ -198,7 +198,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any
         raise RuntimeError(f"nansum on CPU does not support complex inputs: got {LEGACY_NAMES[own]}")
     if own.category < FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
-    return _nansum(input, reduced_dims(dim, input._array.ndim), keepdim, own if dtype is None else dtype)  # type: ignore[no-any-return]
+    return _nansum(input, reduced_dims(dim, input._array.ndim), keepdim, own if dtype is None else dtype)
 
 
 def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
@@ -240,8 +240,8 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
             f"floating point or complex dtype. Got: {LEGACY_NAMES[result]}. Convert first, as in x.float().mean()"
         )
     if dim is None and not keepdim:
-        return _mean_all(input, result)  # type: ignore[no-any-return]
-    return _mean_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result)  # type: ignore[no-any-return]
+        return _mean_all(input, result)
+    return _mean_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result)
 
 
 @public(out=_store_nansum)
@@ -509,7 +509,7 @@ def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
 @public(method=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero."""
-    return _count_nonzero(input, reduced_dims(dim, input._array.ndim))  # type: ignore[no-any-return]
+    return _count_nonzero(input, reduced_dims(dim, input._array.ndim))
 
 
 @public(function=False, name="count_nonzero")

@@ -156,7 +156,7 @@ def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
 
 
 def _fading_gradient(grad: Tensor, fade: Tensor, dim: int) -> Tensor:
-    return _fading_sum(grad.flip(dim), _shifted(conj(fade).flip(dim), dim), dim).flip(dim)  # type: ignore[no-any-return]
+    return _fading_sum(grad.flip(dim), _shifted(conj(fade).flip(dim), dim), dim).flip(dim)
 
 
 def _fade_gradient(grad: Tensor, fade: Tensor, result: Tensor, dim: int) -> Tensor:

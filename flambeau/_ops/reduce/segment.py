@@ -172,4 +172,4 @@ def segment_reduce(
     if data._kind.dtype.category != FLOAT:
         raise NotImplementedError(f'"_segment_reduce_cpu" not implemented for {LEGACY_NAMES[data.dtype]!r}')
     start = initial.item() if isinstance(initial, Tensor) else initial
-    return _segment_reduce(data, reduce, lengths, offsets, axis, start)  # type: ignore[no-any-return]
+    return _segment_reduce(data, reduce, lengths, offsets, axis, start)

@@ -87,13 +87,13 @@ def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
 @public("special.softmax", out=True)
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Exponentials divided by their sum along `dim`."""
-    return _softmax(_prepared("softmax", input, dtype), wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+    return _softmax(_prepared("softmax", input, dtype), wrap_dim(dim, input._array.ndim))
 
 
 @public("special.log_softmax", out=True)
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`, computed in one go."""
-    return _log_softmax(_prepared("log_softmax", input, dtype), wrap_dim(dim, input._array.ndim))  # type: ignore[no-any-return]
+    return _log_softmax(_prepared("log_softmax", input, dtype), wrap_dim(dim, input._array.ndim))
 
 
 @public("ops.aten._softmax_backward_data", method=False)
@@ -115,7 +115,7 @@ def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_
     if grad_output._kind.dtype.category != FLOAT:
         kernel = "softmax_backward_lastdim_kernel_impl"
         raise NotImplementedError(f'"{kernel}" not implemented for {LEGACY_NAMES[grad_output.dtype]!r}')
-    return _softmax_backward(grad_output, output, dim)  # type: ignore[no-any-return]
+    return _softmax_backward(grad_output, output, dim)
 
 
 def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
@@ -168,4 +168,4 @@ def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials along `dim`."""
     floating = as_floating(input)
-    return _logsumexp(floating, reduced_dims(dim, input._array.ndim), keepdim)  # type: ignore[no-any-return]
+    return _logsumexp(floating, reduced_dims(dim, input._array.ndim), keepdim)

@@ -10,7 +10,7 @@ from ..._backends.tiers import generated
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
 from ..._core.layout import empty_array, strides_like
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import store_apart, store_exactly
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
@@ -299,7 +299,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
 # ----- distinct values --------------------------------------------------------------------------------------------
 
 
-@primitive(None)
+@several(None)
 def _unique(self: Array, dim: int | None) -> Any:
     if dim is None:
         values, inverse, counts = np.unique(_sortable(self), return_inverse=True, return_counts=True, equal_nan=False)
@@ -313,7 +313,7 @@ def _unique(self: Array, dim: int | None) -> Any:
     return values.astype(self.dtype, copy=False), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
 
 
-@primitive(None)
+@several(None)
 def _unique_consecutive(self: Array, dim: int | None) -> Any:
     lines = self.reshape(-1) if dim is None else np.moveaxis(self, dim, 0)
     if len(lines) == 0:

@@ -157,7 +157,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError(
             f"weights should be 1-d and have the same length as input: {list(weights.shape)}, {list(input.shape)}"
         )
-    return _bincount(input, weights, minlength)  # type: ignore[no-any-return]
+    return _bincount(input, weights, minlength)
 
 
 def _data_range(input: Tensor) -> tuple[float, float]:

@@ -94,7 +94,7 @@ def view_as_real(input: Tensor) -> Tensor:
             "not share memory with the original; to change the original through a view, take view_as_real of it and "
             "negate the imaginary part."
         )
-    return _view_as_real(input)  # type: ignore[no-any-return]
+    return _view_as_real(input)
 
 
 @primitive("ViewAsComplexBackward0", view=True, self=lambda grad: view_as_real(grad.contiguous().resolve_conj()))
@@ -129,7 +129,7 @@ def check_pairs(input: Tensor) -> None:
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of size 2 as a complex one; shares memory."""
     check_pairs(input)
-    return _view_as_complex(input)  # type: ignore[no-any-return]
+    return _view_as_complex(input)
 
 
 @public(method=False)

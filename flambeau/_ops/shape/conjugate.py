@@ -17,7 +17,7 @@ from ..._dispatch.registry import public
 from ..tensor.copy import clone
 
 
-class _SignView(Primitive):
+class _SignView(Primitive[Tensor]):
     """A view of the same memory in which one more sign, or one less, is still to be taken."""
 
     def __init__(self, name: str, node: str, conj: bool, derivative: Formula) -> None:
@@ -45,7 +45,7 @@ def _conj(input: Tensor) -> Tensor:
     """The complex conjugate of a complex tensor, as a view."""
     if not input._kind.dtype.is_complex:
         raise RuntimeError(f"_conj() is for complex tensors; this one is {input.dtype}. Use conj(), which takes any")
-    return view_conjugated(input)  # type: ignore[no-any-return]
+    return view_conjugated(input)
 
 
 @public()
@@ -65,7 +65,7 @@ def conj(input: Tensor) -> Tensor:
 @public()
 def _neg_view(input: Tensor) -> Tensor:
     """The negative of a tensor, as a view on its memory."""
-    return view_negated(input)  # type: ignore[no-any-return]
+    return view_negated(input)
 
 
 def _conjugated(array: Any) -> Any:
@@ -101,7 +101,7 @@ def conj_physical_(input: Tensor) -> Tensor:
 @public()
 def _conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate in memory of its own."""
-    return _conjugate(input)  # type: ignore[no-any-return]
+    return _conjugate(input)
 
 
 @public()

@@ -153,7 +153,7 @@ def cat(tensors: list[Tensor], dim: int = 0) -> Tensor:
             raise _cat_error(first, shape, dim, position)
     if first is None:
         dim = wrap_dim(dim, 1)
-    return _cat(given, dim, common_dtype(given))  # type: ignore[no-any-return]
+    return _cat(given, dim, common_dtype(given))
 
 
 def _cat_error(first: tuple[int, ...], shape: tuple[int, ...], dim: int, position: int) -> RuntimeError:
@@ -190,7 +190,7 @@ def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(tensor._array.shape)} at entry {position}"
             )
-    return _stack(given, dim, common_dtype(given))  # type: ignore[no-any-return]
+    return _stack(given, dim, common_dtype(given))
 
 
 def _grown(tensors: Any, name: str, grow: Any) -> list[Tensor]:
@@ -272,7 +272,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
         from ..create.constants import empty
 
         return empty(1, 0)  # type: ignore[no-any-return]
-    return _block_diag(list(given), common_dtype(given))  # type: ignore[no-any-return]
+    return _block_diag(list(given), common_dtype(given))
 
 
 @public(method=False)
@@ -390,4 +390,4 @@ def _chunk_cat(tensors: list[Tensor], dim: int, num_chunks: int) -> Tensor:
                 "_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors, got "
                 f"{list(shapes[0])} and {list(shape)}"
             )
-    return _chunks(given, dim, num_chunks)  # type: ignore[no-any-return]
+    return _chunks(given, dim, num_chunks)

@@ -57,7 +57,7 @@ def _aten_slice(input: Tensor, dim: int = 0, start: int | None = None, end: int 
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, input._array.ndim)
     bounds = views.slice_bounds(input._array.shape[dim], start, end, step)
-    return views._slice(input, dim, *bounds, step)  # type: ignore[no-any-return]
+    return views._slice(input, dim, *bounds, step)
 
 
 @public()
@@ -125,7 +125,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     sources = _moved_dims(source, ndim, "source")
     destinations = _moved_dims(destination, ndim, "destination")
     if not ndim:
-        return _alias(input)  # type: ignore[no-any-return]
+        return _alias(input)
     order = [dim for dim in range(ndim) if dim not in sources]
     for place, dim in sorted(zip(destinations, sources, strict=True)):
         order.insert(place, dim)
@@ -372,7 +372,7 @@ for _name, _getter in (
 # ----- in place: the tensor itself gets another shape or other strides ----------------------------------------------
 
 
-def reshape_in_place(target: Tensor, op: Primitive, *args: Any) -> Tensor:
+def reshape_in_place(target: Tensor, op: Primitive[Tensor], *args: Any) -> Tensor:
     """Give the tensor object itself the geometry and the history that `op` gives a view of it."""
     check_writable(target)
     source = Tensor._from_parts(target._parts())

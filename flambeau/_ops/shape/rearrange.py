@@ -65,7 +65,7 @@ def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
         )
     if min(counts, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension: repeats {list(counts)}")
-    return _repeat(input, counts)  # type: ignore[no-any-return]
+    return _repeat(input, counts)
 
 
 @public()
@@ -141,14 +141,14 @@ def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int |
             f"repeat_interleave: Invalid output_size, expected {shape[dim] * repeats} but got {output_size}"
         )
     spread: Any = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))
-    return _contiguous_clone(spread).flatten(dim, dim + 1)  # type: ignore[no-any-return]
+    return _contiguous_clone(spread).flatten(dim, dim + 1)
 
 
 # ----- reordering ---------------------------------------------------------------------------------------------------
 
 
 def _roll_gradient(grad: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
-    return _roll(grad, tuple([-shift for shift in shifts]), dims)  # type: ignore[no-any-return]
+    return _roll(grad, tuple([-shift for shift in shifts]), dims)
 
 
 @primitive("RollBackward0", self=_roll_gradient)
@@ -166,7 +166,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}")
     if axes and not input._array.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
-    return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))  # type: ignore[no-any-return]
+    return _roll(input, steps, tuple([wrap_dim(each, input._array.ndim) for each in axes]))
 
 
 @primitive("FlipBackward0", self=lambda grad, dims: grad.flip(dims))
@@ -183,7 +183,7 @@ def _flipped(array: Any, dims: Any) -> Any:
 @public()
 def flip(input: Tensor, dims: Any, *more: int) -> Tensor:
     """`input` with the order along `dims` reversed, in memory of its own."""
-    return _flip(input, distinct_dims(as_shape((dims, *more)), input._array.ndim))  # type: ignore[no-any-return]
+    return _flip(input, distinct_dims(as_shape((dims, *more)), input._array.ndim))
 
 
 @public()
@@ -224,7 +224,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     axes = tuple([wrap_dim(each, ndim) for each in plane])
     if axes[0] == axes[1]:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = {plane[1]}")
-    return _rot90(input, k, axes)  # type: ignore[no-any-return]
+    return _rot90(input, k, axes)
 
 
 # ----- triangles and diagonals --------------------------------------------------------------------------------------
@@ -257,14 +257,14 @@ def _check_matrix(input: Tensor, name: str) -> None:
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of the matrices in `input`, up to the given diagonal; zeros elsewhere."""
     _check_matrix(input, "tril")
-    return _tril(input, diagonal)  # type: ignore[no-any-return]
+    return _tril(input, diagonal)
 
 
 @public(inplace=True, out=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of the matrices in `input`, from the given diagonal on; zeros elsewhere."""
     _check_matrix(input, "triu")
-    return _triu(input, diagonal)  # type: ignore[no-any-return]
+    return _triu(input, diagonal)
 
 
 @primitive("DiagEmbedBackward0", self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2))
@@ -282,7 +282,7 @@ def _diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices with the last dimension of `input` as diagonal and zeros elsewhere."""
     dims = diagonal_dims(dim1, dim2, input._array.ndim + 1)
-    return _diag_embed(input, offset, *dims)  # type: ignore[no-any-return]
+    return _diag_embed(input, offset, *dims)
 
 
 @public(out=True)
@@ -306,7 +306,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 def _trace_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
     spread = grad.expand((min(self_sym_sizes),))
-    return _diagonal_backward(spread, self_sym_sizes, 0, 0, 1)  # type: ignore[no-any-return]
+    return _diagonal_backward(spread, self_sym_sizes, 0, 0, 1)
 
 
 @primitive("TraceBackward0", self=_trace_gradient)
@@ -321,7 +321,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
-    return _trace(input, int64 if input.dtype.category in (BOOL, INTEGER) else input.dtype)  # type: ignore[no-any-return]
+    return _trace(input, int64 if input.dtype.category in (BOOL, INTEGER) else input.dtype)
 
 
 # ----- parts replaced -----------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def _replaced(array: Any, index: Any, value: Any) -> Any:
 
 def _select_scatter_gradient(grad: Tensor, dim: int, index: int) -> Tensor:
     zeros = grad.new_zeros(grad.select(dim, index).shape)
-    return _select_scatter(grad, zeros, dim, index)  # type: ignore[no-any-return]
+    return _select_scatter(grad, zeros, dim, index)
 
 
 @primitive(
@@ -369,18 +369,18 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     dim, index = selected_index(input._array.shape, dim, index)
     shape = input._array.shape
     _check_source(src, shape[:dim] + shape[dim + 1 :])
-    return _select_scatter(input, src, dim, index)  # type: ignore[no-any-return]
+    return _select_scatter(input, src, dim, index)
 
 
 def _slice_of(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
     from .view import _slice
 
-    return _slice(grad, dim, start, end, step)  # type: ignore[no-any-return]
+    return _slice(grad, dim, start, end, step)
 
 
 def _slice_scatter_gradient(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
     zeros = grad.new_zeros(_slice_of(grad, dim, start, end, step).shape)
-    return _slice_scatter(grad, zeros, dim, start, end, step)  # type: ignore[no-any-return]
+    return _slice_scatter(grad, zeros, dim, start, end, step)
 
 
 @primitive("SliceScatterBackward0", self=_slice_scatter_gradient, src=_slice_of)
@@ -397,12 +397,12 @@ def slice_scatter(
     dim = wrap_dim(dim, len(shape))
     first, last = slice_bounds(shape[dim], start, end, step)
     _check_source(src, (*shape[:dim], len(range(first, last, step)), *shape[dim + 1 :]))
-    return _slice_scatter(input, src, dim, first, last, step)  # type: ignore[no-any-return]
+    return _slice_scatter(input, src, dim, first, last, step)
 
 
 def _diagonal_scatter_gradient(grad: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     zeros = grad.new_zeros(grad.diagonal(offset, dim1, dim2).shape)
-    return _diagonal_scatter(grad, zeros, offset, dim1, dim2)  # type: ignore[no-any-return]
+    return _diagonal_scatter(grad, zeros, offset, dim1, dim2)
 
 
 @primitive(
@@ -421,7 +421,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     """A copy of `input` with `src` on its diagonal."""
     dims = diagonal_dims(dim1, dim2, input._array.ndim)
     _check_source(src, input._array.diagonal(offset, *dims).shape)
-    return _diagonal_scatter(input, src, offset, *dims)  # type: ignore[no-any-return]
+    return _diagonal_scatter(input, src, offset, *dims)
 
 
 @public(function=False)
@@ -469,7 +469,7 @@ def _inside_gradient(
     storage_offset: Any,
 ) -> Tensor:
     own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
-    return _restride(grad, own, part, None)  # type: ignore[no-any-return]
+    return _restride(grad, own, part, None)
 
 
 @primitive("AsStridedScatterBackward0", self=_outside_gradient, src=_inside_gradient)
@@ -491,4 +491,4 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     _check_source(src, size)
     if input.is_meta:  # there is no memory to have a window on
         return input.clone()
-    return _as_strided_scatter(input, src, size, stride, storage_offset)  # type: ignore[no-any-return]
+    return _as_strided_scatter(input, src, size, stride, storage_offset)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, several
 from ..._dispatch.registry import export_method, public
 from ..._dispatch.variants import variant
 from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
@@ -45,7 +45,7 @@ def _split_gradient(grads: Any, needs: Any, self_sym_sizes: Any, split_size: int
     return _joined(grads, _equal_sizes(self_sym_sizes[dim], split_size), self_sym_sizes, dim)
 
 
-@primitive("SplitBackward0", view=True, joint=_split_gradient)
+@several("SplitBackward0", view=True, joint=_split_gradient)
 def _split(self: Array, split_size: int, dim: int) -> Array:
     return _parts(self, _equal_sizes(self.shape[dim], split_size), dim)
 
@@ -54,7 +54,7 @@ def _split_with_sizes_gradient(grads: Any, needs: Any, self_sym_sizes: Any, spli
     return _joined(grads, split_sizes, self_sym_sizes, dim)
 
 
-@primitive("SplitWithSizesBackward0", view=True, joint=_split_with_sizes_gradient)
+@several("SplitWithSizesBackward0", view=True, joint=_split_with_sizes_gradient)
 def _split_with_sizes(self: Array, split_sizes: tuple[int, ...], dim: int) -> Array:
     return _parts(self, split_sizes, dim)
 
@@ -107,9 +107,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     [[1, 2], [3]]
     """
     if isinstance(split_size_or_sections, (tuple, list)):
-        return _split_with_sizes(tensor, *sizes_arguments(tensor, split_size_or_sections, dim))  # type: ignore[no-any-return]
+        return _split_with_sizes(tensor, *sizes_arguments(tensor, split_size_or_sections, dim))
     size = operator.index(split_size_or_sections)
-    return _split(tensor, *split_arguments(tensor, size, dim))  # type: ignore[no-any-return]
+    return _split(tensor, *split_arguments(tensor, size, dim))
 
 
 def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -123,7 +123,7 @@ export_method(_method_split, "split")
 @public()
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of `input` along `dim` of the given sizes; they share memory."""
-    return _split_with_sizes(input, *sizes_arguments(input, split_sizes, dim))  # type: ignore[no-any-return]
+    return _split_with_sizes(input, *sizes_arguments(input, split_sizes, dim))
 
 
 @public()
@@ -171,7 +171,7 @@ def _unbind_gradient(grads: Any, needs: Any, dim: int) -> list[Any]:
     return [stack([present.new_zeros(present.shape) if grad is None else grad for grad in grads], dim)]
 
 
-@primitive("UnbindBackward0", view=True, joint=_unbind_gradient)
+@several("UnbindBackward0", view=True, joint=_unbind_gradient)
 def _unbind(self: Array, dim: int) -> Array:
     index = _ALL[dim]
     return tuple([self[(*index, position, ...)] for position in range(self.shape[dim])])
@@ -187,7 +187,7 @@ def unbind_dim(input: Tensor, dim: int) -> int:
 @public()
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts of `input` at each position of `dim`; they share memory."""
-    return _unbind(input, unbind_dim(input, dim))  # type: ignore[no-any-return]
+    return _unbind(input, unbind_dim(input, dim))
 
 
 _PARTS = {"indices": "sections"}

@@ -157,7 +157,7 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
         from .complex_view import view_dtype
 
         return view_dtype(input, size if dtype is None else dtype)
-    return _view(input, infer_size(shape, input._array.size, input._array.shape))  # type: ignore[no-any-return]
+    return _view(input, infer_size(shape, input._array.size, input._array.shape))
 
 
 export_method(view, "view")
@@ -174,11 +174,11 @@ def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
 def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:
     """`input` in a shape that is known to fit."""
     if input._array.flags.c_contiguous:
-        return _view(input, size)  # type: ignore[no-any-return]
+        return _view(input, size)
     array = input._array
     if not array.size or row_strides_of(array.shape, array.strides, size) is not None:
-        return _reshape_alias(input, size)  # type: ignore[no-any-return]
-    return _unsafe_view(_contiguous_clone(input), size)  # type: ignore[no-any-return]
+        return _reshape_alias(input, size)
+    return _unsafe_view(_contiguous_clone(input), size)
 
 
 @primitive("ReshapeAliasBackward0", view=True, self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
@@ -212,7 +212,7 @@ def _transpose(self: Array, dim0: int, dim1: int) -> Array:
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """`input` with two dimensions exchanged; shares memory."""
     ndim = input._array.ndim
-    return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))  # type: ignore[no-any-return]
+    return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
 
 
 @public()
@@ -241,14 +241,14 @@ def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of less than two dimensions as they are."""
     if input._array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
-    return _t(input)  # type: ignore[no-any-return]
+    return _t(input)
 
 
 def _inverse_permute(grad: Tensor, dims: tuple[int, ...]) -> Tensor:
     inverse = [0] * len(dims)
     for position, dim in enumerate(dims):
         inverse[dim] = position
-    return _permute(grad, tuple(inverse))  # type: ignore[no-any-return]
+    return _permute(grad, tuple(inverse))
 
 
 @primitive("PermuteBackward0", view=True, self=_inverse_permute)
@@ -273,7 +273,7 @@ def permutation(dims: Sequence[Any], ndim: int) -> tuple[int, ...]:
 @public()
 def permute(input: Tensor, dims: Any, *more: int) -> Tensor:
     """`input` with its dimensions in the order `dims`; shares memory."""
-    return _permute(input, permutation((dims, *more), input._array.ndim))  # type: ignore[no-any-return]
+    return _permute(input, permutation((dims, *more), input._array.ndim))
 
 
 # ----- dimensions added and dropped ---------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def _expand(self: Array, size: tuple[int, ...]) -> Array:
 @public(function=False)
 def expand(input: Tensor, size: Any, *more: int, implicit: bool = False) -> Tensor:
     """A view with dimensions of size 1 stretched; -1 keeps a size."""
-    return _expand(input, expanded_shape(input._array.shape, as_shape((size, *more))))  # type: ignore[no-any-return]
+    return _expand(input, expanded_shape(input._array.shape, as_shape((size, *more))))
 
 
 def _unsqueezed(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
@@ -348,11 +348,11 @@ def _squeeze_dims(self: Array, dim: tuple[int, ...]) -> Array:
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """`input` without its dimensions of size 1, or without those of them that `dim` names; shares memory."""
     if dim is None:
-        return _squeeze_all(input)  # type: ignore[no-any-return]
+        return _squeeze_all(input)
     ndim = input._array.ndim
     if isinstance(dim, (tuple, list)):
-        return _squeeze_dims(input, distinct_dims(dim, ndim))  # type: ignore[no-any-return]
-    return _squeeze_dim(input, wrap_dim(dim, ndim))  # type: ignore[no-any-return]
+        return _squeeze_dims(input, distinct_dims(dim, ndim))
+    return _squeeze_dim(input, wrap_dim(dim, ndim))
 
 
 @public(function=False, name="squeeze")
@@ -374,7 +374,7 @@ def _unsqueeze(self: Array, dim: int) -> Array:
 @public()
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """`input` with a new dimension of size 1 at `dim`; shares memory."""
-    return _unsqueeze(input, wrap_dim(dim, input._array.ndim + 1))  # type: ignore[no-any-return]
+    return _unsqueeze(input, wrap_dim(dim, input._array.ndim + 1))
 
 
 # ----- parts --------------------------------------------------------------------------------------------------------
@@ -411,11 +411,11 @@ def selected_index(shape: tuple[int, ...], dim: int, index: Any) -> tuple[int, i
 @public()
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The part of `input` at one position of `dim`, without this dimension; shares memory."""
-    return _select(input, *selected_index(input._array.shape, dim, index))  # type: ignore[no-any-return]
+    return _select(input, *selected_index(input._array.shape, dim, index))
 
 
 def _slice_again(grad: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
-    return _slice(grad, dim, start, end, step)  # type: ignore[no-any-return]
+    return _slice(grad, dim, start, end, step)
 
 
 @primitive("SliceBackwardBackward0", grad_output=_slice_again)
@@ -481,7 +481,7 @@ def narrowed(shape: tuple[int, ...], dim: int, start: Any, length: int) -> tuple
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """The `length` positions of `dim` from `start` on; shares memory."""
     dim, start = narrowed(input._array.shape, dim, start, length)
-    return _slice(input, dim, start, start + length, 1)  # type: ignore[no-any-return]
+    return _slice(input, dim, start, start + length, 1)
 
 
 def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
@@ -520,7 +520,7 @@ def diagonal_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
 @public()
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of the matrices in `dim1` and `dim2`, as the last dimension; shares memory."""
-    return _diagonal(input, offset, *diagonal_dims(dim1, dim2, input._array.ndim))  # type: ignore[no-any-return]
+    return _diagonal(input, offset, *diagonal_dims(dim1, dim2, input._array.ndim))
 
 
 def _unfold_geometry(shape: Any, strides: Any, itemsize: int, dimension: int, size: int, step: int) -> Any:
@@ -575,14 +575,14 @@ def unfold_dimension(shape: tuple[int, ...], dimension: int, size: int, step: in
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """All windows of `size` elements along `dimension`, `step` apart, as a new last dimension; shares memory."""
     dimension = unfold_dimension(input._array.shape, dimension, size, step)
-    return _unfold(input, dimension, size, step)  # type: ignore[no-any-return]
+    return _unfold(input, dimension, size, step)
 
 
 # ----- any strides --------------------------------------------------------------------------------------------------
 
 
 def _restride_back(grad: Tensor, source: Geometry, target: Geometry, shared: Geometry | None) -> Tensor:
-    return _restride(grad, target, source, shared)  # type: ignore[no-any-return]
+    return _restride(grad, target, source, shared)
 
 
 @primitive("AsStridedBackwardBackward0", self=_restride_back)
@@ -606,7 +606,7 @@ def _as_strided_gradient(
     """The gradient of a strided window in the geometry of its base."""
     own = (self_sym_sizes, self_sym_strides, self_offset)
     start = self_offset if storage_offset is None else storage_offset
-    return _restride(grad, (size, stride, start), own, own)  # type: ignore[no-any-return]
+    return _restride(grad, (size, stride, start), own, own)
 
 
 @primitive("AsStridedBackward0", view=True, self=_as_strided_gradient)
@@ -642,4 +642,4 @@ def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: int
 @public()
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage under `input` with any size, strides and offset, in elements."""
-    return _as_strided(input, *strided_arguments(input, size, stride, storage_offset))  # type: ignore[no-any-return]
+    return _as_strided(input, *strided_arguments(input, size, stride, storage_offset))

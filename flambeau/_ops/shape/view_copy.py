@@ -12,7 +12,7 @@ from . import complex_view, split, view
 from . import named_shapes as shape
 
 
-def _copying(original: Primitive, name: str) -> Primitive:
+def _copying(original: Primitive[Any], name: str) -> Primitive[Any]:
     recorded = original.node_class
     assert recorded is not None
     return variant(original, name, f"{recorded.__name__}_copy", copies=True)
@@ -112,7 +112,7 @@ def narrow_copy(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             f"in [{-input._array.ndim}, {input._array.ndim - 1}]"
         )
     dim, start = view.narrowed(input._array.shape, dim, start, length)
-    return _narrow_copy(input, dim, start, length)  # type: ignore[no-any-return]
+    return _narrow_copy(input, dim, start, length)
 
 
 def _store_parts(results: tuple[Tensor, ...], out: Any, operands: tuple[Any, ...]) -> None:

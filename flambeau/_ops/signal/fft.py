@@ -47,7 +47,7 @@ def _packed(array: Any) -> Any:
 
 
 def _c2c_gradient(grad: Tensor, dim: Dim, normalization: int, forward: bool) -> Tensor:
-    return _fft_c2c(grad, dim, normalization, not forward)  # type: ignore[no-any-return]
+    return _fft_c2c(grad, dim, normalization, not forward)
 
 
 @primitive("FftC2CBackward0", self=_c2c_gradient)
@@ -72,7 +72,7 @@ def _r2c_gradient(grad: Tensor, self_sym_sizes: Dim, dim: Dim, normalization: in
     if not onesided:
         return real(_fft_c2c(grad, dim, normalization, False))
     points = self_sym_sizes[dim[-1]]
-    return _fft_c2r(_middle_weighed(grad, dim[-1], points, 0.5), dim, normalization, points)  # type: ignore[no-any-return]
+    return _fft_c2r(_middle_weighed(grad, dim[-1], points, 0.5), dim, normalization, points)
 
 
 @primitive("FftR2CBackward0", self=_r2c_gradient)
@@ -199,7 +199,7 @@ def _refuse_complex(input: Tensor, message: str) -> None:
 
 
 def _c2c(input: Tensor, dims: Dim, points: Dim, norm: Any, forward: bool) -> Tensor:
-    return _fft_c2c(_fitted(_as_complex(input), dims, points), dims, _scale(norm, forward), forward)  # type: ignore[no-any-return]
+    return _fft_c2c(_fitted(_as_complex(input), dims, points), dims, _scale(norm, forward), forward)
 
 
 def _r2c(input: Tensor, dims: Dim, points: Dim, norm: Any, forward: bool, onesided: bool) -> Tensor:
@@ -228,7 +228,7 @@ def _rfft(name: str, input: Tensor, n: Any, dim: Any, norm: Any, forward: bool) 
 def _irfft(input: Tensor, n: Any, dim: Any, norm: Any, forward: bool) -> Tensor:
     axis, points = _one_dim(transformable(input), n, dim, half=True)
     spectrum = _half_fitted(input, (axis,), (points,))
-    return _fft_c2r(conj(spectrum) if forward else spectrum, (axis,), _scale(norm, forward), points)  # type: ignore[no-any-return]
+    return _fft_c2r(conj(spectrum) if forward else spectrum, (axis,), _scale(norm, forward), points)
 
 
 def _fftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
@@ -246,7 +246,7 @@ def _rfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
 
 def _irfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     dims, points = _many_dims("irfftn", transformable(input), s, dim, half=True)
-    return _fft_c2r(_half_fitted(input, dims, points), dims, _scale(norm, False), points[-1])  # type: ignore[no-any-return]
+    return _fft_c2r(_half_fitted(input, dims, points), dims, _scale(norm, False), points[-1])
 
 
 def _hfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
@@ -254,7 +254,7 @@ def _hfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     spectrum, scale = _half_fitted(input, dims, points), _scale(norm, True)
     if len(dims) > 1:
         spectrum = _fft_c2c(spectrum, dims[:-1], scale, True)
-    return _fft_c2r(conj(spectrum), dims[-1:], scale, points[-1])  # type: ignore[no-any-return]
+    return _fft_c2r(conj(spectrum), dims[-1:], scale, points[-1])
 
 
 def _ihfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
@@ -265,7 +265,7 @@ def _ihfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     half = _fft_r2c(_fitted(transformable(input), dims, points), dims[-1:], scale, True)
     if len(dims) == 1:
         return conj(half)
-    return _fft_c2c(half.conj_physical(), dims[:-1], scale, False)  # type: ignore[no-any-return]
+    return _fft_c2c(half.conj_physical(), dims[:-1], scale, False)
 
 
 # ----- the public functions -----------------------------------------------------------------------------------------

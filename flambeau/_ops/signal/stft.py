@@ -105,7 +105,7 @@ def stft(
     if input._array.ndim == 1:
         result = result.squeeze_(0)
     if return_complex or return_complex is None:
-        return result  # type: ignore[no-any-return]
+        return result
     warn_user_once(
         "stft with return_complex=False is deprecated. In a future pytorch release it will raise an error: use "
         "torch.view_as_real on the complex result."
@@ -195,7 +195,7 @@ def istft(
             "Please check your center and hop_length settings."
         )
         signal = constant_pad_nd(signal, (0, end - total))
-    return signal  # type: ignore[no-any-return]
+    return signal
 
 
 def _check_envelope(envelope: Tensor) -> None:

@@ -43,7 +43,7 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     if place is source and place is not META:
         if not input.requires_grad and THREAD.modes.plain:
             return Tensor._from_parts((copied(content(input), memory_format, kind.dtype.numpy), kind, new_counter()))
-        return _to_copy(input, kind.dtype, memory_format)  # type: ignore[no-any-return]
+        return _to_copy(input, kind.dtype, memory_format)
     if source is META and place is not META:
         raise NotImplementedError(
             "Cannot copy out of meta tensor; no data! Use torch.empty_like(x, device=...) for an uninitialised tensor."

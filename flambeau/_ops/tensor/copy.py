@@ -85,14 +85,14 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if kind.indirect:
             settle(array, kind)
         return Tensor._from_parts((array, kind.plain, new_counter()))
-    return _clone(input, memory_format)  # type: ignore[no-any-return]
+    return _clone(input, memory_format)
 
 
 export(clone, "clone")
 export_method(clone, "clone")
 
 
-def recorded(op: Primitive, args: tuple[Any, ...], array: Any, kind: Any) -> Tensor:
+def recorded(op: Primitive[Any], args: tuple[Any, ...], array: Any, kind: Any) -> Tensor:
     """A tensor over `array` as the result of `op`, recorded as such. For kernels that do not run as they are."""
     modes = THREAD.modes
     result = Tensor._from_parts((array, kind, new_counter()))
@@ -170,7 +170,7 @@ def _zero(self: Array) -> Array:
     return np.zeros_like(self)
 
 
-def changed(target: Tensor, op: Primitive, *args: Any) -> None:
+def changed(target: Tensor, op: Primitive[Any], *args: Any) -> None:
     """After `target` was overwritten by `op(target, *args)`: count the change and record it."""
     target._changed()
     modes = THREAD.modes
@@ -292,8 +292,8 @@ def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like `input` with every element set to `value`."""
     if isinstance(value, Tensor):
         _check_fill_tensor(value)
-        return _filled_with_tensor(input, value)  # type: ignore[no-any-return]
-    return _filled_with_number(input, fitting(value, input._kind.dtype))  # type: ignore[no-any-return]
+        return _filled_with_tensor(input, value)
+    return _filled_with_number(input, fitting(value, input._kind.dtype))
 
 
 def zero_(input: Tensor) -> Tensor:

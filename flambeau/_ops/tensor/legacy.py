@@ -85,7 +85,7 @@ def _from_one(kind: Kind, value: Any) -> Tensor:
 
 
 def _alias_of(value: Any) -> Tensor:
-    return _alias(value) if value.requires_grad else value.detach()  # type: ignore[no-any-return]
+    return _alias(value) if value.requires_grad else value.detach()
 
 
 class TensorType(type):

@@ -64,7 +64,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tens
         raise RuntimeError(
             f"affine_grid_generator: theta holds {theta._array.shape[0]} maps, but size asks for a batch of {sizes[0]}"
         )
-    return _affine_grid_generator(theta, sizes, bool(align_corners))  # type: ignore[no-any-return]
+    return _affine_grid_generator(theta, sizes, bool(align_corners))
 
 
 @public("nn.functional.affine_grid", function=False, method=False)

@@ -119,7 +119,7 @@ def unfold_images(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: A
             f"calculated shape of the array of sliding blocks as {blocks}, but its components must be at least one."
         )
     _check_dtype("im2col", input)
-    return _im2col(input, kernel, gaps, around, steps)  # type: ignore[no-any-return]
+    return _im2col(input, kernel, gaps, around, steps)
 
 
 @public("nn.functional.fold", function=False, method=False)
@@ -164,4 +164,4 @@ def fold(
             f"{blocks[0]} * {blocks[1]} = {blocks[0] * blocks[1]}, but got input.size(2)={shape[-1]}."
         )
     _check_dtype("col2im", input)
-    return _col2im(input, wanted, kernel, gaps, around, steps)  # type: ignore[no-any-return]
+    return _col2im(input, wanted, kernel, gaps, around, steps)

@@ -71,7 +71,7 @@ def _pulled_back(grad: Any, rule: Rule, input_size: Sizes, align_corners: bool, 
     return laid_out(np.moveaxis(result, -1, 1) if moved else result, moved).astype(grad.dtype, copy=False)
 
 
-def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive:
+def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive[Tensor]:
     """The op that resizes the last `rank` dimensions by a rule, with its transpose as derivative."""
 
     def upsample(self: Array, output_size: Sizes, align_corners: bool | None, scales: Factors) -> Array:
@@ -118,7 +118,7 @@ _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | n
 _RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
-def _run(op: Primitive, input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors) -> Any:
+def _run(op: Primitive[Tensor], input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors) -> Any:
     """Check sizes and dtype, then resize."""
     shape = input._array.shape
     rank = len(counts)
@@ -139,7 +139,7 @@ def _run(op: Primitive, input: Tensor, counts: Sizes, align_corners: bool | None
     return op(input, counts, align_corners, factors)
 
 
-def _takes(op: Primitive, input: Tensor, rank: int) -> bool:
+def _takes(op: Primitive[Tensor], input: Tensor, rank: int) -> bool:
     dtype = input._kind.dtype
     if dtype is uint8:
         return "nearest" in op.name or rank == 2

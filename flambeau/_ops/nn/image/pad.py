@@ -92,7 +92,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
                 f"narrow(): length must be non-negative. A dimension of size {size} cannot be padded by "
                 f"({before}, {after})."
             )
-    return _constant_pad_nd(input, amounts, _checked_value(value, input))  # type: ignore[no-any-return]
+    return _constant_pad_nd(input, amounts, _checked_value(value, input))
 
 
 # ----- reflections and edges ----------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _put_back(grad: Any, shape: Shape, pad: Pads, sources: Any) -> Any:
 _KINDS = {"reflect": ("Reflection", _reflected), "replicate": ("Replication", _repeated)}
 
 
-def _edge_padding(mode: str, rank: int) -> Primitive:
+def _edge_padding(mode: str, rank: int) -> Primitive[Tensor]:
     """The primitive that pads `rank` dimensions, with its derivative, which is one too."""
     word, sources = _KINDS[mode]
 
@@ -153,7 +153,7 @@ def _edge_padding(mode: str, rank: int) -> Primitive:
         result[...] = _put_back(grad_output, self.shape, padding, sources)
         return result
 
-    forward: Primitive
+    forward: Primitive[Tensor]
     backward = primitive(
         f"{word}Pad{rank}DBackwardBackward0",
         op_name=f"{word.lower()}_pad{rank}d_backward",
@@ -283,4 +283,4 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             f"Unrecognised padding mode {mode}: it is one of 'constant', 'reflect', 'replicate', 'circular'"
         )
     _check_edges(input, amounts, mode)
-    return _EDGE_PADDINGS[mode, rank](input, amounts)  # type: ignore[no-any-return]
+    return _EDGE_PADDINGS[mode, rank](input, amounts)

@@ -99,7 +99,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
             f"but input.size(-3)={channels} is not divisible by {square}"
         )
-    return _pixel_shuffle(input, upscale_factor)  # type: ignore[no-any-return]
+    return _pixel_shuffle(input, upscale_factor)
 
 
 @public("nn.functional.pixel_unshuffle", method=False)
@@ -113,7 +113,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is "
                 f"not divisible by {downscale_factor}"
             )
-    return _pixel_unshuffle(input, downscale_factor)  # type: ignore[no-any-return]
+    return _pixel_unshuffle(input, downscale_factor)
 
 
 def _check_groups(input: Tensor, groups: Any) -> None:
@@ -134,11 +134,11 @@ def _check_groups(input: Tensor, groups: Any) -> None:
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels, in `groups` groups, dealt out one by one: first of each group, second of each group, ..."""
     _check_groups(input, groups)
-    return _channel_shuffle(input, groups)  # type: ignore[no-any-return]
+    return _channel_shuffle(input, groups)
 
 
 @public("nn.functional.native_channel_shuffle", method=False)
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """`channel_shuffle` without a derivative."""
     _check_groups(input, groups)
-    return _native_channel_shuffle(input, groups)  # type: ignore[no-any-return]
+    return _native_channel_shuffle(input, groups)

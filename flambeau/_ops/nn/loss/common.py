@@ -121,7 +121,7 @@ def mse_loss(
     input, target = _matched("mse_loss", input, target, "mse")
     if weight is not None:
         return _reduce_weighted(_mse_loss(input, target, NONE), weight, number)
-    return _mse_loss(input, target, number)  # type: ignore[no-any-return]
+    return _mse_loss(input, target, number)
 
 
 @public("nn.functional.l1_loss", function=False, method=False)
@@ -172,7 +172,7 @@ def smooth_l1_loss(
     input, target = _matched("smooth_l1_loss", input, target, "smooth_l1")
     if beta == 0:
         return reduce_losses((input - target).abs(), number)
-    return _smooth_l1_loss(input, target, number, beta)  # type: ignore[no-any-return]
+    return _smooth_l1_loss(input, target, number, beta)
 
 
 def _huber_gradient(grad: Any, self: Any, target: Any, delta: float, reduction: int) -> Any:
@@ -204,7 +204,7 @@ def huber_loss(
         loss = _huber_loss(input, target, number, delta)
     else:
         loss = _reduce_weighted(_huber_loss(input, target, NONE, delta), weight, number)
-    return loss if loss.dtype is stored else loss.to(stored)  # type: ignore[no-any-return]
+    return loss if loss.dtype is stored else loss.to(stored)
 
 
 # ----- yes or no ---------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def binary_cross_entropy(
         raise RuntimeError("all elements of input should be between 0 and 1")
     if weight is not None:
         weight = weight.expand(input._array.shape)
-    return _binary_cross_entropy(input, target, weight, number)  # type: ignore[no-any-return]
+    return _binary_cross_entropy(input, target, weight, number)
 
 
 def _logits_gradient(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
@@ -307,7 +307,7 @@ def _bce_with_logits(
         if each is not None and each.dtype is not target.dtype:
             check_castable(each.dtype, target.dtype, name)
             parts[number] = each.to(target.dtype)
-    return _with_logits(parts[0], target, *parts[1:], reduction)  # type: ignore[no-any-return]
+    return _with_logits(parts[0], target, *parts[1:], reduction)
 
 
 @public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)

@@ -10,7 +10,7 @@ import numpy as np
 from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int64
 from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.registry import public
 from ...._dispatch.undifferentiable import no_derivative
 from ...create.constants import tensor
@@ -163,7 +163,7 @@ def _gradient(
     )
 
 
-@primitive("CtcLossBackward0", log_probs=_gradient)
+@several("CtcLossBackward0", log_probs=_gradient)
 def _alignments(
     log_probs: Array, targets: Array, input_lengths: Lengths, target_lengths: Lengths, blank: int, zero_infinity: bool
 ) -> tuple[Array, Array]:
@@ -241,7 +241,7 @@ def _ctc_loss(
     _check(log_probs, targets, inputs, labels, blank)
     if targets._kind.dtype.category >= FLOAT:
         targets = targets.to(int64)
-    return _alignments(log_probs, targets, inputs, labels, blank, zero_infinity)  # type: ignore[no-any-return]
+    return _alignments(log_probs, targets, inputs, labels, blank, zero_infinity)
 
 
 @public(method=False)

@@ -11,7 +11,7 @@ import numpy as np
 from ...._core.dtype import bfloat16, float16, float32, int64
 from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 from ...linalg.addmm import linear
@@ -72,7 +72,7 @@ def _losses(
     return np.asarray(losses.sum() / weights.sum() if reduction == MEAN else losses.sum())
 
 
-@primitive(None)
+@several(None)
 @in_single
 def _chunked_backward(
     grad: Array,
@@ -113,7 +113,7 @@ def _gradients(
     chunk: int,
 ) -> Any:
     of_rows = grads[0] if reduction == NONE else grads[0].new_ones(())
-    found = _chunked_backward(
+    found: Any = _chunked_backward(
         of_rows, input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk
     )
     if reduction != NONE:
@@ -195,7 +195,7 @@ def _in_chunks(
     chunk = _chunk_size(options, input.shape[0], features, classes)
     op = _chunked_no_reduction if reduction == NONE else _chunked
     losses = op(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk)
-    return losses if batched else losses.squeeze(0)  # type: ignore[no-any-return]
+    return losses if batched else losses.squeeze(0)
 
 
 # ----- the function ---------------------------------------------------------------------------------------------------

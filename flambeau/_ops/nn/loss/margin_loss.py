@@ -9,7 +9,7 @@ import numpy as np
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
 from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
-from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 from ...._dispatch.undifferentiable import no_derivative, refuse_gradients
@@ -45,7 +45,7 @@ def soft_margin_loss(
     common_shape((input, target))
     if not input.dtype.is_floating_point:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {LEGACY_NAMES[input.dtype]}")
-    return _soft_margin_loss(input, target.to(input.dtype), number)  # type: ignore[no-any-return]
+    return _soft_margin_loss(input, target.to(input.dtype), number)
 
 
 @public("nn.functional.multilabel_soft_margin_loss", function=False, method=False)
@@ -221,7 +221,7 @@ def multi_margin_loss(
     labels = content(target)
     if not target.is_meta and np.any((labels < 0) | (labels >= classes)):
         raise RuntimeError(f"target out of range: there are {classes} classes")
-    return _multi_margin_loss(input, target, p, margin, weight, number)  # type: ignore[no-any-return]
+    return _multi_margin_loss(input, target, p, margin, weight, number)
 
 
 def _marked(target: Array) -> Array:
@@ -263,7 +263,7 @@ def _multilabel_margin_gradient(grad: Any, self: Any, target: Any, reduction: in
     return _multilabel_margin_backward(grad, self, target, reduction, is_target)
 
 
-@primitive("MultilabelMarginLossBackward0", self=_multilabel_margin_gradient, results=("output", "is_target"))
+@several("MultilabelMarginLossBackward0", self=_multilabel_margin_gradient, results=("output", "is_target"))
 def _multilabel_margin_loss(self: Array, target: Array, reduction: int) -> tuple[Array, Array]:
     scores, labels = _as_rows(self), _as_rows(target)
     flags = _as_flags(labels)

@@ -299,7 +299,7 @@ def max_pool1d(
         return max_pool1d_with_indices(input, *window)[0]
     if input._kind.dtype.category != FLOAT:
         raise no_kernel("max_pool1d_impl", input)
-    return _max_pool(input, *window)  # type: ignore[no-any-return]
+    return _max_pool(input, *window)
 
 
 @public(method=False)
@@ -388,4 +388,4 @@ def max_pool2d_with_indices_backward(
     indices: Tensor,
 ) -> Tensor:
     """The gradient of `max_pool2d` from that of its result."""
-    return _max_pool2d_backward(grad_output, self, indices)  # type: ignore[no-any-return]
+    return _max_pool2d_backward(grad_output, self, indices)

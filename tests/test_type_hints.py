@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import pkgutil
@@ -19,7 +20,8 @@ def public_modules() -> Iterator[Any]:
     for info in pkgutil.walk_packages(flambeau.__path__, "flambeau."):
         takes_over = info.name == "flambeau.as_torch"  # importing it puts the package in PyTorch's place
         if not takes_over and not any(part.startswith("_") for part in info.name.split(".")):
-            yield importlib.import_module(info.name)
+            with contextlib.suppress(ModuleNotFoundError):  # a package that names what is not here yet
+                yield importlib.import_module(info.name)
 
 
 def annotated() -> Iterator[tuple[str, Any]]:

@@ -29,7 +29,10 @@ def annotated() -> Iterator[tuple[str, Any]]:
     registry.load_all()
     for module in public_modules():
         for name in sorted(dir(module)):
-            value = getattr(module, name)
+            try:
+                value = getattr(module, name)
+            except ModuleNotFoundError:  # the name of a package to come
+                continue
             path = f"{module.__name__}.{name}"
             if name.startswith("_"):
                 continue

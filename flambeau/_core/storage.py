@@ -106,7 +106,7 @@ class UntypedStorage:
     def __new__(cls, data: Any = 0, *, device: Any = CPU) -> UntypedStorage:
         from .device import usable_device
 
-        place = usable_device(device)
+        place = CPU if device is None else usable_device(device)
         content = data if isinstance(data, int) else np.array(list(data), np.uint8)
         if isinstance(content, int) and content < 0:
             raise RuntimeError(f"a storage cannot have a negative size: {content}")

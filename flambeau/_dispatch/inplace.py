@@ -152,11 +152,16 @@ def check_separate(target: Tensor, other: Tensor, but_same: bool = False) -> Non
         check_apart(target._array, other._array, but_same)
 
 
+def _steps(array: Any) -> list[tuple[int, int]]:
+    """How elements follow each other, whatever the dimensions of size 1 say."""
+    return [pair for pair in zip(array.shape, array.strides, strict=True) if pair[0] != 1]
+
+
 def check_apart(written: Any, read: Any, but_same: bool = False) -> None:
     """Refuse to read memory that is being written; `but_same`: unless both are the same elements in the same order."""
     if owner_of(written) is not owner_of(read):
         return
-    same = written.shape == read.shape and written.strides == read.strides and written.ctypes.data == read.ctypes.data
+    same = written.ctypes.data == read.ctypes.data and _steps(written) == _steps(read)
     # With gaps in one of them the extents tell nothing: PyTorch lets such tensors pass.
     dense = all(is_dense(each.shape, element_strides(each)) for each in (written, read))
     if not (same and but_same) and dense and np.may_share_memory(written, read):

@@ -29,6 +29,17 @@ def timed(name: str, ours: float, theirs: float) -> dict[str, Any]:
     return {**row, "ratio": ours / theirs}
 
 
+def test_what_was_written_by_hand_stays(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    write(tmp_path, results(time=TIMES))
+    generated = page.read_text(encoding="utf-8")
+    end = "<!-- by hand -->\n\n## Of its own\n"
+    page.write_text(f"old\n{end}", encoding="utf-8")
+    for _ in range(2):
+        write(tmp_path, results(time=TIMES))
+        assert page.read_text(encoding="utf-8") == f"{generated}\n{end}"
+
+
 TIMES = [
     timed("quick <one>", 1.0, 4.0),
     timed("slow", 3000.0, 1.5),

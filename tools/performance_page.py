@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+BY_HAND = "<!-- by hand -->"
+"""What follows this in the page does not come from `train_steps.py`."""
 TABLES = ("time", "memory", "first", "busy")
 
 Row = dict[str, Any]
@@ -228,6 +230,12 @@ def plot(rows: Sequence[Row]) -> str:
     return "\n".join(parts) + "\n"
 
 
+def written_by_hand(text: str) -> str:
+    """The end of a page, which is kept as it is."""
+    mark = text.find(BY_HAND)
+    return "" if mark < 0 else f"\n{text[mark:]}"
+
+
 def main() -> int:
     """Write both files."""
     parser = argparse.ArgumentParser(description="Write docs/performance.md and docs/performance.svg.")
@@ -235,7 +243,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=DOCS, help="where to write; by default docs/")
     options = parser.parse_args()
     results = read(options.files)
-    (options.folder / "performance.md").write_text(page(results), encoding="utf-8")
+    target = options.folder / "performance.md"
+    before = target.read_text(encoding="utf-8") if target.exists() else ""
+    target.write_text(page(results) + written_by_hand(before), encoding="utf-8")
     (options.folder / "performance.svg").write_text(plot(results["time"]), encoding="utf-8")
     return 0
 

@@ -184,7 +184,7 @@ def ndtri(x: Array) -> Array:
     guess = np.sqrt(np.maximum(np.sqrt(half * half - logarithm / 0.147) - half, 0))
     far = rest < 0.05  # areas become so small that their logarithms are to be brought together
     for _ in range(4):
-        missing = np.where(rest > 0.5, (1 - rest) - _erf_double(guess), erfc(guess) - rest)
+        missing = np.where(rest > 0.5, (1 - rest) - erf(guess), erfc(guess) - rest)
         near_step = missing * np.exp(np.minimum(guess * guess, 600)) * _SQRT_PI / 2
         scaled = erfcx(guess)
         far_step = (np.log(scaled) - guess * guess - np.log(rest)) * scaled * _SQRT_PI / 2

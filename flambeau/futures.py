@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
+
+from ._core.locks import new_condition, new_lock
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -25,7 +26,7 @@ class Future(Generic[Result]):
     def __init__(self, *, devices: Any = None) -> None:
         if devices:
             raise RuntimeError("futures of accelerators need an accelerator, and this installation has none")
-        self._condition = threading.Condition()
+        self._condition = new_condition()
         self._done = False
         self._result: Any = None
         self._error: BaseException | None = None
@@ -97,7 +98,7 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
     """A future that is done when all of these are."""
     collected: Future[list[Future[Any]]] = Future()
     remaining = len(futures)
-    lock = threading.Lock()
+    lock = new_lock()
 
     def one_is_done(_: Future[Any]) -> None:
         nonlocal remaining

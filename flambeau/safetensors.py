@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._core.device import CPU, META, device
-from ._core.lazy_signs import content
+from ._core.lazy_signs import content as _content
 from ._core.size import contiguous_strides
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
@@ -55,7 +55,7 @@ def save(tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> 
 def _write(file: Any, start: bytes, order: list[str], tensors: dict[str, Tensor]) -> None:
     write_all(file, start)
     for name in order:
-        write_all(file, content_of(content(tensors[name]), tensors[name].dtype))
+        write_all(file, content_of(_content(tensors[name]), tensors[name].dtype))
 
 
 def _prepare(tensors: dict[str, Tensor], metadata: dict[str, str] | None) -> tuple[bytes, list[str]]:

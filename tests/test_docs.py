@@ -272,7 +272,8 @@ def modules() -> Iterator[ModuleType]:
     # at the top of this file has asked for the function, as programs do.
     yield flambeau
     for found in pkgutil.walk_packages(flambeau.__path__, "flambeau."):
-        yield importlib.import_module(found.name)
+        if found.name != "flambeau.as_torch":  # which takes PyTorch's place, and must be the first to do so
+            yield importlib.import_module(found.name)
 
 
 def documented_examples() -> list[Any]:

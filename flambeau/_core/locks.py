@@ -38,6 +38,11 @@ def new_reentrant_lock() -> Any:
     return lock
 
 
+def new_condition() -> threading.Condition:
+    """What threads wait at for each other, around a lock of its own."""
+    return threading.Condition(new_reentrant_lock())
+
+
 def also_at_forks(provider: Callable[[], Any]) -> None:
     """Take the lock that `provider` gives, which is not one of ours, before each fork; None: there is none yet."""
     _providers.append(provider)

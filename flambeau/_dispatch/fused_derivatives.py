@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import operator
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._backends.tiers import generated
 from .._core.dtype import dtype
+from .._core.locks import new_lock
 from .._core.modes import THREAD
 from .._core.node import OpNode
 from .._core.tensor import PLAIN_TYPES, Tensor
@@ -177,7 +177,7 @@ def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequ
     return op(grad, tuple([edge is not None for edge in edges]), *(values or {}).values())  # type: ignore[no-any-return]
 
 
-_making = threading.Lock()
+_making = new_lock()
 
 
 def _derivative_of(node_type: type[OpNode]) -> Derivative:

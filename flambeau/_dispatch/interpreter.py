@@ -16,13 +16,10 @@ calls goes to the interpreter that was entered before it, and in the end to the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._core.modes import THREAD
-
-if TYPE_CHECKING:
-    from .._core.modes import Modes
-    from .op import Op
+from .._core.modes import THREAD, Modes
+from .op import Op
 
 
 class Interpreter:

@@ -8,10 +8,9 @@ arguments it `writes`, whether it `draws` random numbers, whether its result is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .._core.tensor import Tensor
+from .._core.tensor import Tensor
 
 Array = Any
 """Annotates the kernel parameters that are arrays."""

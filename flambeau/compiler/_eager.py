@@ -69,9 +69,7 @@ def compile(
 ) -> Any:
     """`model`, to be run by a compiler; as a decorator too. There is none yet: it runs eagerly.
 
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True):
-    ...     double = flambeau.compile(lambda x: x * 2)
+    >>> double = flambeau.compile(lambda x: x * 2, backend="eager")
     >>> double(flambeau.tensor([1.0]))
     tensor([2.])
     """

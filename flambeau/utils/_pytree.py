@@ -6,10 +6,11 @@ import dataclasses
 import functools
 import importlib
 import json
-import threading
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
+
+from .._core.locks import new_reentrant_lock
 
 PyTree: TypeAlias = Any
 Context: TypeAlias = Any
@@ -84,7 +85,7 @@ SERIALIZED_TYPE_TO_PYTHON_TYPE: dict[str, Any] = {}
 CONSTANT_NODES: set[type] = set()
 BUILTIN_TYPES = {tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque}
 STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
-_LOCK = threading.RLock()
+_LOCK = new_reentrant_lock()
 
 
 def register_pytree_node(

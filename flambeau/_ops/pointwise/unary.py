@@ -161,7 +161,10 @@ def positive(input: Tensor) -> Tensor:
 
 def _scaled(x: Array, factor: float) -> Array:
     """Complex numbers times a real one, part by part: zeros keep their signs, and NaN stays in its part."""
-    return (x.view(x.real.dtype) * factor).view(x.dtype) if x.flags.c_contiguous else _scaled(x.copy(), factor)
+    result = np.empty_like(x)
+    np.multiply(x.real, factor, out=result.real)
+    np.multiply(x.imag, factor, out=result.imag)
+    return result
 
 
 exp = unary(

@@ -220,12 +220,12 @@ def test_second_derivatives_go_by_the_formulas() -> None:
 
 def test_what_has_no_kernel_is_left_to_numpy() -> None:
     ones = np.ones((4, 6), np.float32)
-    assert norms.layer_norm(ones[:0], 1, None, None, 1e-5, ones.dtype) is None
-    assert norms.layer_norm(ones.astype(np.longdouble), 1, None, None, 1e-5, ones.dtype) is None
-    assert norms.layer_norm(ones, 1, None, None, 1e-5, ones.dtype) is not None
+    assert norms.layer_norm(ones[:0], (6,), None, None, 1e-5, ones.dtype) is None
+    assert norms.layer_norm(ones.astype(np.longdouble), (6,), None, None, 1e-5, ones.dtype) is None
+    assert norms.layer_norm(ones, (6,), None, None, 1e-5, ones.dtype) is not None
     frozen = np.ones(6, np.float32)
     frozen.flags.writeable = False
-    assert norms.move_running(frozen, frozen, frozen, frozen, 0.1, 4) is False
+    assert norms.move_running(frozen, frozen, frozen, frozen, 0.1, 24) is None
 
 
 def test_threads_change_nothing() -> None:
@@ -235,8 +235,8 @@ def test_threads_change_nothing() -> None:
     try:
         for threads in (1, 3):
             flambeau.set_num_threads(threads)
-            result, mean, rstd = norms.layer_norm(x, 1, weight, weight, 1e-5, x.dtype)  # type: ignore[misc]
-            gradients = norms.layer_norm_backward(x, (True, True, True), x, (128,), weight, mean, rstd)
+            result, mean, rstd = norms.layer_norm(x, (128,), weight, weight, 1e-5, x.dtype)  # type: ignore[misc]
+            gradients = norms.layer_norm_backward([x, None, None], (True,) * 3, x, (128,), weight, weight, mean, rstd)
             batch = norms.batch_norm(x, weight, weight, None, None, True, 1e-5, x.dtype)
             found.append([result, *gradients, *batch])  # type: ignore[misc]
     finally:

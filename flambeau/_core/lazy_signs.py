@@ -8,17 +8,15 @@ conjugate or negate twice is to do nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from . import tensor as tensor_module  # tensors, in turn, import this file
 from .device import META, device
 from .dtype import BOOL, LEGACY_NAMES, WIDE_TYPES, dtype
 from .kind import Kind, kind_of
 from .narrow import as_type, widened
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
 
 
 class LazyKind(Kind):
@@ -62,7 +60,7 @@ def is_neg(kind: Kind) -> bool:
     return isinstance(kind, LazyKind) and kind.neg
 
 
-def content(tensor: Tensor) -> Any:
+def content(tensor: tensor_module.Tensor) -> Any:
     """An array of the elements: that of the tensor, or a copy with the signs that were still to be taken."""
     kind = tensor._kind
     return signed(tensor._array, kind) if isinstance(kind, LazyKind) else tensor._array
@@ -87,7 +85,7 @@ def settle(array: Any, kind: Kind) -> None:
         np.copyto(array, signed(array, kind))  # by way of a copy: see `neg` about np.negative in place
 
 
-def overwrite(tensor: Tensor, elements: Any) -> None:
+def overwrite(tensor: tensor_module.Tensor, elements: Any) -> None:
     """Overwrite the elements of a tensor, converted as NumPy does it."""
     np.copyto(tensor._array, elements, casting="unsafe")
     settle(tensor._array, tensor._kind)

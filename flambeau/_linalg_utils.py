@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._core.tensor import Tensor
+from ._ops.sparse.matmul import sparse_mm
 
 
 def matmul(A: Tensor | None, B: Tensor) -> Tensor:
@@ -11,7 +12,9 @@ def matmul(A: Tensor | None, B: Tensor) -> Tensor:
 
     if A is None:
         return B
-    return flambeau.sparse.mm(A, B) if A.layout is not flambeau.strided else flambeau.matmul(A, B)
+    if A.layout is not flambeau.strided:
+        return sparse_mm(A, B)
+    return flambeau.matmul(A, B)
 
 
 def bform(X: Tensor, A: Tensor | None, Y: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ class Future(Generic[Result]):
             try:
                 result = callback(future)
             except Exception as error:
-                following.set_exception(error)
+                following.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
             else:
                 following.set_result(result)
 

@@ -97,7 +97,7 @@ def _overridable() -> tuple[dict[Any, list[Callable[..., Any]]], dict[Callable[.
         functions = spaces[module] = []
         for name in sorted(FUNCTIONS.get(space, {})):
             function = getattr(module, name)
-            if name.startswith("_") or not hasattr(function, "__wrapped__"):
+            if name.startswith("_") or not (name in METHODS or _takes_tensors(function)):
                 continue
             functions.append(function)
             names.setdefault(function, ".".join(filter(None, ["torch", space, name])))
@@ -109,6 +109,15 @@ def _overridable() -> tuple[dict[Any, list[Callable[..., Any]]], dict[Callable[.
         methods.append(method)
         names.setdefault(method, f"torch.Tensor.{name}")
     return spaces, names
+
+
+def _takes_tensors(function: Any) -> bool:
+    """Whether one of a function's parameters may be a tensor, by what its signature says."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(word in str(each.annotation) for each in parameters for word in ("Tensor", "Operand"))
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:

@@ -78,7 +78,8 @@ REASONS: list[tuple[str, str]] = [
 ]
 """Why names are absent: the first pattern that is found in the full name decides."""
 LARGE = frozenset(
-    f"torch.{each}" for each in ("ao", "distributed", "export", "fx", "jit", "onnx", "package", "quantization")
+    f"torch.{each}"
+    for each in ("ao", "distributed", "export", "fx", "jit", "onnx", "package", "quantization", "utils.data.datapipes")
 )
 """Packages that are works of their own, counted apart too."""
 OTHERWISE = "not built yet"
@@ -107,8 +108,11 @@ class Name(NamedTuple):
             return "members of classes" if not self.full.startswith("torch.Tensor.") else "torch.Tensor"
         if self.kind == "private":
             return "names with an underscore"
-        parts = self.owner.split(".")
-        return ".".join(parts[:2])
+        if re.match(r"torch\.nn\.(quantized|quantizable|intrinsic|qat)\b", self.full):
+            return "torch.quantization"  # older names of parts of it
+        if self.full.startswith("torch.utils.data.datapipes"):
+            return "torch.utils.data.datapipes"
+        return ".".join(self.owner.split(".")[:2])
 
 
 @contextlib.contextmanager
@@ -250,7 +254,9 @@ def all_names() -> list[Name]:
             if isinstance(value, type) and str(value.__module__).startswith("torch"):
                 classes.setdefault(value, full)
         for cls, full in classes.items():
-            if found[full].state is State.PRESENT:
+            # A class that PyTorch's build for the CPU makes no instance of has no members to look for.
+            usable = found[full].state is State.PRESENT and not getattr(lookup(full), "__unusable__", False)
+            if usable:
                 for member in members_of(cls):
                     inner = f"{full}.{member}"
                     found[inner] = Name(inner, full, "member", state_of(inner, None))

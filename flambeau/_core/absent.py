@@ -52,7 +52,7 @@ def raising_class(full_name: str, error: Callable[[], Exception], **attributes: 
         raise error()
 
     module, _, last = full_name.rpartition(".")
-    own = {"__new__": refuse, "__module__": _home(module), "__doc__": str(error())}
+    own = {"__unusable__": True, "__new__": refuse, "__module__": _home(module), "__doc__": str(error())}
     return type(last, (), own | attributes)
 
 

@@ -291,6 +291,8 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 class finfo:
     """Limits of a floating-point type."""
 
+    __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
+
     def __init__(self, type: dtype | None = None) -> None:
         dtype_ = DEFAULTS.float if type is None else type
         if not isinstance(dtype_, dtype):
@@ -326,6 +328,8 @@ _DECIMAL_DIGITS = {**dict.fromkeys(FLOAT8, 0), float16: 3, bfloat16: 2, float32:
 
 class iinfo:
     """Limits of an integer type."""
+
+    __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: dtype) -> None:
         if not isinstance(type, dtype):

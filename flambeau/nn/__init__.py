@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.absent import Table
 from . import attention as attention
 from . import functional as functional
 from . import init as init
@@ -17,6 +18,8 @@ from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
+
+__getattr__, __dir__ = Table(__name__).submodules("common_types grad").parts()
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:

@@ -10,5 +10,13 @@ _function_named, __all__ = namespace("nn.functional")
 
 
 def __getattr__(name: str) -> Any:
-    function = globals()[name] = _function_named(name)  # found once, then kept: layers look it up in every call
+    try:
+        function = _function_named(name)
+    except AttributeError:
+        from . import _attention_helpers
+
+        if name not in _attention_helpers.__all__:
+            raise
+        function = getattr(_attention_helpers, name)
+    globals()[name] = function  # found once, then kept: layers look it up in every call
     return function

@@ -301,3 +301,11 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+
+_no_grad_uniform_ = uniform_
+_no_grad_normal_ = normal_
+
+
+def _no_grad_trunc_normal_(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any = None) -> Any:
+    return trunc_normal_(tensor, mean, std, a, b, generator)

@@ -1,7 +1,20 @@
-"""Operators under the names of `torch.ops`: those of `aten` that have no other public name."""
+"""Operators under the names of `torch.ops`: those of `aten`, with their overloads."""
 
 from __future__ import annotations
 
-from . import aten
+from typing import Any
 
-__all__ = ["aten"]
+from .._core.absent import PAGE
+from . import aten
+from ._overloads import OpOverload, OpOverloadPacket
+
+__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(
+        f"torch.ops.{name}: Flambeau has no operators of that name. Those of a library's compiled part do not exist "
+        f"here ({PAGE})"
+    )

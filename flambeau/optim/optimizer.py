@@ -449,3 +449,45 @@ def check_not_negative(**options: float | Tensor) -> None:
     for name, value in options.items():
         if not value >= 0.0:
             raise ValueError(f"Invalid {'epsilon' if name == 'eps' else name} value: {value}")
+
+
+def _get_value(x: Any) -> Any:
+    """A step or a learning rate as a number."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """A list as it is: nothing is being compiled."""
+    return x
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether a step is fused, and whether it runs over lists, by PyTorch's rule: neither, on the CPU."""
+    return False, False
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
+    """Replace complex tensors in these lists by views of them as pairs of real numbers."""
+    from .. import view_as_real
+
+    for number, param in enumerate(params):
+        if param.is_complex():
+            params[number] = view_as_real(param)
+            for each in state_and_grads:
+                each[number] = view_as_real(each[number])
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method `step` record derivatives if the optimizer's option `differentiable` says so, and none otherwise."""
+    import functools
+
+    from ..autograd.grad_mode import set_grad_enabled
+
+    @functools.wraps(func)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with set_grad_enabled(bool(self.defaults["differentiable"])):
+            return func(self, *args, **kwargs)
+
+    return wrapped

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._dispatch.registry import namespace
 
-__getattr__, __all__ = namespace("sparse")
+_function_named, __all__ = namespace("sparse")
 __all__ += ["check_sparse_tensor_invariants"]
 
 
@@ -53,3 +53,12 @@ class check_sparse_tensor_invariants:
                 return function(*args, **kwargs)
 
         return checked
+
+
+def __getattr__(name: str) -> Any:
+    if "emi_structured" in name or "SemiStructured" in name:
+        import importlib
+
+        found = importlib.import_module("flambeau.sparse.semi_structured")
+        return found if name == "semi_structured" else getattr(found, name)
+    return _function_named(name)

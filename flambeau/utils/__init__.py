@@ -15,7 +15,7 @@ __all__ = [
 _table = (
     Table(__name__)
     .submodules(
-        "_contextlib _cxx_pytree _device _foreach_utils _import_utils _pytree backcompat backend_registration "
+        "_contextlib _device _foreach_utils _import_utils _pytree backcompat backend_registration "
         "benchmark bundled_inputs collect_env cpp_backtrace cpp_extension data debug_log deterministic dlpack "
         "file_baton flop_counter mkldnn mobile_optimizer model_zoo module_tracker summary tensorboard "
         "throughput_benchmark training_state viz weak"

@@ -8,19 +8,19 @@ every tensor in it; the first placeholder that backward asks for runs the functi
 from __future__ import annotations
 
 import contextlib
+import enum
 import traceback
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau
+from flambeau._core.absent import absent_class, absent_function
+from flambeau._core.tensor import Tensor
 from flambeau._dispatch.autocast import AutocastState
 from flambeau.autograd.function import Function
-
-if TYPE_CHECKING:
-    from flambeau import Tensor
 
 __all__ = [
     "CheckpointError",
@@ -396,3 +396,64 @@ def _checkpoint_by_hooks(
         result = function(*args, **kwargs)
     frame.forward_finished = True
     return result
+
+
+class CheckpointPolicy(enum.Enum):
+    """What selective checkpointing does with an op's result."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class DefaultDeviceType:
+    """The kind of accelerator whose random numbers are kept: PyTorch's default is CUDA."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Choose it."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """Which it is."""
+        return DefaultDeviceType._default_device_type
+
+
+create_selective_checkpoint_contexts = absent_function(
+    "torch.utils.checkpoint.create_selective_checkpoint_contexts", "modes that see every op are being built"
+)
+SelectiveCheckpointContext = absent_class(
+    "torch.utils.checkpoint.SelectiveCheckpointContext", "modes that see every op are being built"
+)
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tensors outside the graph that want gradients as these do; other values as they are."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(
+        each.detach().requires_grad_(each.requires_grad) if isinstance(each, Tensor) else each for each in inputs
+    )
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn if no input wants a gradient."""
+    if not any(_requires_grad(each) for each in inputs if isinstance(each, Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The random states of the accelerators on which arguments are: there are none."""
+    return [], []
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+    """Put such states back."""
+    if devices:
+        raise RuntimeError(f"there are no accelerators {list(devices)} whose random states could be set")

@@ -7,8 +7,6 @@ import dataclasses
 import importlib
 from typing import Any
 
-import pytest
-
 from tests.support.differential import differential, outcome
 
 Point = collections.namedtuple("Point", "x y")
@@ -118,10 +116,3 @@ def test_classes_of_ones_own(torch: Any) -> Any:
     tree.register_constant(Constant)
     mapped = tree.tree_map(lambda value: value + 1, [Box(1), Pair(2, 3)])
     return mapped[0].content, (mapped[1].first, mapped[1].second), tree.tree_leaves([Constant(), 1])
-
-
-@pytest.mark.parametrize("name", ["tree_map", "tree_flatten"])
-def test_the_other_name(name: str) -> None:
-    import flambeau
-
-    assert getattr(flambeau.utils._cxx_pytree, name) is getattr(flambeau.utils._pytree, name)

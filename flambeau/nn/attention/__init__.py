@@ -6,10 +6,25 @@ import contextlib
 import enum
 from collections.abc import Iterator
 
+from ..._core.absent import Table
 from ..._ops.nn import attention
 from . import bias
 
 __all__ = ["SDPBackend", "bias", "sdpa_kernel"]
+
+WARN_FOR_UNFUSED_KERNELS = False
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .submodules("flex_attention")
+    .returning(lambda: None, functions="current_flash_attention_impl")
+    .returning(list, functions="list_flash_attention_impls")
+    .absent(
+        "other ways of computing attention cannot be added yet",
+        functions="activate_flash_attention_impl register_flash_attention_impl restore_flash_attention_impl",
+    )
+    .parts()
+)
 
 
 class SDPBackend(enum.Enum):

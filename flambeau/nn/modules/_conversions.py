@@ -84,6 +84,18 @@ class Conversions(Members):
         """Move all parameters and buffers to a CUDA device."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
+    def ipu(self, device: Any = None) -> Self:
+        """Move all parameters and buffers to an IPU."""
+        return self._apply(lambda tensor: tensor.ipu(device))
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move all parameters and buffers to an Intel GPU."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move all parameters and buffers to an MTIA device."""
+        return self._apply(lambda tensor: tensor.mtia(device))
+
     def cpu(self) -> Self:
         """Move all parameters and buffers to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())

@@ -32,7 +32,11 @@ from ._hooks import (
 )
 from ._members import HookDict
 from ._paths import note_path
-from ._state_dict import StateDict, _IncompatibleKeys  # noqa: F401  (programs import it from this file)
+from ._state_dict import (  # noqa: F401  (programs import some of them from this file)
+    _EXTRA_STATE_KEY_SUFFIX,
+    StateDict,
+    _IncompatibleKeys,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec

@@ -54,6 +54,14 @@ def _clones(module: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 
+_get_clones = _clones
+
+
+def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
+    """The function of a name: "relu" or "gelu"."""
+    return _function_of(activation)
+
+
 def _function_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation

@@ -1,0 +1,340 @@
+"""Attention with scores and masks of one's own, under the names of `torch.nn.attention.flex_attention`.
+
+`score_mod(score, batch, head, q, kv)` and `mask_mod(batch, head, q, kv)` are called once, with index tensors that
+broadcast against each other, and attention is composed of ordinary ops: derivatives reach whatever the functions use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from ..._core.tensor import Tensor
+from ..._ops.create.constants import zeros
+from ..._ops.create.range import arange
+from ..._ops.index.masked import where
+from ..._ops.reduce.softmax import logsumexp
+
+__all__ = [
+    "AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask", "create_mask",
+    "flex_attention", "noop_mask", "or_masks",
+]  # fmt: skip
+
+MaskMod: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+ScoreMod: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+FlexKernelOptions = dict[str, Any]
+"""Choices for kernels of accelerators."""
+
+_DEFAULT_BLOCK = 128
+
+
+class AuxRequest(NamedTuple):
+    """What `flex_attention` is to give beside its result."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What it gave."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
+
+
+def _indices(batch: int, heads: int, queries: int, keys: int, device: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Indices of the four dimensions, in shapes that broadcast against each other."""
+    return (
+        arange(batch, device=device).view(-1, 1, 1, 1),
+        arange(heads, device=device).view(1, -1, 1, 1),
+        arange(queries, device=device).view(1, 1, -1, 1),
+        arange(keys, device=device).view(1, 1, 1, -1),
+    )
+
+
+def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
+    """The mask that hides nothing."""
+    return (token_q >= 0) & (token_kv >= 0)
+
+
+def or_masks(*mask_mods: MaskMod) -> MaskMod:
+    """The mask that shows what one of these shows."""
+    if not all(callable(each) for each in mask_mods):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
+
+    def either(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        result = b.new_zeros((), dtype=_bool())
+        for each in mask_mods:
+            result = result | each(b, h, q_idx, kv_idx)
+        return result
+
+    return either
+
+
+def and_masks(*mask_mods: MaskMod) -> MaskMod:
+    """The mask that shows what all of these show."""
+    if not all(callable(each) for each in mask_mods):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
+
+    def both(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+        result = b.new_ones((), dtype=_bool())
+        for each in mask_mods:
+            result = result & each(b, h, q_idx, kv_idx)
+        return result
+
+    return both
+
+
+def _bool() -> Any:
+    from ..._core.dtype import bool_
+
+    return bool_
+
+
+def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
+    """The mask, or the changes to scores, as a dense tensor."""
+    batch, heads = B or 1, H or 1
+    indices = _indices(batch, heads, Q_LEN, KV_LEN, device)
+    shape = (batch, heads, Q_LEN, KV_LEN)
+    if mod_fn.__code__.co_argcount == 5:
+        scored: Tensor = mod_fn(zeros(shape, device=device), *indices)
+        return ~scored.expand(shape).isneginf()
+    masked: Tensor = mod_fn(*indices)
+    return masked.expand(shape).contiguous()
+
+
+class BlockMask:
+    """Which blocks of scores a mask shows in part, and which as a whole."""
+
+    def __init__(
+        self,
+        seq_lengths: tuple[int, int],
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+        q_num_blocks: Tensor | None = None,
+        q_indices: Tensor | None = None,
+        full_q_num_blocks: Tensor | None = None,
+        full_q_indices: Tensor | None = None,
+        BLOCK_SIZE: tuple[int, int] = (_DEFAULT_BLOCK, _DEFAULT_BLOCK),
+        mask_mod: MaskMod = noop_mask,
+    ) -> None:
+        if kv_indices.dim() < 2:
+            raise RuntimeError("BlockMask must have at least 2 dimensions")
+        self.seq_lengths = seq_lengths
+        self.kv_num_blocks = kv_num_blocks
+        self.kv_indices = kv_indices
+        self.full_kv_num_blocks = full_kv_num_blocks
+        self.full_kv_indices = full_kv_indices
+        self.q_num_blocks = q_num_blocks
+        self.q_indices = q_indices
+        self.full_q_num_blocks = full_q_num_blocks
+        self.full_q_indices = full_q_indices
+        self.BLOCK_SIZE = BLOCK_SIZE
+        self.mask_mod = mask_mod
+
+    @classmethod
+    def from_kv_blocks(
+        cls,
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+        BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_BLOCK,
+        mask_mod: MaskMod | None = None,
+        seq_lengths: tuple[int, int] | None = None,
+        compute_q_blocks: bool = True,
+    ) -> BlockMask:
+        """From the numbers of key blocks of each row of query blocks, and which they are."""
+        size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+        if (full_kv_num_blocks is None) != (full_kv_indices is None):
+            raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
+        columns = kv_indices.shape[-1]
+        lengths = seq_lengths or (kv_indices.shape[-2] * size[0], columns * size[1])
+        q_parts: list[Any] = [None, None, None, None]
+        if compute_q_blocks:
+            q_parts[:2] = _ordered(_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
+            if full_kv_num_blocks is not None and full_kv_indices is not None:
+                q_parts[2:] = _ordered(_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1))
+        parts: Any = (lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *q_parts)
+        make: Any = cls
+        return make(*parts, size, mask_mod or noop_mask)  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the scores: batch, heads, queries, keys."""
+        return (*self.kv_indices.shape[:-2], *self.seq_lengths)
+
+    def numel(self) -> int:
+        """The number of scores."""
+        return math.prod(self.shape)
+
+    def to_dense(self) -> Tensor:
+        """Which blocks are shown at all, as a tensor of 0 and 1."""
+        partly = _dense(self.kv_num_blocks, self.kv_indices)
+        if self.full_kv_num_blocks is None or self.full_kv_indices is None:
+            return partly
+        return partly | _dense(self.full_kv_num_blocks, self.full_kv_indices)
+
+    def sparsity(self) -> float:
+        """How much is hidden, in percent."""
+        blocks = int(self.kv_num_blocks.sum().item())
+        if self.full_kv_num_blocks is not None:
+            blocks += int(self.full_kv_num_blocks.sum().item())
+        return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
+
+    def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
+        """The parts."""
+        sizes = (*self.BLOCK_SIZE,) if flatten else (self.BLOCK_SIZE,)
+        lengths = (*self.seq_lengths,) if flatten else (self.seq_lengths,)
+        return (
+            *lengths, self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks, self.full_kv_indices,
+            self.q_num_blocks, self.q_indices, self.full_q_num_blocks, self.full_q_indices, *sizes, self.mask_mod,
+        )  # fmt: skip
+
+    def to(self, device: Any) -> BlockMask:
+        """The same on a device."""
+        parts: Any = [each.to(device) if isinstance(each, Tensor) else each for each in self.as_tuple(flatten=False)]
+        return BlockMask(*parts)
+
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
+        """A picture of the blocks of the first heads: full ones filled, partial ones half, hidden ones empty."""
+        partly = _dense(self.kv_num_blocks, self.kv_indices)
+        full = zeros(partly.shape, dtype=partly.dtype)
+        if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
+            full = _dense(self.full_kv_num_blocks, self.full_kv_indices)
+        pictures = []
+        for half, whole in list(zip(partly.flatten(0, -3), full.flatten(0, -3), strict=True))[:limit]:
+            rows = zip(half.tolist(), whole.tolist(), strict=True)
+            pictures.append(
+                "\n".join("".join("█" if w else "░" if h else " " for h, w in zip(*row, strict=True)) for row in rows)
+            )
+        return "\n\n".join(pictures)
+
+    def __repr__(self) -> str:
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+
+
+def _ordered(dense: Tensor) -> list[Tensor | None]:
+    """Of a tensor of 0 and 1: how many ones each row has, and where, the ones first."""
+    from ..._core.dtype import int32
+
+    places = dense.to(int32).argsort(dim=-1, descending=True, stable=True)
+    return [dense.sum(dim=-1).to(int32), places.to(int32).contiguous()]
+
+
+def _dense(num_blocks: Tensor, indices: Tensor) -> Tensor:
+    """The opposite of `_ordered`."""
+    from ..._core.dtype import int32, int64
+
+    columns = indices.shape[-1]
+    shown = (arange(columns) < num_blocks.unsqueeze(-1)).to(int32)
+    start: Tensor = zeros(indices.shape, dtype=int32)
+    return start.scatter(-1, indices.to(int64), shown)
+
+
+def create_block_mask(
+    mask_mod: MaskMod,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Any = None,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_BLOCK,
+    _compile: bool = False,
+    separate_full_blocks: bool = True,
+    **unused: Any,
+) -> BlockMask:
+    """Which blocks a mask shows: the mask is evaluated once, for all scores."""
+    rows, columns = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+    mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+    height, width = -(-Q_LEN // rows), -(-KV_LEN // columns)
+    padded = zeros((*mask.shape[:2], height * rows, width * columns), dtype=mask.dtype)
+    padded[..., :Q_LEN, :KV_LEN] = mask
+    blocks = padded.view(*mask.shape[:2], height, rows, width, columns).permute(0, 1, 2, 4, 3, 5)
+    counts = blocks.sum(dim=[-2, -1])
+    full = counts == rows * columns if separate_full_blocks else counts < 0
+    partial_counts, partial_places = _ordered((counts > 0) & ~full)
+    full_counts, full_places = _ordered(full) if separate_full_blocks else (None, None)
+    assert partial_counts is not None
+    assert partial_places is not None
+    return BlockMask.from_kv_blocks(
+        partial_counts, partial_places, full_counts, full_places, (rows, columns), mask_mod, (Q_LEN, KV_LEN)
+    )
+
+
+def flex_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: ScoreMod | None = None,
+    block_mask: BlockMask | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: Any = None,
+    *,
+    return_aux: AuxRequest | None = None,
+) -> Any:
+    """Attention with a function that changes scores and a mask that hides some.
+
+    >>> def causal(batch, head, q, kv):
+    ...     return q >= kv
+    >>> x = flambeau.ones(1, 1, 4, 2)
+    >>> from flambeau.nn.attention.flex_attention import create_block_mask, flex_attention
+    >>> flex_attention(x, x, x, block_mask=create_block_mask(causal, None, None, 4, 4)).shape
+    torch.Size([1, 1, 4, 2])
+    """
+    if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
+        raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
+    if not enable_gqa and query.shape[-3] != key.shape[-3]:
+        raise ValueError(
+            f"Expect query and key/value to have the same number of heads but got Hq={query.shape[-3]} and "
+            f"Hkv={key.shape[-3]}. Try setting enable_gqa=True for GQA."
+        )
+    if enable_gqa and query.shape[1] % key.shape[1]:
+        raise ValueError(
+            "Expect number of query heads to be a multiple of kv heads for GQA but got "
+            f"Hq={query.shape[1]} and Hkv={key.shape[1]}."
+        )
+    if key.shape[1] != query.shape[1]:
+        repeats = query.shape[1] // key.shape[1]
+        key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
+    key, value = (each.expand(query.shape[0], *each.shape[1:]) for each in (key, value))
+    batch, heads, queries = query.shape[:3]
+    keys = key.shape[2]
+    if block_mask is not None and (block_mask.seq_lengths[0] < queries or block_mask.seq_lengths[1] < keys):
+        raise ValueError(
+            f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={queries} and kv_len={keys}."
+        )
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    indices = _indices(batch, heads, queries, keys, query.device)
+    wide = query.float() if query.dtype.itemsize < 4 else query
+    scores = wide @ key.to(wide.dtype).transpose(-2, -1) * factor
+    if score_mod is not None:
+        scores = score_mod(scores, *indices).to(wide.dtype)
+    if block_mask is not None:
+        scores = where(_shown(block_mask, indices), scores, -math.inf)
+    sums = logsumexp(scores, -1)
+    hidden = sums.isneginf().unsqueeze(-1)
+    weights = where(hidden, 0.0, (scores - where(hidden, 0.0, sums.unsqueeze(-1))).exp())
+    result = (weights @ value.to(wide.dtype)).to(query.dtype)
+    if return_aux is not None:
+        return result, AuxOutput(sums if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None)
+    return (result, sums) if return_lse else result
+
+
+def _shown(block_mask: BlockMask, indices: tuple[Tensor, Tensor, Tensor, Tensor]) -> Tensor:
+    """Which scores a mask shows: the function's answer in partial blocks, all of full ones."""
+    rows, columns = block_mask.BLOCK_SIZE
+    batch, head, q, kv = indices
+    blocks = _dense(block_mask.kv_num_blocks, block_mask.kv_indices)
+    place_q, place_kv = (q // rows), (kv // columns)
+    first = (batch if blocks.shape[0] > 1 else batch * 0, head if blocks.shape[1] > 1 else head * 0)
+    shown = (blocks[first[0], first[1], place_q, place_kv] > 0) & block_mask.mask_mod(*indices)
+    if block_mask.full_kv_num_blocks is not None and block_mask.full_kv_indices is not None:
+        whole = _dense(block_mask.full_kv_num_blocks, block_mask.full_kv_indices)
+        shown = shown | (whole[first[0], first[1], place_q, place_kv] > 0)
+    return shown

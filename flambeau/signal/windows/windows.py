@@ -1,0 +1,7 @@
+"""Window functions under the name of PyTorch's file."""
+
+from __future__ import annotations
+
+from ..._dispatch.registry import namespace
+
+__getattr__, __all__ = namespace("signal.windows")

@@ -1,0 +1,165 @@
+"""What a timing gave."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import statistics
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+_UNITS = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}
+MAX_SIGNIFICANT_FIGURES = 4
+
+
+def select_unit(t: float) -> tuple[str, float]:
+    """The unit that suits a time in seconds, and how many seconds it has."""
+    scale = int(math.log10(t) // 3) if t > 0 else 0
+    unit = {-3: "ns", -2: "us", -1: "ms"}.get(scale, "s" if scale >= 0 else "ns")
+    return unit, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+
+
+def unit_to_english(u: str) -> str:
+    """The name of a unit."""
+    return _UNITS[u]
+
+
+def trim_sigfig(x: float, n: int) -> float:
+    """A number with so many significant figures."""
+    if x == 0:
+        return 0.0
+    magnitude = math.ceil(math.log10(abs(x)))
+    scale: float = 10.0 ** (magnitude - n)
+    return float(round(x / scale) * scale)
+
+
+@contextlib.contextmanager
+def set_torch_threads(n: int) -> Iterator[None]:
+    """A context in which kernels use so many threads."""
+    from ..._dispatch.settings import get_num_threads, set_num_threads
+
+    before = get_num_threads()
+    set_num_threads(n)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSpec:
+    """What is timed."""
+
+    stmt: str
+    setup: str
+    global_setup: str = ""
+    label: str | None = None
+    sub_label: str | None = None
+    description: str | None = None
+    env: str | None = None
+    num_threads: int = 1
+
+    @property
+    def title(self) -> str:
+        """A heading for it."""
+        if self.label is not None:
+            return self.label + (f": {self.sub_label}" if self.sub_label else "")
+        return self.stmt if "\n" not in self.stmt else self.stmt.splitlines()[0]
+
+    def setup_str(self) -> str:
+        """The preparation, for a report."""
+        return "" if self.setup in ("", "pass") else f"setup: {self.setup}"
+
+    def summarize(self) -> str:
+        """All of it as text."""
+        parts = [self.description or "", self.env or "", self.setup_str()]
+        return "\n".join([self.title, *("  " + each for each in parts if each)])
+
+
+@dataclasses.dataclass
+class Measurement:
+    """The times of a piece of code: `raw_times` are those of `number_per_run` calls each."""
+
+    number_per_run: int
+    raw_times: list[float]
+    task_spec: TaskSpec
+    metadata: dict[Any, Any] | None = None
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds of one call, of each run."""
+        return [each / self.number_per_run for each in self.raw_times]
+
+    @property
+    def median(self) -> float:
+        """The median of the times."""
+        return statistics.median(self.times)
+
+    @property
+    def mean(self) -> float:
+        """The mean of the times."""
+        return statistics.fmean(self.times)
+
+    @property
+    def iqr(self) -> float:
+        """The distance between the quartiles."""
+        if len(self.times) < 2:
+            return 0.0
+        first, _, third = statistics.quantiles(self.times, n=4, method="inclusive")
+        return third - first
+
+    @property
+    def significant_figures(self) -> int:
+        """How many figures of the median mean something."""
+        if len(self.times) < 2 or self.iqr == 0 or self.median == 0:
+            return MAX_SIGNIFICANT_FIGURES if len(self.times) > 1 else 2
+        wanted = math.floor(math.log10(self.median) - math.log10(self.iqr)) + 1
+        return max(2, min(wanted, MAX_SIGNIFICANT_FIGURES))
+
+    @property
+    def has_warnings(self) -> bool:
+        """Whether the times differ by more than they should."""
+        return len(self.times) > 1 and self.iqr > 0.1 * self.median
+
+    @property
+    def title(self) -> str:
+        """A heading."""
+        return self.task_spec.title
+
+    @property
+    def as_row_name(self) -> str:
+        """The name of a row of a table."""
+        return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "task_spec":
+            raise AttributeError(name)
+        return getattr(self.task_spec, name)
+
+    @staticmethod
+    def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
+        """Measurements of the same code as one."""
+        merged: dict[TaskSpec, Measurement] = {}
+        for each in measurements:
+            if each.task_spec in merged:
+                merged[each.task_spec].raw_times += [
+                    value * merged[each.task_spec].number_per_run for value in each.times
+                ]
+            else:
+                merged[each.task_spec] = Measurement(each.number_per_run, list(each.raw_times), each.task_spec)
+        return list(merged.values())
+
+    def __repr__(self) -> str:
+        unit, scale = select_unit(self.median)
+        figures = self.significant_figures
+        lines = [f"{type(self).__module__}.Measurement", self.task_spec.summarize()]
+        runs = f"{len(self.times)} measurements, {self.number_per_run} runs per measurement, "
+        threads = f"{self.task_spec.num_threads} thread" + ("s" if self.task_spec.num_threads > 1 else "")
+        if len(self.times) == 1:
+            lines.append(f"  {trim_sigfig(self.median / scale, figures):g} {unit}")
+            runs = f"1 measurement, {self.number_per_run} runs , "
+        else:
+            lines.append(f"  Median: {trim_sigfig(self.median / scale, figures):g} {unit}")
+            lines.append(f"  IQR:    {trim_sigfig(self.iqr / scale, 2):g} {unit}")
+        return "\n".join([*lines, f"  {runs}{threads}"])

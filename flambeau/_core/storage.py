@@ -95,6 +95,16 @@ def fix_size(owner: Any) -> None:
         _FIXED[key] = weakref.ref(owner, lambda _: _FIXED.pop(key, None))
 
 
+def _bytes(make: Any, nbytes: int) -> Any:
+    """So many bytes of memory, made by one of NumPy's functions."""
+    try:
+        return make(nbytes, np.uint8)
+    except (MemoryError, ValueError, OverflowError) as error:
+        from .memory_errors import out_of_memory
+
+        raise out_of_memory(error, nbytes) from None
+
+
 class UntypedStorage:
     """A block of bytes. Tensors are strided windows on it; two tensors share memory if their storages are equal."""
 
@@ -112,7 +122,7 @@ class UntypedStorage:
             raise RuntimeError(f"a storage cannot have a negative size: {content}")
         if place is META:
             return _new_storage(np.empty(1, np.uint8), META, content if isinstance(content, int) else content.nbytes)
-        return _new_storage(np.zeros(content, np.uint8) if isinstance(content, int) else content, place)
+        return _new_storage(_bytes(np.zeros, content) if isinstance(content, int) else content, place)
 
     @staticmethod
     def from_buffer(buffer: Any, *args: Any, byte_order: str = "native", **kwargs: Any) -> UntypedStorage:
@@ -241,7 +251,7 @@ class UntypedStorage:
         if self.device is META:
             self._meta_bytes = nbytes
         elif nbytes != self._owner.nbytes:
-            self._move(np.empty(nbytes, np.uint8), mover)
+            self._move(_bytes(np.empty, nbytes), mover)
         return self
 
     def _move(self, memory: Any, mover: Any = None) -> None:

@@ -53,7 +53,7 @@ from .meta import empty_meta
 from .op import Formula, Op
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
-from .registry import METHODS, export, export_method, resolved, write_out
+from .registry import METHODS, explain, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
 Entry = tuple[Body, Kind, LargeBody]
@@ -313,7 +313,11 @@ def unary(
             entry = table.get(input._kind)
             if entry is not None and modes.plain:
                 array = input._array
-                array = entry[0](array) if array.size < LARGE else entry[2](array)
+                try:
+                    array = entry[0](array) if array.size < LARGE else entry[2](array)
+                except MemoryError as error:
+                    explain(error, name, {})
+                    raise
                 kind = entry[1]
                 if type(array) is not np.ndarray:
                     array = kind.backend.asarray(array)
@@ -342,10 +346,14 @@ def unary(
             return run_override(function, (input,), (input,), {} if out is None else {"out": out})  # type: ignore[no-any-return]
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        cast = THREAD.modes.cast
+        try:
+            result = run_unary(op, input if cast is None or out is not None else cast(name, (input,))[0])
+        except Exception as error:
+            explain(error, name, {"input": input, "out": out})
+            raise
         if out is None:
-            cast = THREAD.modes.cast
-            return run_unary(op, input if cast is None else cast(name, (input,))[0])
-        result = run_unary(op, input)
+            return result
         if op.truth_only and isinstance(out, Tensor):
             op.check_target(out._kind.dtype, (input,))
         if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
@@ -416,6 +424,9 @@ def binary(
                     array = (entry[0] if array.size < LARGE else entry[2])(array, other_array)
                 except ValueError:
                     raise shape_error(name, input, other) from None
+                except MemoryError as error:
+                    explain(error, name, {})
+                    raise
                 if type(array) is not np.ndarray:
                     array = entry[1].backend.asarray(array)
                 elif array.ndim > 1 and other_array is not other and not input._array.flags.c_contiguous:
@@ -440,12 +451,16 @@ def binary(
         if not (type(input) in PLAIN_TYPES and type(other) in PLAIN_TYPES) and has_override((input, other)):
             kwargs = {} if out is None else {"out": out}
             return run_override(function, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
-        if out is None:
-            cast = THREAD.modes.cast
-            return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
-        if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
-            op.check_target(out._kind.dtype, (input, other))
-        return write_out(run_binary(op, input, other), out, (input, other))  # type: ignore[no-any-return]
+        try:
+            if out is None:
+                cast = THREAD.modes.cast
+                return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
+            if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
+                op.check_target(out._kind.dtype, (input, other))
+            return write_out(run_binary(op, input, other), out, (input, other))  # type: ignore[no-any-return]
+        except Exception as error:
+            explain(error, name, {"input": input, "other": other, "out": out})
+            raise
 
     _describe(function, name, doc)
     function.op = op  # type: ignore[attr-defined]
@@ -573,7 +588,11 @@ def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tu
     def change_first(input: Tensor, other: Any) -> Tensor:
         if type(input) not in PLAIN_TYPES and has_override((input, other)):
             return run_override(change_first, (input, other), (input, other), {})  # type: ignore[no-any-return]
-        return change(op, function, input, other)
+        try:
+            return change(op, function, input, other)
+        except Exception as error:
+            explain(error, f"{first}_", {"input": input, "other": other})
+            raise
 
     inplace: Any = change_one if len(op.parameters) == 1 else change_first
     first = names[0]

@@ -157,6 +157,22 @@ def export_method(function: Function | Published | property, *names: str) -> Non
         setattr(Tensor, name, _LazyMethod(value, name) if isinstance(value, Published) else value)
 
 
+def guard(function: Body, name: str = "") -> Body:
+    """Let the errors that leave `function` be explained to users, as those of ops are; before it is exported.
+
+    That costs a frame, so the functions that are called most have it in their own bodies.
+    """
+    own = name or function.__name__
+    _PUBLISHED[function] = Published(lambda: _guarded(function, own))
+    return function
+
+
+def _guarded(function: Function, name: str) -> Function:
+    made = with_protocol(function, name.rpartition(".")[2], False, name, overridable=False)
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
+
+
 def public(
     *aliases: str,
     function: bool = True,
@@ -245,9 +261,37 @@ def {name}({parameters}):
     {missing}
     if {overridden}:
         return run_override({name}, ({tensors},), ({positional}), {{{keywords}}})
-    {compute}
-    {out}
+    try:
+        {flags}
+        {compute}
+        {out}
+    except Exception as error:
+        explain(error, {label!r}, {{{values}}}, this)
+        raise
 """
+
+
+def explain(error: Exception, name: str, values: dict[str, Any], function: Function | None = None) -> None:
+    """Raise a better error in place of one that leaves a public function, if there is one."""
+    from . import explain as explaining  # most programs never need it
+
+    explaining.explain(error, name, values, function)
+
+
+def explain_call(
+    error: Exception, name: str, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """The same for one that took its arguments as they came."""
+    from . import explain as explaining
+
+    explaining.explain_call(error, name, function, args, kwargs)
+
+
+def check_flag(name: str, parameter: str, value: Any) -> None:
+    """Refuse what is not a bool where PyTorch takes nothing else."""
+    from . import explain as explaining
+
+    explaining.check_flag(name, parameter, value)
 
 
 def with_protocol(
@@ -258,12 +302,14 @@ def with_protocol(
     also: Mapping[str, str] = _NO_NAMES,
     older: tuple[str, ...] = (),
     inplace_of: str | None = None,
+    overridable: bool = True,
 ) -> Function:
     """`body` behind a function of the same signature that also heeds `__torch_function__`, NumPy's names and `out=`.
 
     The function is written out as source, so that Python itself binds the arguments, and kept where debuggers find it,
     under `label`: `sum` is one function, `masked.sum` another. With `inplace_of`, the name of the op, the result
-    becomes the content of the first argument.
+    becomes the content of the first argument. A function that heeds `__torch_function__` by itself is not `overridable`
+    here.
     """
     import inspect
 
@@ -275,7 +321,7 @@ def with_protocol(
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
     synonyms = _synonyms(parameters, also)
     late = _late(parameters, synonyms)
-    tensors = [each.name for each in parameters if _is_tensor(each)]
+    tensors = [each.name for each in parameters if overridable and _is_tensor(each)]
     defaults = {f"_{each.name}": each.default for each in parameters if each.default is not inspect.Parameter.empty}
     listed, positional, keywords, by_name = [], [], [], []
     marked = False  # whether what follows can be given by name only
@@ -313,10 +359,18 @@ def with_protocol(
     if inplace_of is not None:
         rest = "".join(f"{each}, " for each in positional[1:])
         compute = f"return run_inplace(body, {inplace_of!r}, {positional[0]}, ({rest}), {{{', '.join(keywords)}}})"
+    flags = [
+        f"if {each.name} is not False and {each.name} is not True: check_flag({label!r}, {each.name!r}, {each.name})"
+        for each in parameters
+        if str(each.annotation) == "bool"
+    ]
     source = _TEMPLATE.format(
         name=name,
+        label=label,
+        flags="\n        ".join(flags),
+        values=", ".join(f"{each.name!r}: {each.name}" for each in parameters),
         parameters=", ".join(listed),
-        overridden=" or ".join(_overriding_tests(parameters, name)) or "False",
+        overridden=(" or ".join(_overriding_tests(parameters, name)) if overridable else "") or "False",
         tensors=", ".join(tensors) or "None",
         positional="".join(f"{each}, " for each in positional),
         keywords=", ".join(keywords),
@@ -338,12 +392,14 @@ def with_protocol(
     scope = {
         "body": body, "own_body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override,
         "run_override": run_override, "is_overriding": is_overriding, "run_inplace": run_inplace,
+        "explain": explain, "check_flag": check_flag,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
         "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else write_out, **defaults,
     }  # fmt: skip
     exec(compile(source, file, "exec"), scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope[name]
+    scope["this"] = wrapped  # not by its name, which a parameter may have too
     wrapped.__doc__ = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
     wrapped.__module__ = body.__module__
     wrapped.__annotations__ = body.__annotations__

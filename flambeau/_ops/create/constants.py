@@ -24,7 +24,7 @@ from ..._core.tensor import Tensor, new
 from ..._dispatch.factory import constant, factory
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.promotion import default_of_category, is_number, scalar_category
-from ..._dispatch.registry import export
+from ..._dispatch.registry import explain, export, guard
 from ..._dispatch.scalar import fitting, whole
 from ..shape.view import as_shape
 
@@ -186,10 +186,11 @@ def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
         return empty_array(shape, contiguous_strides(shape), kind.dtype.numpy)
     try:
         array: Any = np.empty(shape, kind.dtype.numpy) if value is None or value else np.zeros(shape, kind.dtype.numpy)
-    except (ValueError, MemoryError) as error:
-        raise RuntimeError(
-            f"Storage size calculation overflowed with sizes={list(shape)}, or not enough memory: {error}"
-        ) from None
+    except MemoryError as error:
+        explain(error, "empty", {})
+        raise
+    except ValueError:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}") from None
     if value:
         array.fill(value)
     elif value is None and DETERMINISM.fills:
@@ -362,11 +363,11 @@ def eye(
     return delivered(made(array, kind, requires_grad), out)
 
 
-export(empty_strided, "empty_strided")
-export(empty_permuted, "empty_permuted")
-export(full, "full")
+export(guard(empty_strided), "empty_strided")
+export(guard(empty_permuted), "empty_permuted")
+export(guard(full), "full")
 export(scalar_tensor, "scalar_tensor")
-export(eye, "eye")
+export(guard(eye), "eye")
 
 
 def tensor(

@@ -12,7 +12,7 @@ from ..._core.layout import is_plain, strides_like
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import export, public
+from ..._dispatch.registry import explain, export, public
 from ..._dispatch.scalar import fitting
 from .constants import (
     array_of_ones,
@@ -53,20 +53,30 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
         input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
-        if type(input) in PLAIN_TYPES:
-            kind = input._kind
-            if dtype is None and device is None and memory_format is None and kind.is_cpu and is_plain(input._array):
-                if THREAD.modes.interpreters:
-                    return filled(input._array.shape, kind, value, requires_grad)
-                return made(quick(input._array.shape, input._array.dtype), kind, requires_grad)
-        elif has_override((input,)):
-            options = {
-                "dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad,
-                "pin_memory": pin_memory, "memory_format": memory_format,
-            }  # fmt: skip
-            return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
-        kind = _kind_like(input, dtype, device, name)
-        return filled_like(input, kind, memory_format, value, requires_grad)
+        try:
+            if type(input) in PLAIN_TYPES:
+                kind = input._kind
+                if (
+                    dtype is None
+                    and device is None
+                    and memory_format is None
+                    and kind.is_cpu
+                    and is_plain(input._array)
+                ):
+                    if THREAD.modes.interpreters:
+                        return filled(input._array.shape, kind, value, requires_grad)
+                    return made(quick(input._array.shape, input._array.dtype), kind, requires_grad)
+            elif has_override((input,)):
+                options = {
+                    "dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad,
+                    "pin_memory": pin_memory, "memory_format": memory_format,
+                }  # fmt: skip
+                return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
+            kind = _kind_like(input, dtype, device, name)
+            return filled_like(input, kind, memory_format, value, requires_grad)
+        except MemoryError as error:
+            explain(error, name, {})
+            raise
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc

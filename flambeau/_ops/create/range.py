@@ -16,7 +16,7 @@ from ..._core.kind import Kind
 from ..._core.tensor import Tensor
 from ..._dispatch.meta import meta_array
 from ..._dispatch.promotion import is_number, scalar_category
-from ..._dispatch.registry import export, public
+from ..._dispatch.registry import export, guard, public
 from .constants import chosen_kind, delivered, made
 
 
@@ -242,4 +242,4 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 for _function in (arange, range, linspace, logspace, tril_indices, triu_indices):
-    export(_function, _function.__name__)
+    export(guard(_function), _function.__name__)

@@ -27,7 +27,7 @@ from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable
 from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import export_method, public
+from ..._dispatch.registry import explain, export_method, public
 from ..._dispatch.scalar import fitting
 from ..shape.named_shapes import _alias
 from ..shape.view import _select, _slice, _unsqueeze
@@ -73,14 +73,22 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                     output._view = View(self if origin is None else origin.base, counter[0], creation)
                 return output
             if key is None and type(index) in PLAIN_TYPES:
-                found = _quick_pick(array, content(index))
+                try:
+                    found = _quick_pick(array, content(index))
+                except MemoryError as error:
+                    explain(error, "__getitem__", {})
+                    raise
                 if found is not None:
                     if self._kind.indirect:
                         settle(found, self._kind)
                     return fresh(found, self)
     elif has_override((self, index)):
         return run_override(_getitem, (self, index), (self, index), {})  # type: ignore[no-any-return]
-    return _recorded_getitem(self, index)
+    try:
+        return _recorded_getitem(self, index)
+    except Exception as error:
+        explain(error, "__getitem__", {"self": self, "index": index})
+        raise
 
 
 def _quick_pick(array: Any, index: Any) -> Any:
@@ -248,7 +256,11 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if has_override((self, index, value)):
         run_override(_setitem, (self, index, value), (self, index, value), {})
         return
-    _general_setitem(self, index, value)
+    try:
+        _general_setitem(self, index, value)
+    except Exception as error:
+        explain(error, "__setitem__", {"self": self, "index": index, "value": value})
+        raise
 
 
 def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
@@ -445,7 +457,8 @@ def _delitem(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-_getitem.__name__, _setitem.__name__, _delitem.__name__ = "__getitem__", "__setitem__", "__delitem__"
+for _function, _name in ((_getitem, "__getitem__"), (_setitem, "__setitem__"), (_delitem, "__delitem__")):
+    _function.__name__ = _function.__qualname__ = _name
 export_method(_getitem, "__getitem__")
 export_method(_setitem, "__setitem__")
 export_method(_delitem, "__delitem__")

@@ -447,7 +447,8 @@ def _reversed_matmul_operator(self: Any, other: Any) -> Any:
     return matmul(other, self)
 
 
-_matmul_operator.__name__, _reversed_matmul_operator.__name__ = "__matmul__", "__rmatmul__"
+for _function, _name in ((_matmul_operator, "__matmul__"), (_reversed_matmul_operator, "__rmatmul__")):
+    _function.__name__ = _function.__qualname__ = _name
 export_method(_matmul_operator, "__matmul__")
 export_method(_reversed_matmul_operator, "__rmatmul__")
 

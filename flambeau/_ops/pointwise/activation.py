@@ -14,7 +14,7 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
 from ..._dispatch.inplace import run_inplace
 from ..._dispatch.precision import as_array, in_single, no_gradient, only_where, refuse
-from ..._dispatch.registry import export, public
+from ..._dispatch.registry import explain_call, export, public
 from ..shape.view import wrap_dim
 from .special_kernels import erf
 
@@ -576,7 +576,11 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def _changing(op: Any, name: str) -> Any:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return run_inplace(op, name, input, args, kwargs)
+        try:
+            return run_inplace(op, name, input, args, kwargs)
+        except Exception as error:
+            explain_call(error, f"{name}_", op, (input, *args), kwargs)
+            raise
 
     function.__name__ = function.__qualname__ = f"{name}_"
     function.__doc__ = f"In-place form of `{name}`."

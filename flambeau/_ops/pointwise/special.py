@@ -267,4 +267,6 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     refuse("mvlgamma", input, COMPLEX)
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1: it is {p}")
+    if p >= 1 << 40:
+        raise MemoryError(f"a sum over so many dimensions needs {p * 8} bytes")
     return _mvlgamma(as_floating(input), p)

@@ -27,7 +27,7 @@ from ..._dispatch.elementwise import shape_error
 from ..._dispatch.inplace import before_change, check_no_overlap, check_writable, rebase_history
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.out import resize_output, store
-from ..._dispatch.registry import export, public
+from ..._dispatch.registry import export, guard, public
 from ..._dispatch.scalar import whole
 from ..._dispatch.writer import Writer, writer
 from ..create.constants import chosen_kind, filled, made, requested_shape, whole_shape
@@ -197,7 +197,7 @@ def randperm(
 
 
 for _factory in (rand, randn, randint, randperm):
-    export(_factory, _factory.__name__)
+    export(guard(_factory), _factory.__name__)
 
 
 def _like(
@@ -396,7 +396,7 @@ def _normal_into(out: Tensor, mean: Any, std: Any, generator: Generator | None) 
     return out.add_(mean)
 
 
-export(normal, "normal")
+export(guard(normal), "normal")
 
 
 # In-place fills -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
-from ..._dispatch.registry import export_method, public
+from ..._dispatch.registry import export_method, guard, public
 from ..._dispatch.variants import variant
 from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
 
@@ -117,7 +117,8 @@ def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor,
     return split(input, split_size, dim)
 
 
-export_method(_method_split, "split")
+_method_split.__qualname__ = "Tensor.split"
+export_method(guard(_method_split, "split"), "split")
 
 
 @public()
@@ -205,6 +206,8 @@ def tensor_split(input: Tensor, sections: Any, dim: int = 0) -> tuple[Tensor, ..
     if isinstance(cuts, int):
         if cuts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {cuts}")
+        if cuts >= 1 << 40:
+            raise MemoryError(f"{cuts} sections need {cuts * 64} bytes")
         small, larger = divmod(shape[dim], cuts)
         ends = [number * small + min(number, larger) for number in range(1, cuts + 1)]
         return tuple([_slice(input, dim, start, end, 1) for start, end in zip([0, *ends[:-1]], ends, strict=True)])

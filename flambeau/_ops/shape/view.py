@@ -16,7 +16,7 @@ from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.broadcast import sum_to_shape
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import export_method, public
+from ..._dispatch.registry import explain, export_method, public
 
 _ALL = tuple((slice(None),) * count for count in range(65))
 """`_ALL[n]` is the index that passes over n dimensions."""
@@ -149,15 +149,19 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
     """
     if type(input) not in PLAIN_TYPES and has_override((input,)):
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})  # type: ignore[no-any-return]
-    if type(size) is int:
-        shape = as_shape((size, *more)) if more else (size,)
-    elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
-        shape = as_shape((size, *more))
-    else:
-        from .complex_view import view_dtype
+    try:
+        if type(size) is int:
+            shape = as_shape((size, *more)) if more else (size,)
+        elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
+            shape = as_shape((size, *more))
+        else:
+            from .complex_view import view_dtype
 
-        return view_dtype(input, size if dtype is None else dtype)
-    return _view(input, infer_size(shape, input._array.size, input._array.shape))
+            return view_dtype(input, size if dtype is None else dtype)
+        return _view(input, infer_size(shape, input._array.size, input._array.shape))
+    except Exception as error:
+        explain(error, "view", {"input": input, "size": size, "more": more})
+        raise
 
 
 export_method(view, "view")

@@ -17,7 +17,7 @@ from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.meta import meta_array
 from ..._dispatch.precision import as_floating
-from ..._dispatch.registry import export, public, write_out
+from ..._dispatch.registry import export, guard, public, write_out
 from ..create.constants import check_shape, chosen_kind, delivered, made
 from ..nn.image.pad import constant_pad_nd
 from ..shape.complex_view import real
@@ -388,8 +388,8 @@ def rfftfreq(
     return _frequencies("rfftfreq", lambda n: np.arange(int(n / 2) + 1), n, d, (out, dtype, device, requires_grad))
 
 
-export(fftfreq, "fft.fftfreq")
-export(rfftfreq, "fft.rfftfreq")
+export(guard(fftfreq, "fft.fftfreq"), "fft.fftfreq")
+export(guard(rfftfreq, "fft.rfftfreq"), "fft.rfftfreq")
 
 
 def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:

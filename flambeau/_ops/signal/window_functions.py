@@ -11,7 +11,7 @@ from ..._core.dtype import DEFAULTS, FLOAT, float32, float64
 from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import export
+from ..._dispatch.registry import export, guard
 from ..create.constants import chosen_kind, filled, tensor
 from ..create.range import arange, linspace
 from ..pointwise.special import i0
@@ -151,7 +151,7 @@ def kaiser_window(
 
 
 for _function in (hann_window, hamming_window, bartlett_window, blackman_window, kaiser_window):
-    export(_function, _function.__name__)
+    export(guard(_function), _function.__name__)
 
 
 # ----- torch.signal.windows: symmetric by default -------------------------------------------------------------------

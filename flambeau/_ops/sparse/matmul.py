@@ -278,6 +278,9 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 @about_sparse
 def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)` at the places of the CSR matrix `input` only."""
+    for name, each in (("mat1", mat1), ("mat2", mat2)):
+        if not isinstance(each, Tensor):
+            raise TypeError(f"sparse_sampled_addmm(): argument '{name}' must be Tensor, not {type(each).__name__}")
     _check_sampled(input, mat1, mat2)
     product: Any = _sampled_product(input, mat1, mat2)
     product = product if _is_one(alpha) else product * alpha

@@ -9,6 +9,7 @@ import numpy as np
 from ..._core.caller import warn_of_complex_half
 from ..._core.defaults import device_for
 from ..._core.device import CPU, META, contiguous_format, device, preserve_format
+from ..._core.device import memory_format as MemoryFormat
 from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16, complex32
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind, kind_of
@@ -19,8 +20,8 @@ from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.meta import empty_meta
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import export_method, public
+from ..._dispatch.overrides import run_override
+from ..._dispatch.registry import explain, export_method, is_overriding, public
 from ..create.constants import CPU_KINDS, as_dtype
 from .copy import copied, recorded
 
@@ -123,9 +124,16 @@ def _as_dtype_method(name: str, target: DType) -> None:
     def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if type(input) in PLAIN_TYPES:
             if memory_format is None and input._kind.is_cpu:
-                return input if input._kind is kind else converted(input, kind, None)
-        elif has_override((input,)):
+                try:
+                    return input if input._kind is kind else converted(input, kind, None)
+                except MemoryError as error:
+                    explain(error, name, {})
+                    raise
+        elif is_overriding(input, name, "input", 1):
             return run_override(method, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+        if memory_format is not None and not isinstance(memory_format, MemoryFormat):
+            found = type(memory_format).__name__
+            raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, not {found}")
         if input._kind.dtype is target and memory_format is contiguous_format:
             return input  # PyTorch looks no further than the dtype here
         return to(input, target, memory_format=memory_format)

@@ -20,7 +20,7 @@ from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, 
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import export, export_method, public
+from ..._dispatch.registry import explain, export, export_method, public
 from ..._dispatch.scalar import fitting
 from ..._dispatch.storing import converts_by_itself, store_elements, store_number, write
 
@@ -80,12 +80,16 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         array = input._array
         strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
         return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind.plain)
-    if not input.requires_grad and THREAD.modes.plain:
-        array = copied(input._array, memory_format)
-        if kind.indirect:
-            settle(array, kind)
-        return Tensor._from_parts((array, kind.plain, new_counter()))
-    return _clone(input, memory_format)
+    try:
+        if not input.requires_grad and THREAD.modes.plain:
+            array = copied(input._array, memory_format)
+            if kind.indirect:
+                settle(array, kind)
+            return Tensor._from_parts((array, kind.plain, new_counter()))
+        return _clone(input, memory_format)
+    except Exception as error:
+        explain(error, "clone", {"input": input, "memory_format": memory_format})
+        raise
 
 
 export(clone, "clone")

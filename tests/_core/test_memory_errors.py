@@ -1,0 +1,61 @@
+"""Memory that runs out: one type of error everywhere, with the size, and with who holds the memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import flambeau
+from tests.support.differential import differential, outcome
+
+_CALLS: dict[str, Any] = {
+    "arange": lambda torch: torch.arange(10**15),
+    "linspace": lambda torch: torch.linspace(0, 1, 10**15),
+    "zeros": lambda torch: torch.zeros(10**15),
+    "rand": lambda torch: torch.rand(10**15),
+    "clone": lambda torch: torch.ones(1).expand(10**15).clone(),
+    "contiguous": lambda torch: torch.ones(1).expand(10**15).contiguous(),
+    "exp": lambda torch: torch.ones(1).expand(10**15).exp(),
+    "add": lambda torch: torch.ones(1).expand(10**15) + 1,
+    "double": lambda torch: torch.ones(1).expand(10**15).double(),
+    "one_hot": lambda torch: torch.nn.functional.one_hot(torch.tensor([0]), 10**15),
+    "bincount": lambda torch: torch.bincount(torch.tensor([10**15])),
+    "repeat": lambda torch: torch.ones(2).repeat(10**15),
+    "resize_": lambda torch: torch.ones(2).resize_(10**15),
+    "UntypedStorage": lambda torch: torch.UntypedStorage(10**15),
+    "Linear": lambda torch: torch.nn.Linear(10**8, 10**8),
+}
+
+
+@pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
+@differential
+def test_too_much(torch: Any, call: Any) -> Any:
+    found = outcome(lambda: call(torch), "you tried to allocate")
+    return found[0], found[2]  # the type here is a subclass of PyTorch's
+
+
+@pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
+def test_every_way_to_ask_for_too_much_gives_one_error(call: Any) -> None:
+    with pytest.raises(flambeau.OutOfMemoryError, match=r"can't allocate memory: you tried to allocate \d+ bytes"):
+        call(flambeau)
+
+
+def test_the_error_is_a_runtime_error_under_two_names() -> None:
+    assert issubclass(flambeau.OutOfMemoryError, RuntimeError)
+    assert flambeau.cuda.OutOfMemoryError is flambeau.OutOfMemoryError
+
+
+def test_the_error_names_the_largest_tensors_and_their_lines() -> None:
+    weight = flambeau.ones(2000, 2000, requires_grad=True)
+    doubled = weight * 2
+    plain = flambeau.zeros(1500, 2000)
+    with pytest.raises(flambeau.OutOfMemoryError) as caught:
+        flambeau.zeros(10**15)
+    text = str(caught.value)
+    assert "4000000000000000 bytes (3.553 PiB)" in text
+    assert "made by MulBackward0 at" in text
+    assert "doubled = weight * 2" in text
+    assert "held as 'plain' by" in text
+    assert text.index("shape [2000, 2000]") < text.index("shape [1500, 2000]")
+    del doubled, plain

@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 import warnings
-from types import CodeType
+from types import CodeType, FrameType
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 GENERATED = "<flambeau "
@@ -15,27 +15,29 @@ GENERATED = "<flambeau "
 Place = tuple[CodeType, int]
 """A code object and the offset of the instruction in it: cheap to take, turned into a line only when somebody asks."""
 
-_is_internal: dict[str, bool] = {}
+class _Internal(dict[str, bool]):
+    """Whether a file is the package's own, by its name."""
+
+    def __missing__(self, file: str) -> bool:
+        internal = self[file] = file.startswith((PACKAGE, GENERATED))
+        return internal
+
+
+_is_internal = _Internal()
 
 
 def calling_place(inner: int = 2) -> Place | None:
     """Where the innermost frame outside this package stands; `inner`: so many callers are known to be the package's."""
     try:
-        frame = sys._getframe(inner + 1)
+        frame: FrameType | None = sys._getframe(inner + 1)
     except ValueError:  # called from no Python code at all: a thread can start in one of our methods
         return None
-    while True:
+    while frame is not None:
         code = frame.f_code
-        file = code.co_filename
-        internal = _is_internal.get(file)
-        if internal is None:
-            internal = _is_internal[file] = file.startswith((PACKAGE, GENERATED))
-        if not internal:
+        if not _is_internal[code.co_filename]:
             return code, frame.f_lasti
-        outer = frame.f_back
-        if outer is None:
-            return None
-        frame = outer
+        frame = frame.f_back
+    return None
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

@@ -280,51 +280,56 @@ class OpNode(Node):
     formulas: ClassVar[tuple[tuple[Formula, tuple[str, ...]] | None, ...]] = ()
     joint: ClassVar[tuple[Formula, tuple[str, ...]] | None] = None
     saved_names: ClassVar[tuple[str, ...]] = ()
+    held_names: ClassVar[tuple[str, ...]] = ()
+    """Those of `saved_names` that may hold tensors: the rest are sizes and dtypes."""
     list_input: ClassVar[int | None] = None
     op: ClassVar[Any] = None
 
     def saved(self) -> dict[str, Any]:
         """The saved values by name, tensors unpacked and checked."""
-        values = {}
-        for name in self.saved_names:
-            value = getattr(self, name)
-            if type(value) is SavedTensor:
-                value = value.unpack(self)
-            elif type(value) is list:
-                value = [item.unpack(self) if type(item) is SavedTensor else item for item in value]
-            values[name] = value
-        return values
+        return {name: self._value(name) for name in self.saved_names}
 
     def apply(self, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
         """The gradients of the inputs; of those alone that have an edge in `edges`, if that is given."""
-        values = self.saved() if self.saved_names else None
         if edges is None:
             edges = self.edges
         if self.joint is not None:
             formula, names = self.joint
             needed = tuple([edge is not None for edge in edges])
-            taken = [values[name] for name in names] if values is not None else ()
-            return formula(grads, needed, *taken)  # type: ignore[no-any-return]
+            return formula(grads, needed, *[self._value(name) for name in names])  # type: ignore[no-any-return]
         grad = grads[0]
         if grad is None:
             return [None] * len(edges)
         if self.list_input is not None:
-            return self._apply_to_list(grad, values or {}, edges)
+            return self._apply_to_list(grad, edges)
         if grad._array.size >= LARGE and (in_one_pass := grad._kind.backend.in_one_pass) is not None:
-            done = in_one_pass(self, grad, values, edges)
+            done = in_one_pass(self, grad, self.saved(), edges)
             if done is not None:
                 return done  # type: ignore[no-any-return]
         results: list[Any] = []
         for entry, edge in zip(self.formulas, edges):  # noqa: B905  (as many by construction)
             if edge is None or entry is None:
                 results.append(None)
-            elif values is None:
-                results.append(entry[0](grad))
+                continue
+            formula, names = entry
+            if not names:
+                results.append(formula(grad))
+            elif len(names) == 1:
+                results.append(formula(grad, self._value(names[0])))
             else:
-                results.append(entry[0](grad, *[values[name] for name in entry[1]]))
+                results.append(formula(grad, *[self._value(name) for name in names]))
         return results
 
-    def _apply_to_list(self, grad: Any, values: dict[str, Any], edges: Sequence[Any]) -> list[Any]:
+    def _value(self, name: str) -> Any:
+        """What was saved as `name`, tensors unpacked and checked."""
+        value = getattr(self, name)
+        if type(value) is SavedTensor:
+            return value.unpack(self)
+        if type(value) is list:
+            return [item.unpack(self) if type(item) is SavedTensor else item for item in value]
+        return value
+
+    def _apply_to_list(self, grad: Any, edges: Sequence[Any]) -> list[Any]:
         # One input is a list of tensors: its formula gives a list, and it has an edge for each of them.
         spread = len(edges) - len(self.formulas) + 1
         results: list[Any] = []
@@ -333,15 +338,15 @@ class OpNode(Node):
             if entry is None or all(edge is None for edge in edges[len(results) : len(results) + width]):
                 results += [None] * width
                 continue
-            result = entry[0](grad, *[values[name] for name in entry[1]])
+            result = entry[0](grad, *[self._value(name) for name in entry[1]])
             results += result if number == self.list_input else [result]
         return results
 
     def release(self) -> None:
-        for name in self.saved_names:
+        for name in self.held_names:
             value = getattr(self, name)
             if type(value) is SavedTensor:
-                value.release()
+                value.tensor = value.special = None
             elif type(value) is list:
                 for item in value:
                     if type(item) is SavedTensor:

@@ -376,6 +376,7 @@ def node_class(
         "formulas": entries,
         "joint": together,
         "saved_names": tuple(saved),
+        "held_names": tuple(name for name in saved if not name.endswith(tuple(_PROPERTIES))),
         "list_input": None
         if op.list_position is None or op.parameters[op.list_position] not in inputs
         else inputs.index(op.parameters[op.list_position]),

@@ -8,7 +8,7 @@ into every formula, and it can be called again from inside a formula or a hook.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -62,16 +62,15 @@ class _Pass:
         self.keep_graph = keep_graph
         self.accumulate_grad = accumulate_grad
         self.waiting: dict[Target, list[Tensor | None]] = {}
-        self.ready: list[tuple[int, Node]] = []
+        self.ready: list[tuple[int, Node, list[Tensor | None]]] = []
         self.expected = count_gradients([target for target, _, _ in roots])
-        self.seen = {*self.expected, *(target for target, _, _ in roots)}
         self.captured: dict[Target, dict[int, Tensor | None]] | None = None
         self.needed: set[Target] | None = None
         if inputs is not None:
             self.captured = {}
             for target, number in inputs:
                 self.captured.setdefault(target, {})[number] = None
-            self.needed = leading_to(self.captured.keys(), self.seen)
+            self.needed = leading_to(self.captured.keys(), self.expected)
         self.inputs = inputs
         modes = THREAD.modes
         self.watched = modes.anomaly
@@ -79,53 +78,60 @@ class _Pass:
         self.sums: dict[int, Tensor] = {}
 
     def run(self) -> list[Tensor | None]:
-        for target, _, _ in self.roots:
-            self.expected[target] = self.expected.get(target, 0) + 1
+        ready, needed, captured, expected, waiting = self.ready, self.needed, self.captured, self.expected, self.waiting
         for target, number, gradient in self.roots:
-            if self.needed is not None and target not in self.needed:
-                continue
-            self.deliver(target, number, checked(gradient, target, number, "the gradient that was passed in"))
-        ready = self.ready
-        needed = self.needed
-        captured = self.captured
-        deliver = self.deliver
+            if needed is None or target in needed:
+                self.deliver(target, number, checked(gradient, target, number, "the gradient that was passed in"))
         while ready:
-            node = heappop(ready)[1]
-            grads = self.waiting.pop(node)
+            _, node, grads = heappop(ready)
             if self.sums:  # from here on others may hold these gradients: they take no more in place
                 for held in grads:
                     self.sums.pop(id(held), None)
-            if node._hooks is not None:
+            hooks = node._hooks
+            if hooks is not None:
                 grads = run_tensor_hooks(node, grads)
             if captured is not None and node in captured:
                 for number in captured[node]:
                     captured[node][number] = grads[number]
                 if not self._leads_on(node):
                     continue
-            if node._hooks is not None:
+            if hooks is not None:
                 grads = run_pre_hooks(node, grads)
             edges = node.edges
             if self.watched:
                 results = run_watched(node, grads)
-            elif needed is not None and isinstance(node, OpNode) and node._hooks is None:
+            elif needed is not None and hooks is None and isinstance(node, OpNode):
                 wanted = [edge if edge is not None and edge[0] in needed else None for edge in edges]
                 results = node.apply(grads, wanted)
             else:
                 results = node.apply(grads)
             if len(results) != len(edges):
                 results = fit_to_edges(node, results)
-            if node._hooks is not None and node._hooks.post:
+            if hooks is not None and hooks.post:
                 results = run_post_hooks(node, results, grads)
             if not self.keep_graph:
                 node.release()
-            made_here = node._hooks is None and isinstance(node, OpNode)
-            for edge, gradient in zip(edges, results):  # noqa: B905  (their lengths were compared above)
-                if edge is not None and (needed is None or edge[0] in needed):
-                    if gradient is not None:
-                        fresh = made_here and gradient is not grads[0]
-                        deliver(edge[0], edge[1], checked(gradient, edge[0], edge[1], node), fresh)
-                    else:
-                        deliver(edge[0], edge[1], None)
+            for edge, result in zip(edges, results):  # noqa: B905  (their lengths were compared above)
+                if edge is None:
+                    continue
+                target, number = edge
+                if needed is not None and target not in needed:
+                    continue
+                if result is None:
+                    self.deliver(target, number, None)
+                    continue
+                if isinstance(target, Node):
+                    outputs = target.outputs
+                    shape, kind = outputs[number]
+                    if type(result) is not Tensor or result._kind is not kind or result._array.shape != shape:
+                        result = checked(result, target, number, node)
+                    if expected[target] == 1 and len(outputs) == 1 and target not in waiting:
+                        heappush(ready, (-target.sequence, target, [result]))  # the only one that it ever gets
+                        continue
+                else:
+                    result = checked(result, target, number, node)
+                fresh = hooks is None and result is not grads[0] and isinstance(node, OpNode)
+                self.deliver(target, number, result, fresh)
         if captured is None or self.inputs is None:
             return []
         return [captured[target][number] for target, number in self.inputs]
@@ -137,7 +143,7 @@ class _Pass:
 
     def will_reach(self, target: Target) -> bool:
         """Whether a gradient of `target` is computed in this pass."""
-        return target in self.seen and (self.needed is None or target in self.needed)
+        return target in self.expected and (self.needed is None or target in self.needed)
 
     def deliver(self, target: Target, number: int, gradient: Tensor | None, fresh: bool = False) -> None:
         """Add a gradient to those that wait at `target`; when it was the last, the target is ready.
@@ -146,11 +152,9 @@ class _Pass:
         """
         is_node = isinstance(target, Node)
         remaining = self.expected[target] = self.expected[target] - 1
-        grads = self.waiting.get(target)
+        grads = self.waiting.pop(target, None)
         if grads is None:
             grads = [None] * len(target.outputs) if is_node else [None]
-            if remaining or is_node:
-                self.waiting[target] = grads
         if gradient is not None:
             present = grads[number]
             if present is None:
@@ -158,12 +162,12 @@ class _Pass:
             else:
                 grads[number] = self.sum_of(present, gradient)
                 fresh = True
-        if not remaining:
-            if is_node:
-                heappush(self.ready, (-target.sequence, target))
-            else:
-                self.waiting.pop(target, None)
-                self.reach_leaf(target, grads[0], fresh)
+        if remaining:
+            self.waiting[target] = grads
+        elif is_node:
+            heappush(self.ready, (-target.sequence, target, grads))
+        else:
+            self.reach_leaf(target, grads[0], fresh)
 
     def sum_of(self, present: Tensor, gradient: Tensor) -> Tensor:
         """Two gradients of one tensor added; what is itself such a sum takes the new one in place."""
@@ -206,24 +210,27 @@ class _Pass:
 
 
 def count_gradients(targets: list[Target]) -> dict[Target, int]:
-    """For every node and leaf behind `targets`: the number of edges that lead to it."""
+    """For every node and leaf in the graph behind `targets`: how many gradients it will get, those of the roots
+    included.
+    """
     counts: dict[Target, int] = {}
-    seen = set(targets)
-    stack = [target for target in seen if isinstance(target, Node)]
+    for target in targets:
+        counts[target] = counts.get(target, 0) + 1
+    stack = [target for target in counts if isinstance(target, Node)]
     while stack:
         for edge in stack.pop().edges:
-            if edge is None:
-                continue
-            target = edge[0]
-            counts[target] = counts.get(target, 0) + 1
-            if target not in seen:
-                seen.add(target)
-                if isinstance(target, Node):
-                    stack.append(target)
+            if edge is not None:
+                target = edge[0]
+                if target in counts:
+                    counts[target] += 1
+                else:
+                    counts[target] = 1
+                    if isinstance(target, Node):
+                        stack.append(target)
     return counts
 
 
-def leading_to(inputs: Any, graph: set[Target]) -> set[Target]:
+def leading_to(inputs: Any, graph: Iterable[Target]) -> set[Target]:
     """The targets of `graph` from which one of `inputs` can be reached, the inputs included."""
     sources: dict[Target, list[Target]] = {}
     for target in graph:

@@ -15,6 +15,7 @@ GENERATED = "<flambeau "
 Place = tuple[CodeType, int]
 """A code object and the offset of the instruction in it: cheap to take, turned into a line only when somebody asks."""
 
+
 class _Internal(dict[str, bool]):
     """Whether a file is the package's own, by its name."""
 

@@ -27,6 +27,9 @@ else:  # what annotations mean at run time, when tensors are not there yet
 
 next_sequence_number = count().__next__
 
+new_node: Any = object.__new__
+"""Makes a node without `__init__`; `initialise` fills it."""
+
 
 class Node:
     """One recorded operation. Subclasses know their derivative: `apply` maps output gradients to input gradients.
@@ -125,30 +128,15 @@ class SavedTensor:
 
     __slots__ = ("counter", "grad_fn", "output_nr", "special", "tensor", "version")
 
+    counter: Any
+    version: int
+    output_nr: int
+    grad_fn: Any
     tensor: Any
     special: _Special | None
 
-    def __init__(self, tensor: tensors.Tensor, owner: Node | None = None) -> None:
-        counter = tensor._counter
-        if counter is None:
-            raise RuntimeError(INFERENCE_SAVED)
-        self.counter = counter
-        self.version = counter[0]
-        self.output_nr = tensor._output_nr
-        self.special = None
-        if owner is not None and tensor._kind.differentiable:  # an output of the node that saves it
-            self.tensor = (tensor._array, tensor._kind, counter)
-            self.grad_fn = OWNER
-        else:
-            grad_fn = self.grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
-            self.tensor = tensor if grad_fn is None else (tensor._array, tensor._kind, counter)
-        modes = THREAD.modes
-        if not modes.plain:
-            if modes.forward_level >= 0:
-                # An output gets its tangent only after it was saved.
-                self._specials().forward = tensor._get_extra()
-            if modes.saved_hooks:
-                self._pack(*modes.saved_hooks[-1], owner)
+    def __init__(self) -> None:
+        raise TypeError("SavedTensor: No constructor defined! Ops make them, by `save`")
 
     def _specials(self) -> _Special:
         if self.special is None:
@@ -255,6 +243,35 @@ class SavedTensor:
         """Forget the tensor."""
         self.tensor = None
         self.special = None
+
+
+def save(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTensor:
+    """Keep a tensor for a derivative; `owner`: it is an output of the node that keeps it.
+
+    A function: as `__init__` it would cost a call more, several times for every op that is recorded.
+    """
+    counter = tensor._counter
+    if counter is None:
+        raise RuntimeError(INFERENCE_SAVED)
+    saved: SavedTensor = new_node(SavedTensor)
+    saved.counter = counter
+    saved.version = counter[0]
+    saved.output_nr = tensor._output_nr
+    saved.special = None
+    if owner is not None and tensor._kind.differentiable:
+        saved.tensor = (tensor._array, tensor._kind, counter)
+        saved.grad_fn = OWNER
+    else:
+        grad_fn = saved.grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
+        saved.tensor = tensor if grad_fn is None else (tensor._array, tensor._kind, counter)
+    modes = THREAD.modes
+    if not modes.plain:
+        if modes.forward_level >= 0:
+            # An output gets its tangent only after it was saved.
+            saved._specials().forward = tensor._get_extra()
+        if modes.saved_hooks:
+            saved._pack(*modes.saved_hooks[-1], owner)
+    return saved
 
 
 OWNER: Any = object()
@@ -369,10 +386,6 @@ class OpNode(Node):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(f"_saved_{name}" for name in self.saved_names)]
-
-
-new_node: Any = object.__new__
-"""Makes a node without `__init__`; `initialise` fills it."""
 
 
 def initialise(node: Node, edges: tuple[Edge, ...], outputs: tuple[Any, ...], inner: int = 2) -> None:

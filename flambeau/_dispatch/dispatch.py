@@ -27,24 +27,16 @@ from .._core.kind import kind_of_array
 from .._core.lazy_signs import content, is_neg, marked
 from .._core.modes import THREAD
 from .._core.narrow import run_widened
-from .._core.node import Node, OpNode, SavedTensor, initialise, new_node
+from .._core.node import Node, OpNode
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .interpreter import interpret
 from .meta import meta_array, stand_in
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
+from .recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 
 __all__ = ["Array", "Formula", "Kernel", "Primitive", "SinglePrimitive", "primitive", "several"]
 
 Results = TypeVar("Results")
-
-_PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
-    "_sym_sizes": lambda tensor: tensor._array.shape,
-    "_sym_numel": lambda tensor: tensor._array.size,
-    "_sym_argsize_0": lambda tensor: tensor._array.shape[0],
-    "_dtype": lambda tensor: tensor._kind.dtype,
-    "_sym_strides": lambda tensor: tensor.stride(),
-    "_offset": lambda tensor: tensor.storage_offset(),
-}
 
 
 class Primitive(Op, Generic[Results]):
@@ -54,6 +46,8 @@ class Primitive(Op, Generic[Results]):
     """
 
     node_class: type[OpNode] | None
+    record: Recorder
+    """Makes the node of a call and puts it on its outputs."""
 
     def __init__(
         self,
@@ -83,17 +77,19 @@ class Primitive(Op, Generic[Results]):
             if self.parameters[position] in with_edges
         )
         self._recorded_as = node, formulas, joint
-        self._only_saver: Any = None
-        self._savers: dict[tuple[bool, ...], Any] = {}
         self.__doc__ = kernel.__doc__
 
     def __getattr__(self, attribute: str) -> Any:
-        # The node class is made when the op is first recorded: most programs record few of the ops.
+        # Both are made when the op is first recorded: most programs record few of the ops.
         if attribute == "node_class":
             node, formulas, joint = self._recorded_as
             names = self.differentiable_names()
             self.node_class = node_class(node, names, formulas, joint, self) if node else None
             return self.node_class
+        if attribute == "record":
+            made = self.node_class
+            self.record = nothing if made is None else primitive_recorder(self, made, self.grad_positions, self.results)
+            return self.record
         raise AttributeError(attribute)
 
     def differentiable_names(self) -> list[str]:
@@ -186,71 +182,6 @@ class Primitive(Op, Generic[Results]):
             return Tensor._from_parts((array, kind, None if modes.inference else [0, None]))
         return view_of(source, array, kind, many)
 
-    def record(self, args: Sequence[Any], outputs: list[Tensor]) -> None:
-        """Make the node of this call and put it on the differentiable ones of `outputs`."""
-        node_type = self.node_class
-        if node_type is None:
-            return
-        edges: list[Any] = []
-        needs: list[bool] = []
-        for position in self.grad_positions:
-            if position == self.list_position:
-                spread = [tensor._edge() for tensor in args[position]]
-                edges += spread
-                needs.append(any(edge is not None for edge in spread))
-            else:
-                edge = None if args[position] is None else args[position]._edge()
-                edges.append(edge)
-                needs.append(edge is not None)
-        node = new_node(node_type)
-        initialise(node, tuple(edges), tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
-        for number, tensor in enumerate(outputs):
-            if tensor._kind.differentiable:
-                tensor._requires_grad = True
-                tensor._grad_fn = node
-                tensor._output_nr = number
-        self.saver(tuple(needs))(node, args, outputs)
-
-    def saver(self, needs: tuple[bool, ...]) -> Callable[[OpNode, Sequence[Any], list[Tensor]], None]:
-        """What keeps for a node whatever the formulas of the gradients that are needed ask for.
-
-        It is written as source, once: as a list of things to do it would take longer than all else about a node.
-        """
-        found = self._savers.get(needs)
-        if found is None:
-            assert self.node_class is not None
-            asked: set[str] = set(self.node_class.joint[1] if self.node_class.joint else ())
-            for entry, needed in zip(self.node_class.formulas, needs, strict=True):
-                if needed and entry is not None:
-                    asked.update(entry[1])
-            lines = [
-                f"    node.{name} = {self._saved_as(name) if name in asked else None}\n"
-                for name in self.node_class.saved_names
-            ]
-            source = "def keep(node, args, outputs):\n" + ("".join(lines) or "    pass\n")
-            names: dict[str, Any] = {"SavedTensor": SavedTensor, "properties": _PROPERTIES}
-            exec(compile(source, f"{GENERATED}record of {self.name}>", "exec"), names)
-            found = self._savers[needs] = names["keep"]
-        return found  # type: ignore[no-any-return]
-
-    def _saved_as(self, name: str) -> str:
-        """How a value that a formula names is taken from a call."""
-        if name in self.results or name.startswith("result"):
-            number = self.results.index(name) if name in self.results else int(name[6:] or 0)
-            return f"SavedTensor(outputs[{number}], node)"
-        for suffix in _PROPERTIES:
-            if name.endswith(suffix) and name.removesuffix(suffix) in self.tensor_names:
-                position = self.parameters.index(name.removesuffix(suffix))
-                if position == self.list_position:
-                    return f"tuple([properties[{suffix!r}](tensor) for tensor in args[{position}]])"
-                return f"properties[{suffix!r}](args[{position}])"
-        position = self.parameters.index(name)
-        if position == self.list_position:
-            return f"[SavedTensor(tensor) for tensor in args[{position}]]"
-        if position in self.tensor_positions:
-            return f"None if args[{position}] is None else SavedTensor(args[{position}])"
-        return f"args[{position}]"
-
     def _wrong_type(self, position: int, value: Any) -> str:
         name = self.parameters[position]
         return (
@@ -310,30 +241,6 @@ class SinglePrimitive(Primitive[Results]):
             self.record((tensor, *rest), [output])
         return output  # type: ignore[return-value]  # the kernel returned one array, so `Results` is a tensor
 
-    def record(self, args: Sequence[Any], outputs: list[Tensor]) -> None:
-        node_type = self.node_class
-        if node_type is None:
-            return
-        node = new_node(node_type)
-        edges = (args[0]._edge(),) if self.grad_positions else ()
-        if len(outputs) == 1:
-            output = outputs[0]
-            initialise(node, edges, ((output._array.shape, output._kind),))
-            output._requires_grad = True
-            output._grad_fn = node
-        else:
-            initialise(node, edges, tuple([(tensor._array.shape, tensor._kind) for tensor in outputs]))
-            for number, tensor in enumerate(outputs):
-                if tensor._kind.differentiable:
-                    tensor._requires_grad = True
-                    tensor._grad_fn = node
-                    tensor._output_nr = number
-        (self._only_saver or self._find_saver(len(edges)))(node, args, outputs)
-
-    def _find_saver(self, edges: int) -> Any:
-        self._only_saver = self.saver((True,) * edges)
-        return self._only_saver
-
 
 def view_of(source: Tensor, array: Any, kind: Any, many: bool = False) -> Tensor:
     """A tensor over `array`, which is a window on the memory of `source`: versions are shared, the base remembered."""
@@ -376,7 +283,7 @@ def node_class(
         "formulas": entries,
         "joint": together,
         "saved_names": tuple(saved),
-        "held_names": tuple(name for name in saved if not name.endswith(tuple(_PROPERTIES))),
+        "held_names": tuple(name for name in saved if not name.endswith(tuple(PROPERTIES))),
         "list_input": None
         if op.list_position is None or op.parameters[op.list_position] not in inputs
         else inputs.index(op.parameters[op.list_position]),

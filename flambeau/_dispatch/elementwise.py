@@ -34,11 +34,11 @@ from .._core.layout import arranged
 from .._core.lazy_signs import content
 from .._core.modes import THREAD
 from .._core.narrow import as_type, widened
-from .._core.node import OpNode, SavedTensor, initialise, new_node
+from .._core.node import OpNode, save
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .compiled_body import LargeBody
-from .dispatch import after, leading, node_class
+from .dispatch import after, formula_names, leading, node_class
 from .inplace import (
     check_castable,
     check_no_overlap,
@@ -53,6 +53,7 @@ from .meta import empty_meta
 from .op import Formula, Op
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
+from .recorder import PENDING, Recorder, elementwise_recorder, nothing
 from .registry import METHODS, explain, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
@@ -67,10 +68,6 @@ _KEEP_DTYPE = (SAME, TO_REAL)
 """The rules of the functions of one tensor that map integers to integers: their `out=` must have the result's dtype."""
 
 _HALF = (float16, bfloat16)
-
-
-PENDING: Any = object()
-"""Stands for a result that is to be saved, until it exists."""
 
 
 class Elementwise(Op):
@@ -91,8 +88,8 @@ class Elementwise(Op):
     numbers_alone = False
     """Whether both of them may be numbers."""
     node_class: type[OpNode] | None
-    saves_result: bool
-    plans: tuple[tuple[tuple[str, int | None], ...], ...]
+    record: Recorder
+    """Makes the node of a call and puts it on the output."""
 
     def __init__(
         self,
@@ -124,12 +121,10 @@ class Elementwise(Op):
             names = self.differentiable_names()
             self.node_class = node_class(node, names, formulas, None, self) if node else None
             return self.node_class
-        if attribute == "plans":
-            self.plans = self._plans()
-            return self.plans
-        if attribute == "saves_result":
-            self.saves_result = self.node_class is not None and "result" in self.node_class.saved_names
-            return self.saves_result
+        if attribute == "record":
+            made = self.node_class
+            self.record = nothing if made is None else elementwise_recorder(self, made, self.grad_inputs)
+            return self.record
         raise AttributeError(attribute)
 
     def differentiable_names(self) -> list[str]:
@@ -190,81 +185,18 @@ class Elementwise(Op):
             return lambda *arrays: body(*[each.astype(target) if type(each) is np.ndarray else each for each in arrays])
         return body
 
-    def record(self, operands: tuple[Any, ...], output: Tensor) -> None:
-        """Make the node of this call and put it on `output`."""
-        node = self.begin_node(operands, output)
-        if node is not None:
-            if self.saves_result and node.result is PENDING:
-                node.result = SavedTensor(output, node)  # type: ignore[attr-defined]
-            output._requires_grad = True
-            output._grad_fn = node
-
-    def begin_node(self, operands: tuple[Any, ...], output: Tensor) -> OpNode | None:
-        """The node of a call, before there is a result: edges and operands are taken down, `result` is pending."""
-        node_type = self.node_class
-        if node_type is None:
-            return None
-        first = self.grad_inputs[0]
-        left = operands[first]
-        edge = None
-        if isinstance(left, Tensor):
-            if left._view is not None:
-                edge = left._edge()
-            elif left._requires_grad:
-                edge = left._grad_fn or left, left._output_nr
-        if len(self.grad_inputs) == 1:
-            edges: tuple[Any, ...] = (edge,)
-            plan = self.plans[1 << first]
-        else:
-            right = operands[1]
-            other_edge = right._edge() if isinstance(right, Tensor) else None
-            edges = (edge, other_edge)
-            plan = self.plans[(edge is not None) + 2 * (other_edge is not None)]
-        node: OpNode = new_node(node_type)
-        # Called by `begin_node`, that by `record` or `change`, that by the op's function: four of our own at least.
-        initialise(node, edges, ((output._array.shape, output._kind),), 4)
-        for name, position in plan:
-            if position is None:
-                value = None
-            elif position < 0:
-                value = PENDING
-            else:
-                value = operands[position]
-                if isinstance(value, Tensor):
-                    value = SavedTensor(value)
-            setattr(node, name, value)
-        return node
-
-    def _plans(self) -> tuple[tuple[tuple[str, int | None], ...], ...]:
-        """What to save, for each set of inputs that need gradients (bit i: input i).
-
-        An entry has the name and the operand's position (-1: the result; None: nothing that is needed asks for it).
-        """
-        if self.node_class is None:
-            return ()
-        plans = []
-        for needs in range(2 ** len(self.parameters)):
-            asked = {
-                name
-                for position, entry in zip(self.grad_inputs, self.node_class.formulas, strict=True)
-                if entry is not None and needs >> position & 1
-                for name in entry[1]
-            }
-            names = self.node_class.saved_names
-            plans.append(tuple((name, self._position(name) if name in asked else None) for name in names))
-        return tuple(plans)
-
     def __call__(self, *operands: Any) -> Tensor:
         """Run the op on tensors and numbers by the long path."""
         return run_unary(self, operands[0]) if len(operands) == 1 else run_binary(self, *operands)
 
-    def _position(self, name: str) -> int:
-        return -1 if name == "result" else self.parameters.index(name)
-
     def saves_first(self, operands: tuple[Any, ...]) -> bool:
         """Whether the derivative of this call would read the first operand."""
-        needs = sum((isinstance(each, Tensor) and each.requires_grad) << i for i, each in enumerate(operands))
-        return any(position == 0 for _, position in self.plans[needs]) if self.plans else False
+        formulas = self._recorded_as[1]
+        return any(
+            name in formulas and self.parameters[0] in formula_names(formulas[name])
+            for name, each in zip(self.parameters, operands, strict=True)
+            if isinstance(each, Tensor) and each.requires_grad
+        )
 
 
 def _finish(op: Elementwise, operands: tuple[Any, ...], array: Any, kind: Kind) -> Tensor:
@@ -668,7 +600,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     if modes.grad and (target.requires_grad or (other is not None and other.requires_grad)):
         content = array.copy() if op.saves_first((target, *others)) else array
         before = shadow_of(target, content, target._edge())
-        node = op.begin_node((before, *others), target)
+        node = op.record((before, *others), target, made=False)
     operands = (array,) if other is None else (array, other._array)
     try:
         if array.size < LARGE or not entry[2].into(array, *operands):
@@ -677,8 +609,8 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         raise _inplace_shape_error(op, target, other) from None
     target._changed()
     if node is not None:
-        if op.saves_result and node.result is PENDING:
-            node.result = SavedTensor(target, node)  # type: ignore[attr-defined]
+        if getattr(node, "result", None) is PENDING:
+            node.result = save(target, node)
         rebase_history(target, node, 0)
     return target
 

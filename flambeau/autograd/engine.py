@@ -62,7 +62,8 @@ class _Pass:
         self.keep_graph = keep_graph
         self.accumulate_grad = accumulate_grad
         self.waiting: dict[Target, list[Tensor | None]] = {}
-        self.ready: list[tuple[int, Node, list[Tensor | None]]] = []
+        self.ready: list[Any] = []
+        """A heap of the nodes whose gradients are all there: the number that orders them, the node, the gradients."""
         self.expected = count_gradients([target for target, _, _ in roots])
         self.captured: dict[Target, dict[int, Tensor | None]] | None = None
         self.needed: set[Target] | None = None

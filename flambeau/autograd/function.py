@@ -11,7 +11,7 @@ from typing import Any
 
 from .._core.errors import GRAPH_FREED, LEAF_INPLACE
 from .._core.modes import THREAD
-from .._core.node import Node, SavedTensor, initialise
+from .._core.node import Node, SavedTensor, initialise, save
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
 from .._dispatch.dispatch import note_traceback, view_of
 from .._dispatch.inplace import rebase_history
@@ -278,9 +278,9 @@ def _wrap_outputs(cls: Any, node: FunctionNode, args: tuple[Any, ...], output: A
             if each is None:
                 saved.append(None)
             elif number is not None and wrapped[number]._grad_fn is node:
-                saved.append(SavedTensor(wrapped[number], node))
+                saved.append(save(wrapped[number], node))
             else:
-                saved.append(SavedTensor(each))
+                saved.append(save(each))
         node._saved = saved
     node.to_save = None
     if THREAD.modes.forward_level >= 0:

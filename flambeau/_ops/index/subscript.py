@@ -21,7 +21,7 @@ from ..._core.indexing import (
 from ..._core.kind import kind_of_array
 from ..._core.lazy_signs import content, settle
 from ..._core.modes import THREAD
-from ..._core.node import SavedTensor
+from ..._core.node import SavedTensor, save
 from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
@@ -190,7 +190,7 @@ def _index_tensor(array: Any) -> Tensor:
 
 
 def _saved(indices: Indices) -> list[SavedTensor | None]:
-    return [None if each is None else SavedTensor(each) for each in indices]
+    return [None if each is None else save(each) for each in indices]
 
 
 def _arrays(indices: Indices) -> list[Any]:

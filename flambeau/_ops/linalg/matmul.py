@@ -10,7 +10,7 @@ import numpy as np
 from ..._backends.tiers import library
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD
-from ..._core.node import SavedTensor, initialise, new_node
+from ..._core.node import initialise, new_node, save
 from ..._core.tensor import PLAIN_TYPES, Tensor, new
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, Primitive, primitive
@@ -131,8 +131,8 @@ class _Mm(MatrixProduct):
         array = right._array
         node.mat2_sym_sizes = array.shape
         node.mat2_sym_strides = (array.strides[0] // item, array.strides[1] // item)
-        node.self = None if right_edge is None else SavedTensor(left)
-        node.mat2 = None if left_edge is None else SavedTensor(right)
+        node.self = None if right_edge is None else save(left)
+        node.mat2 = None if left_edge is None else save(right)
         output._requires_grad = True
         output._grad_fn = node
 

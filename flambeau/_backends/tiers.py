@@ -1,11 +1,6 @@
-"""Which kernels run: NumPy's, which always work, or faster ones where there are any.
+"""Which of the CPU's kernels there are beside NumPy's, which always work: generated ones, those of a vendor's library.
 
-An op's kernel asks for the generated kernels of its family, and goes on with NumPy if there are none:
-
-    if self.size >= LARGE and (rows := generated("rows")) is not None:
-        done = rows.softmax(self, dim)
-        if done is not None:
-            return done
+Ops do not ask for them: lowerings (`cpu/lowerings.py`) and the functions of which kernels are made (`arrays.py`) do.
 
 `FLAMBEAU_GENERATED=0`, or the context `numpy_only()`, leaves NumPy's alone; so does a machine without llvmlite.
 """
@@ -20,15 +15,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._core.backend import backend_of
-
-LARGE = int(os.environ.get("FLAMBEAU_LARGE", "4096"))
-"""From so many elements on elementwise kernels are generated ones; below, a call of NumPy's is as quick.
-
-Whether a generated kernel runs depends on sizes, dtypes and layouts alone, never on what ran before: the same call
-gives the same bits, in every process. Kernels that replace many calls of NumPy's, as those of normalisations do, run
-for the smallest inputs too: that starts the compiler (some 70 ms), and compiles a kernel that is not on disk yet (20
-to 50 ms).
-"""
 
 _families: dict[str, Any] = {}
 _enabled = os.environ.get("FLAMBEAU_GENERATED") != "0"

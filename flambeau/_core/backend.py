@@ -7,14 +7,28 @@ pushes them into the table; ops never ask.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+LARGE = int(os.environ.get("FLAMBEAU_LARGE", "4096"))
+"""From so many elements on elementwise kernels are generated ones; below, a call of NumPy's is as quick.
+
+Whether a generated kernel runs depends on sizes, dtypes and layouts alone, never on what ran before: the same call
+gives the same bits, in every process. Kernels that replace many calls of NumPy's, as those of normalisations do, run
+for the smallest inputs too: that starts the compiler (some 70 ms), and compiles a kernel that is not on disk yet (20
+to 50 ms).
+"""
+
 Kernel = Callable[..., Any]
 Find = Callable[[str], Kernel | None]
 """Finds the lowering of an op by the op's name."""
+
+
+def _no_functions(family: str) -> None:
+    """What a backend has that has NumPy's functions alone."""
 
 
 class Backend:
@@ -26,6 +40,9 @@ class Backend:
         """For each op that ran here, what runs it."""
         self.lowerings: dict[str, Find] = {}
         """For the name of an op what finds its lowering: most are never asked for, and finding may start a compiler."""
+
+        self.array_functions: Callable[[str], Any] = _no_functions
+        """The module of the faster functions on arrays of a family ("random", ...); None: there are none."""
 
         self.in_one_pass: Kernel | None = None
         """Computes all gradients that a node hands on at once, if it can: `(node, grad, saved values, edges)`."""
@@ -72,6 +89,11 @@ def backend_of(device_type: str) -> Backend:
     if found is None:
         found = _BACKENDS.setdefault(device_type, Backend(device_type))
     return found
+
+
+def faster(family: str) -> Any:
+    """The CPU's functions on arrays of a family beside NumPy's: for what is made there, such as random words."""
+    return backend_of("cpu").array_functions(family)
 
 
 def install(backend: Backend) -> Backend:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backends.tiers import LARGE, generated
 from . import c_library
+from .backend import LARGE, faster
 from .device import CPU
 from .device import device as Device
 from .lazy_signs import content
@@ -176,7 +176,7 @@ class Generator:
                 return rest[:count]
             blocks = -(-(count - len(rest)) // BLOCK)
             key = self._engine.get_state(legacy=False)["state"]["key"].copy()
-        return np.concatenate((rest, generated("random").mersenne_words(key, blocks)))
+        return np.concatenate((rest, faster("random").mersenne_words(key, blocks)))
 
     def draw64(self, count: int) -> LongWords:
         """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""
@@ -387,7 +387,7 @@ def _unit64(high: int, low: int) -> float:
 
 def _next_words(engine: RandomState, blocks: int) -> Words:
     """The next blocks of words of an engine that stands at the end of one."""
-    if blocks * BLOCK >= _MANY_WORDS and (kernels := generated("random")) is not None:
+    if blocks * BLOCK >= _MANY_WORDS and (kernels := faster("random")) is not None:
         state = engine.get_state(legacy=False)
         words: Words = kernels.mersenne_words(state["state"]["key"], blocks)
         engine.set_state(state)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._backends.tiers import LARGE
+from .backend import LARGE
 from .caller import Place, calling_place, describe_place
 from .errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 from .hooks import NodeHooks, RemovableHandle

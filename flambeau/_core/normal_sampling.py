@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backends.tiers import generated
 from . import c_library
+from .backend import faster
 from .fused import multiply_add, multiply_add32
 from .normal_polynomials import transform_by_polynomials
 from .processor import ON_X86_64
@@ -60,7 +60,7 @@ def standard_normals32(units: Array, by_polynomials: bool = ON_X86_64) -> Array:
     """Standard normal numbers from float32 units, as PyTorch makes them here, or on the machine that is asked for."""
     if not by_polynomials:
         return _transformed(units, _transform32)
-    if (kernels := generated("random")) is not None:  # in place of some hundred calls of NumPy's
+    if (kernels := faster("random")) is not None:  # in place of some hundred calls of NumPy's
         values: Array = kernels.normals_by_polynomials(units)
         return values
     return _transformed(units, transform_by_polynomials)

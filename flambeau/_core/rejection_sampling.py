@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backends.tiers import generated
+from .backend import faster
 from .fused import fused
 from .generator import Generator, OneByOne
 from .processor import ON_X86_64
@@ -44,7 +44,7 @@ def poisson(rates: Array, generator: Generator) -> Array:
             "invalid Poisson rate, expected rate to be non-negative: "
             f"the smallest of `input` is {np.min(rates.astype(np.float64))}"
         )
-    if (kernels := generated("rejection")) is not None:
+    if (kernels := faster("rejection")) is not None:
         with generator._lock:
             done = kernels.poisson(np.ravel(rates).astype(np.float64), generator)
         if done is not None:
@@ -103,7 +103,7 @@ def binomial(counts: Array, chances: Array, generator: Generator) -> Array:
     successes = np.where(np.isnan(chances) & (counts > 0), chances, 0)
     coefficients = _coefficients(counts[drawn], rare[drawn])
     done = None
-    if (kernels := generated("rejection")) is not None:
+    if (kernels := faster("rejection")) is not None:
         with generator._lock:
             done = kernels.binomial(coefficients, np.array(_STIRLING_TAILS), generator)
     if done is None:
@@ -258,7 +258,7 @@ def _gamma(shapes: Array, generator: Generator) -> npt.NDArray[np.float64]:
 
 def _boosts_and_normals(shapes: Array, d: Array, c: Array, generator: Generator) -> tuple[Array, Array]:
     """For each shape below 1 a uniform number, and for each shape the normal number that is accepted."""
-    if (kernels := generated("rejection")) is not None:
+    if (kernels := faster("rejection")) is not None:
         with generator._lock:
             done = kernels.gamma(shapes.astype(np.float64), d, c, _SQUEEZE, generator, generator._next_normal)
             if done is not None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backends.tiers import LARGE, generated
 from . import c_library
+from .backend import LARGE, faster
 from .dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from .fused import multiply_add, multiply_add32
 from .generator import Generator
@@ -209,7 +209,7 @@ def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
 
 def _thrown(out: Array, generator: Generator, p: float) -> bool:
     """Fill a large array by a generated kernel; whether there is one for it."""
-    if out.size < LARGE or (kernels := generated("random")) is None or not kernels.can_throw(out):
+    if out.size < LARGE or (kernels := faster("random")) is None or not kernels.can_throw(out):
         return False
     kernels.throw_coins(out, generator.draw32(2 * out.size), p)
     return True

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._backends.tiers import LARGE, generated
+from .._backends.tiers import generated
+from .._core.backend import LARGE
 
 _HALVES = frozenset(("float16", "bfloat16"))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backends.tiers import LARGE
+from .._core.backend import LARGE
 from .._core.caller import calling_place
 from .._core.device import CPU, META
 from .._core.dtype import (

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backends.tiers import LARGE, generated
+from .._backends.tiers import generated
+from .._core.backend import LARGE
 from .._core.caller import calling_place
 from .._core.modes import THREAD
 from .._core.storage import owner_of

@@ -101,12 +101,12 @@ def selected(array: Array, dim: int, positions: Array) -> Array | None:
     return _gather(array, dim, positions, shape, (0, positions.strides[0] // positions.itemsize, 0), bits, kind)
 
 
-def rows_at(table: Array, indices: Array) -> Array | None:
+def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array | None:
     """The rows of a table whose numbers are in `indices`; None also where some of them are not its rows' numbers."""
-    if not indices.size or not within(indices, table.shape[0]):
+    if not indices.size or not within(indices, weight.shape[0]):
         return None
-    done = selected(table, 0, indices.reshape(-1))
-    return None if done is None else done.reshape(*indices.shape, table.shape[1])
+    done = selected(weight, 0, indices.reshape(-1))
+    return None if done is None else done.reshape(*indices.shape, weight.shape[1])
 
 
 def _gather(
@@ -170,13 +170,13 @@ def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, valu
     return True
 
 
-def summed_rows(rows: Array, indices: Array, count: int, skipped: int) -> Array | None:
+def embedding_backward(rows: Array, indices: Array, count: int, skipped: int, scale_grad_by_freq: bool) -> Array | None:
     """For each of `count` numbers the sum of the rows with that index, but for the number that is skipped.
 
     `rows` has one dimension more than `indices`.
     """
     name, kind, width = float_name(rows), _INDICES.get(indices.dtype), rows.shape[-1]
-    if name is None or kind is None or not rows.size or not within(indices, count):
+    if scale_grad_by_freq or name is None or kind is None or not rows.size or not within(indices, count):
         return None
     wide = wide_type(rows.dtype)
     total = np.zeros((count, width), wide)

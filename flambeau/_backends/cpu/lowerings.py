@@ -6,7 +6,10 @@ the op first runs: that may start a compiler.
 
 from __future__ import annotations
 
-from ..._core.backend import Find, Kernel, backend_of
+from collections.abc import Callable
+from typing import Any
+
+from ..._core.backend import LARGE, Find, Kernel, backend_of
 from ..tiers import generated
 
 _GENERATED = {
@@ -41,14 +44,51 @@ _GENERATED = {
 }
 """Ops with generated kernels, as `family.function`."""
 
+_FEW = min(LARGE, 256)
+"""From so many elements on kernels do it that replace many calls of NumPy's."""
+
+_LARGE_ENOUGH: dict[str, tuple[str, Callable[..., bool]]] = {
+    "embedding": ("gather.embedding", lambda weight, indices, *_: indices.size * weight.shape[1] >= LARGE),
+    "embedding_dense_backward": ("gather.embedding_backward", lambda grad_output, *_: grad_output.size >= LARGE),
+    "max_pool": ("pool.max_pool", lambda self, *_: self.size >= _FEW),
+    "max_pool2d_with_indices": ("pool.max_pool_with_indices", lambda self, *_: self.size >= _FEW),
+    "max_pool2d_backward": ("pool.max_pool2d_backward", lambda self, input, *_: input.size >= _FEW),
+    "adaptive_max_pool2d": ("pool.adaptive_max_pool2d", lambda self, *_: self.size >= _FEW),
+    "adaptive_max_pool2d_backward": ("pool.adaptive_max_pool2d_backward", lambda self, input, *_: input.size >= _FEW),
+    "avg_pool2d": ("pool.avg_pool2d", lambda self, *_: self.size >= _FEW),
+    "avg_pool2d_backward": ("pool.avg_pool2d_backward", lambda self, input, *_: input.size >= _FEW),
+    "adaptive_avg_pool2d": ("pool.adaptive_avg_pool2d", lambda self, *_: self.size >= _FEW),
+    "adaptive_avg_pool2d_backward": ("pool.adaptive_avg_pool2d_backward", lambda self, input: input.size >= _FEW),
+}
+"""Ops that NumPy runs as quickly where they are small, and when they are not: until then no compiler is started."""
+
 
 def _generated(name: str) -> Kernel | None:
-    family, function = _GENERATED[name].split(".")
+    return _function(_GENERATED[name])
+
+
+def _function(place: str) -> Kernel | None:
+    family, name = place.split(".")
     module = generated(family)
-    return None if module is None else getattr(module, function)
+    return None if module is None else getattr(module, name)
+
+
+def _generated_if_large(name: str) -> Kernel:
+    place, is_large = _LARGE_ENOUGH[name]
+
+    def lowering(*args: Any) -> Any:
+        if not is_large(*args):
+            return None
+        function = _function(place)
+        return None if function is None else function(*args)
+
+    return lowering
 
 
 def push() -> None:
     """Put the lowerings into the table of the CPU's backend."""
     lowerings: dict[str, Find] = dict.fromkeys(_GENERATED, _generated)
-    backend_of("cpu").push(lowerings)
+    lowerings.update(dict.fromkeys(_LARGE_ENOUGH, _generated_if_large))
+    backend = backend_of("cpu")
+    backend.push(lowerings)
+    backend.array_functions = generated

@@ -24,6 +24,7 @@ from ..._codegen.mean_pool import (
     mean_pool_channels,
     mean_pool_planes,
 )
+from ..._core.windows import channel_last, output_sizes
 from .dtypes import float_name
 
 Array = Any
@@ -197,3 +198,98 @@ def means_backward(grad: Array, source: Array, lines: Windows, columns: Windows,
     kernel = mean_pool_backward_planes(name, columns.tiles)
     kernel(result, grad, lines.table, columns.table, planes, *spatial, *counts)
     return result
+
+
+# ----- the ops -------------------------------------------------------------------------------------------------------
+
+
+def max_pool_with_indices(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> tuple[Array, Array | None] | None:
+    """`max_pool2d_with_indices`."""
+    stride = stride or kernel_size
+    counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
+    last = channel_last(self, len(kernel_size))
+    return maxima(self, counts, kernel_size, stride, padding, dilation, last)
+
+
+def max_pool(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> Array | None:
+    """`max_pool`: the maxima alone."""
+    counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
+    last = channel_last(self, len(kernel_size))
+    done = maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False)
+    return None if done is None else done[0]
+
+
+def max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array | None:
+    """`max_pool2d_backward`."""
+    return maxima_backward(self, indices, input, channel_last(input, 2))
+
+
+def adaptive_max_pool2d(self: Array, output_size: Sizes) -> tuple[Array, Array | None] | None:
+    """`adaptive_max_pool2d`, where all windows have one size."""
+    spatial = self.shape[-2:]
+    if 0 in output_size or any(size % count for size, count in zip(spatial, output_size, strict=True)):
+        return None
+    kernel = tuple([size // count for size, count in zip(spatial, output_size, strict=True)])
+    return maxima(self, output_size, kernel, kernel, (0, 0), (1, 1), channel_last(self, 2))
+
+
+def adaptive_max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array | None:
+    """`adaptive_max_pool2d_backward`: windows overlap, so half precision is summed up in float32."""
+    if self.itemsize != 2:
+        return max_pool2d_backward(self, input, indices)
+    done = max_pool2d_backward(self.astype(np.float32), input.astype(np.float32), indices)
+    return None if done is None else done.astype(self.dtype)
+
+
+def _window_pair(
+    spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
+    override: int | None,
+) -> tuple[Windows, Windows]:  # fmt: skip
+    """The windows along both dimensions. The first one has the divisor."""
+    counts = output_sizes(spatial, kernel, stride, padding, (1, 1), ceil_mode)
+    divisors = (override, None if override is None else 1)
+    lines, columns = (
+        regular_windows(size, count, length, step, pad, include_pad, divisor)
+        for size, count, length, step, pad, divisor in zip(
+            spatial, counts, kernel, stride, padding, divisors, strict=True
+        )
+    )
+    return lines, columns
+
+
+def avg_pool2d(
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array | None:  # fmt: skip
+    """`avg_pool2d`."""
+    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+    return means(self, *_window_pair(self.shape[-2:], *window), channel_last(self, 2))
+
+
+def avg_pool2d_backward(
+    self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Array | None:  # fmt: skip
+    """`avg_pool2d_backward`."""
+    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
+    return means_backward(self, input, *_window_pair(input.shape[-2:], *window), channel_last(input, 2))
+
+
+def adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array | None:
+    """`adaptive_avg_pool2d`."""
+    if 0 in output_size:
+        return None
+    lines, columns = map(adaptive_windows, self.shape[-2:], output_size)
+    return means(self, lines, columns, channel_last(self, 2))
+
+
+def adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array | None:
+    """`adaptive_avg_pool2d_backward`."""
+    if not self.size:
+        return None
+    lines, columns = map(adaptive_windows, input.shape[-2:], self.shape[-2:])
+    return means_backward(self, input, lines, columns, channel_last(input, 2))

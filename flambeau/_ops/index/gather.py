@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends import arrays
+from ..._core.backend import LARGE
 from ..._core.determinism import alert_not_deterministic
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.tensor import Tensor
@@ -29,7 +30,7 @@ def positions_along(index: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, 
 
 def check_positions(index: Any, size: int, dim: int) -> None:
     """Refuse positions outside a dimension of `size`."""
-    if index.size >= LARGE and (kernels := generated("gather")) is not None and kernels.within(index, size):
+    if index.size >= LARGE and arrays.within(index, size):
         return
     if index.size and (index.min() < 0 or index.max() >= size):
         wrong = index[(index < 0) | (index >= size)]
@@ -68,8 +69,8 @@ def _gather(self: Array, dim: int, index: Array) -> Array:
     source = self if self.ndim else self.reshape(1)
     positions = index if index.ndim else index.reshape(1)
     check_positions(positions, source.shape[dim], dim)
-    if index.size >= LARGE and (kernels := generated("gather")) is not None:
-        done = kernels.gathered(source, dim, positions)
+    if index.size >= LARGE:
+        done = arrays.gathered(source, dim, positions)
         if done is not None:
             return done.reshape(index.shape)
     if source.ndim == 1:
@@ -145,8 +146,8 @@ def _index_select(self: Array, dim: int, index: Array) -> Array:
         )
     if self.ndim == 0:
         return self.copy()
-    if positions.size * self.size >= LARGE * size and (kernels := generated("gather")) is not None:
-        done = kernels.selected(self, dim, positions)
+    if positions.size * self.size >= LARGE * size:
+        done = arrays.selected(self, dim, positions)
         if done is not None:
             return done
     return np.ascontiguousarray(self.take(positions, axis=dim))

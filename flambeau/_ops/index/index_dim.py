@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends.arrays import add_slices
+from ..._core.backend import LARGE
 from ..._core.caller import warn_user_once
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
-from ..._core.indexing import advanced_put
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public
 from ..._dispatch.scalar import fitting
 from ..shape.view import wrap_dim
 from .copy_then_write import change, publish_change, writing
+from .indexing import advanced_put
 from .reductions_at import gradient_of_source, gradient_of_target, reduce_at
 
 
@@ -58,8 +59,7 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
     if target.dtype.kind == "b":
         np.logical_or.at(target, _rows(dim, positions), values)
         return
-    kernels = generated("gather") if values.size >= LARGE else None
-    if kernels is not None and kernels.add_slices(target, dim, positions, values):
+    if values.size >= LARGE and add_slices(target, dim, positions, values):
         return
     advanced = tuple([positions if i == dim else None for i in range(target.ndim)])
     advanced_put(target, advanced, values, accumulate=True)

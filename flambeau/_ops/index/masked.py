@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends.arrays import fill_where
+from ..._core.backend import LARGE
 from ..._core.caller import warn_user_once
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
@@ -128,7 +129,7 @@ def _where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
 
 
 def _fill(array: Array, mask: Array, value: Array) -> None:
-    if array.size >= LARGE and (kernels := generated("masks")) is not None and kernels.fill(array, mask, value):
+    if array.size >= LARGE and fill_where(array, mask, value):
         return
     np.copyto(array, value, where=mask)
 

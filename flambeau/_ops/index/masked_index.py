@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.indexing import advanced_get, advanced_put
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public
 from ..._dispatch.scalar import fitting
+from .indexing import advanced_get, advanced_put
 
 Indices = Sequence[Any]
 

@@ -6,7 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends import arrays
+from ..._core.backend import LARGE
 from ..._core.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
@@ -68,11 +69,11 @@ def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, A
 
 
 def _scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
-    """Whether a generated kernel did it."""
-    if index.size < LARGE or (kernels := generated("gather")) is None:
+    """Write or add values at many positions; whether it was done."""
+    if index.size < LARGE:
         return False
     check_positions(index, target.shape[dim] if target.ndim else 1, dim)
-    return kernels.scattered(target, dim, index, values, adding)  # type: ignore[no-any-return]
+    return arrays.scattered(target, dim, index, values, adding)
 
 
 @writing(

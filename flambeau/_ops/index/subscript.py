@@ -9,15 +9,6 @@ import numpy as np
 
 from ..._core.device import CPU, META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
-from ..._core.indexing import (
-    IndexPlan,
-    _expand_masks,
-    advanced_get,
-    advanced_put,
-    assign_to_view,
-    basic_index,
-    plan_index,
-)  # fmt: skip
 from ..._core.kind import kind_of_array
 from ..._core.lazy_signs import content, settle
 from ..._core.modes import THREAD
@@ -32,6 +23,15 @@ from ..._dispatch.scalar import fitting
 from ..shape.named_shapes import _alias
 from ..shape.view import _select, _slice, _unsqueeze
 from .copy_then_write import change, publish_change, warn_if_expanded, writing
+from .indexing import (
+    IndexPlan,
+    _expand_masks,
+    advanced_get,
+    advanced_put,
+    assign_to_view,
+    basic_index,
+    plan_index,
+)  # fmt: skip
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 

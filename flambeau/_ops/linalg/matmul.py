@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import library
+from ..._backends.arrays import half_product
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.node import initialise, new_node, save
@@ -37,8 +37,8 @@ def product(left: Any, right: Any, operation: Callable[[Any, Any], Any], name: s
     if array_type.num in _NUMBERS:
         return operation(left, right)
     if array_type.itemsize == 2 and array_type.kind != "u":
-        if left.ndim > 1 and right.ndim > 1 and left.dtype == right.dtype and (tier := library()) is not None:
-            done = tier.product(left, right)
+        if left.ndim > 1 and right.ndim > 1 and left.dtype == right.dtype:
+            done = half_product(left, right)
             if done is not None:
                 return done
         return np.asarray(operation(left.astype(np.float32), right.astype(np.float32))).astype(array_type)

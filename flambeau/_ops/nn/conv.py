@@ -9,10 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends import arrays
+from ..._core.backend import LARGE
 from ..._core.device import META
 from ..._core.dtype import COMPLEX, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._core.windows import (
+    Geometry,
+    Shape,
+    correlated_sizes,
+    extent,
+    new_array,
+    spread_sizes,
+    strides_for,
+    suggests_channels_last,
+)
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.meta import empty_meta
 from ..._dispatch.precision import in_single
@@ -27,19 +38,7 @@ from .conv_checks import (
     for_each_dim,
     integers,
 )
-from .conv_kernels import (
-    Geometry,
-    Shape,
-    correlate,
-    correlated_sizes,
-    extent,
-    new_array,
-    spread,
-    spread_sizes,
-    strides_for,
-    suggests_channels_last,
-    weight_gradient,
-)
+from .conv_kernels import correlate, spread, weight_gradient
 
 
 class _OfShapes(Primitive[Tensor]):
@@ -103,8 +102,8 @@ def _weight_gradient(
 
 @in_single
 def _bias_gradient(grad_output: Any) -> Any:
-    if grad_output.size >= LARGE and (kernels := generated("reduce")) is not None:
-        rows = kernels.reduced("add", grad_output, tuple(range(2, grad_output.ndim)), grad_output.dtype)
+    if grad_output.size >= LARGE:
+        rows = arrays.reduced("add", grad_output, tuple(range(2, grad_output.ndim)), grad_output.dtype)
         if rows is not None:
             return np.add.reduce(rows)
     return np.add.reduce(grad_output, axis=(0, *range(2, grad_output.ndim)))

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int64
 from ..._core.tensor import Tensor
+from ..._core.windows import Geometry, Shape, extent, spread_sizes
 from ..linalg.matmul import element_name
-from .conv_kernels import Geometry, Shape, extent, spread_sizes
 
 _INT_ALONE = {int}
 

@@ -13,81 +13,17 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import generated, library
+from ..._backends import convolutions
 from ..._core.geometry import restrided
-from ..._core.layout import empty_array, ordered_strides
-from ..._core.size import contiguous_strides
+from ..._core.windows import Geometry, Shape, correlated_sizes, new_array, padded_sizes, suggests_channels_last
 from ..._dispatch.precision import in_single
-
-Shape = tuple[int, ...]
 
 _BLOCK = 1 << 19
 """Elements of one block's matrix: what stays in a processor's cache is quicker to fill and to multiply."""
-_WORTHWHILE = 1 << 17
-"""From so many multiplications on a generated kernel is worth its preparation."""
-
-
-class Geometry(NamedTuple):
-    """How a kernel moves over its input: a number for each spatial dimension, and the groups of channels."""
-
-    stride: Shape
-    padding: Shape
-    dilation: Shape
-    groups: int
-
-
-def extent(kernel: Shape, dilation: Shape) -> Shape:
-    """The sizes that a dilated kernel covers."""
-    return tuple([step * (size - 1) + 1 for size, step in zip(kernel, dilation, strict=True)])
-
-
-def correlated_sizes(sizes: Shape, kernel: Shape, geometry: Geometry) -> Shape:
-    """The spatial sizes of a convolution's result."""
-    reach = extent(kernel, geometry.dilation)
-    padded = _padded_sizes(sizes, geometry)
-    return tuple([(size - r) // s + 1 for size, r, s in zip(padded, reach, geometry.stride, strict=True)])
-
-
-def spread_sizes(sizes: Shape, kernel: Shape, geometry: Geometry, output_padding: Shape) -> Shape:
-    """The spatial sizes of a transposed convolution's result."""
-    reach = extent(kernel, geometry.dilation)
-    entries = zip(sizes, reach, geometry.stride, geometry.padding, output_padding, strict=True)
-    return tuple([(size - 1) * s - 2 * p + r + more for size, r, s, p, more in entries])
-
-
-def _padded_sizes(sizes: Shape, geometry: Geometry) -> Shape:
-    return tuple([size + 2 * p for size, p in zip(sizes, geometry.padding, strict=True)])
-
-
-def new_array(shape: Shape, array_type: Any, last: bool) -> Any:
-    """Uninitialised memory, with the channels innermost if `last`."""
-    if not last:
-        return np.empty(shape, array_type)
-    return empty_array(shape, strides_for(shape, last), array_type)
-
-
-def strides_for(shape: Shape, last: bool) -> Shape:
-    """The strides of a contiguous tensor, or of one with its channels innermost."""
-    return ordered_strides(shape, (0, *range(2, len(shape)), 1)) if last else contiguous_strides(shape)
-
-
-def suggests_channels_last(array: Any) -> bool:
-    """Whether the strides are those of a tensor with its channels innermost; where sizes of 1 leave it open, they are
-    not.
-    """
-    steps, sizes = array.strides, array.shape
-    if steps[1] == 0:
-        return False
-    least = 0
-    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
-        if steps[dim] < least or (dim == 0 and least == steps[1]):
-            return False
-        least = steps[dim] * max(sizes[dim], 1)
-    return True
 
 
 # ----- windows ------------------------------------------------------------------------------------------------------
@@ -134,7 +70,7 @@ def windows_of(input: Any, kernel: Shape, geometry: Geometry) -> Any:
     """The windows (batch, channels, *output, *kernel) of an input, which is copied only to pad it."""
     output = correlated_sizes(input.shape[2:], kernel, geometry)
     if any(geometry.padding):
-        padded = np.zeros((*input.shape[:2], *_padded_sizes(input.shape[2:], geometry)), input.dtype)
+        padded = np.zeros((*input.shape[:2], *padded_sizes(input.shape[2:], geometry)), input.dtype)
         _inner(padded, geometry)[...] = input
         input = padded
     return _windows(input, output, kernel, geometry)
@@ -142,7 +78,7 @@ def windows_of(input: Any, kernel: Shape, geometry: Geometry) -> Any:
 
 def sum_of_windows(windows: Any, sizes: Shape, geometry: Geometry) -> Any:
     """The transpose of `windows_of`: the sum of windows, each put where it lies on an array of spatial `sizes`."""
-    padded = np.zeros((*windows.shape[:2], *_padded_sizes(sizes, geometry)), windows.dtype)
+    padded = np.zeros((*windows.shape[:2], *padded_sizes(sizes, geometry)), windows.dtype)
     _add_windows(padded, windows, windows.shape[-len(sizes) :], geometry)
     return np.ascontiguousarray(_inner(padded, geometry))
 
@@ -161,7 +97,7 @@ class _Plan:
         self.groups = geometry.groups
         self.channels = input_shape[1] // self.groups
         self.depth = self.channels * math.prod(kernel)
-        self.padded = _padded_sizes(input_shape[2:], geometry)
+        self.padded = padded_sizes(input_shape[2:], geometry)
         sample = max(input_shape[1] * math.prod(kernel) * math.prod(output), 1)
         self.samples = min(max(_BLOCK // sample, 1), input_shape[0])
         self.height = max(_BLOCK * output[0] // sample, 1) if sample > 4 * _BLOCK else max(output[0], 1)
@@ -308,14 +244,6 @@ def _by_rows(array: Any, channels: int, groups: int) -> bool:
 # ----- the three products -------------------------------------------------------------------------------------------
 
 
-def _by_another_tier(name: str, *arguments: Any) -> Any:
-    """The result of the function `name` of the vendor's library or of generated code; None: neither does it."""
-    for tier in (library(), generated("conv")):
-        if tier is not None and (done := getattr(tier, name)(*arguments)) is not None:
-            return done
-    return None
-
-
 def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool) -> Any:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`.
 
@@ -326,10 +254,9 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
         result = new_array(shape, input.dtype, last)
         result.fill(0)
         return _with_bias(result, bias)
-    if math.prod(shape) * weight[0].size >= _WORTHWHILE // 4:
-        done = _by_another_tier("correlate", input, weight, bias, output, geometry, last)
-        if done is not None:
-            return done
+    done = convolutions.correlate(input, weight, bias, output, geometry, last)
+    if done is not None:
+        return done
     return _correlate_blocks(input, weight, bias, output, geometry, last)
 
 
@@ -358,10 +285,9 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
         result = new_array(shape, grad.dtype, last)
         result.fill(0)
         return _with_bias(result, bias)
-    if grad.size * weight[0].size >= _WORTHWHILE:
-        done = _by_another_tier("spread", grad, weight, bias, sizes, geometry, last)
-        if done is not None:
-            return done
+    done = convolutions.spread(grad, weight, bias, sizes, geometry, last)
+    if done is not None:
+        return done
     return _spread_blocks(grad, weight, bias, sizes, geometry, last)
 
 
@@ -398,11 +324,9 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         result = new_array((outputs, channels, *kernel), input.dtype, last)
         result.fill(0)
         return result
-    work = grad.size * channels * math.prod(kernel)
-    if work >= _WORTHWHILE:
-        done = _by_another_tier("weight_gradient", input, grad, kernel, geometry, last)
-        if done is not None:
-            return done
+    done = convolutions.weight_gradient(input, grad, kernel, geometry, last)
+    if done is not None:
+        return done
     return _weigh_blocks(input, grad, kernel, geometry, last)
 
 

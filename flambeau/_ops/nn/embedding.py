@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
@@ -80,10 +79,6 @@ def _scattered_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: 
 def _embedding_dense_backward(
     grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Array:
-    if grad_output.size >= LARGE and not scale_grad_by_freq and (kernels := generated("gather")) is not None:
-        done = kernels.summed_rows(grad_output, indices, num_weights, padding_idx)
-        if done is not None:
-            return done
     factors = _row_factors(indices, num_weights, padding_idx, scale_grad_by_freq)
     width = grad_output.shape[-1]
     added = _scaled_rows(widened(grad_output), factors).reshape(-1, width)
@@ -116,10 +111,6 @@ def _embedding_gradient(
 
 @primitive("EmbeddingBackward0", weight=_embedding_gradient)
 def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
-    if indices.size * weight.shape[1] >= LARGE and (kernels := generated("gather")) is not None:
-        done = kernels.rows_at(weight, indices)
-        if done is not None:
-            return done
     return np.take(weight, indices, 0)
 
 

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends import arrays as array_functions
+from ..._core.backend import LARGE
 from ..._core.modes import THREAD
 from ..._dispatch.dispatch import Array, several
 from ..create.like import zeros_like
@@ -295,11 +296,14 @@ def _gru_gradients(
     count, width = states.shape
     reset, update, new, product = (gates[:, at : at + width] for at in range(0, 4 * width, width))
     before = _previous(lib, hx, states, sizes, reverse)
-    kernels = generated("recurrent") if lib is _ARRAYS and gates.size >= LARGE else None
-    if kernels is not None and kernels.serves(gates.dtype, sizes) and of_gates is None:
-        walk = _Backwards(lib, sizes, reverse)
-        end = walk.last(of_hidden, hx)
-        of_states, of_inputs, start = kernels.gru_backward(of_rows, end, gates, before, w_hh, len(sizes), reverse)
+    walk = _Backwards(lib, sizes, reverse)
+    done = None
+    if lib is _ARRAYS and gates.size >= LARGE and of_gates is None:
+        done = array_functions.gru_steps_backward(
+            of_rows, walk.last(of_hidden, hx), gates, before, w_hh, sizes, reverse
+        )
+    if done is not None:
+        of_states, of_inputs, start = done
         return [
             _as_sequence(of_inputs @ w_ih, input) if needed[0] else None,
             walk.first(start, hx),
@@ -316,7 +320,6 @@ def _gru_gradients(
         of_new = direct[2] * (1 - new * new)
         of_reset = direct[0] * reset * (1 - reset) + of_new * to_reset
         own = lib.join([of_reset, direct[1] * slope, direct[3] + of_new * reset, of_new], 1).reshape(count, 4, width)
-    walk = _Backwards(lib, sizes, reverse)
     of_hidden = walk.last(of_hidden, hx)
     parts = []
     given = (walk.blocks(each) for each in (factors, update, of_rows, own))
@@ -368,10 +371,12 @@ def gru_layer(
     kind = input.dtype
     input, w_ih, w_hh = widened(input), widened(w_ih), widened(w_hh)
     products = _input_product(input, w_ih, b_ih)
-    kernels = generated("recurrent") if products.size >= LARGE else None
-    if kernels is not None and kernels.serves(products.dtype, sizes):
+    done = None
+    if products.size >= LARGE:
         start, bias = _matrix(widened(hx)), None if b_hh is None else widened(b_hh)
-        states, gates, last = kernels.gru_forward(products, start, w_hh, bias, len(sizes), reverse)
+        done = array_functions.gru_steps(products, start, w_hh, bias, sizes, reverse)
+    if done is not None:
+        states, gates, last = done
         return _as_sequence(states, input).astype(kind), last.astype(kind).reshape(hx.shape), states, gates
     hidden = _State(hx, sizes)
     width = hx.shape[-1]
@@ -441,12 +446,14 @@ def _lstm_gradients(
     of_output, of_hidden, of_cell, of_gates, of_cells, of_shown = grads
     of_rows = None if of_output is None else _rows_of(of_output)
     count, width = cells.shape
-    kernels = generated("recurrent") if lib is _ARRAYS and w_hr is None and gates.size >= LARGE else None
-    if kernels is not None and kernels.serves(gates.dtype, sizes) and of_gates is of_cells is of_shown is None:
-        walk = _Backwards(lib, sizes, reverse)
-        before = _previous(lib, cx, cells, sizes, reverse)
+    walk = _Backwards(lib, sizes, reverse)
+    before = _previous(lib, cx, cells, sizes, reverse)
+    done = None
+    if lib is _ARRAYS and w_hr is None and gates.size >= LARGE and of_gates is of_cells is of_shown is None:
         ends = walk.last(of_hidden, hx), walk.last(of_cell, cx)
-        of_all, *starts = kernels.lstm_backward(of_rows, *ends, gates, before, shown, w_hh, len(sizes), reverse)
+        done = array_functions.lstm_steps_backward(of_rows, *ends, gates, before, shown, w_hh, sizes, reverse)
+    if done is not None:
+        of_all, *starts = done
         states = _previous(lib, hx, gates[:, 3 * width :] * shown, sizes, reverse) if needed[4] else None
         return [
             _as_sequence(of_all @ w_ih, input) if needed[0] else None,
@@ -455,7 +462,6 @@ def _lstm_gradients(
             None,
         ]
     enter, forget, new, leave = (gates[:, at : at + width] for at in range(0, 4 * width, width))
-    before = _previous(lib, cx, cells, sizes, reverse)
     # By how much the first three gates move the cell, and the last one the output.
     slopes = [enter * (1 - enter), forget * (1 - forget), 1 - new * new, leave * (1 - leave)]
     values = [new, before, enter, shown]
@@ -464,7 +470,6 @@ def _lstm_gradients(
     to_cell = leave * (1 - shown * shown)
     own = None if of_gates is None else (of_gates * lib.join(slopes, 1)).reshape(count, 4, width)
     of_cells = _sum_of(of_cells, None if of_shown is None else of_shown * (1 - shown * shown))
-    walk = _Backwards(lib, sizes, reverse)
     of_hidden = walk.last(of_hidden, hx)
     of_cell = walk.last(of_cell, cx)
     parts, projected = [], []
@@ -538,10 +543,12 @@ def lstm_layer(
     kind = input.dtype
     input, w_ih, w_hh, w_hr = (each if each is None else widened(each) for each in (input, w_ih, w_hh, w_hr))
     gates = _input_product(input, w_ih, b_ih, b_hh)
-    kernels = generated("recurrent") if w_hr is None and gates.size >= LARGE else None
-    if kernels is not None and kernels.serves(gates.dtype, sizes):
-        first = (_matrix(widened(each)) for each in (hx, cx))
-        output, cells, shown, *last = kernels.lstm_forward(gates, *first, w_hh, len(sizes), reverse)
+    done = None
+    if w_hr is None and gates.size >= LARGE:
+        start, cell_start = _matrix(widened(hx)), _matrix(widened(cx))
+        done = array_functions.lstm_steps(gates, start, cell_start, w_hh, sizes, reverse)
+    if done is not None:
+        output, cells, shown, *last = done
         hidden_, cell_ = (each.astype(kind).reshape(start.shape) for each, start in zip(last, (hx, cx), strict=True))
         return _as_sequence(output, input).astype(kind, copy=False), hidden_, cell_, gates, cells, shown
     count, width = len(gates), cx.shape[-1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import generated
+from ..._backends.arrays import gamma_integral
 from ..pointwise import special_kernels as kernels
 
 Array = Any
@@ -86,8 +86,9 @@ def _gamma_slope(a: Array, x: Array, points: Array, weights: Array) -> Array:
         return (distance + w) * np.exp(side * a * w - x * np.expm1(side * w))
 
     distance, width = np.abs(distance), 1 / (np.abs(a - x) + np.sqrt(x))
-    if (kernels_of_slopes := generated("slopes")) is not None:
-        return x * kernels_of_slopes.gamma_integral(a, x, distance, side, width, points, weights)
+    found = gamma_integral(a, x, distance, side, width, points, weights)
+    if found is not None:
+        return x * found
     return x * _integral(integrand, width, points, weights, a, x, distance, side)
 
 

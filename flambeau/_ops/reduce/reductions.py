@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends import arrays
+from ..._core.backend import LARGE
 from ..._core.device import META
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
@@ -85,11 +86,8 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
 
 
 def _reduced_at_once(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: Any) -> Any:
-    """The reduction by a generated kernel; None: there is none for it."""
-    kernels = generated("reduce")
-    if kernels is None:
-        return None
-    done = kernels.reduced(ufunc.__name__, array, dim, array.dtype if dtype is None else np.dtype(dtype))
+    """The reduction in one pass; None: NumPy has to do it."""
+    done = arrays.reduced(ufunc.__name__, array, dim, array.dtype if dtype is None else np.dtype(dtype))
     return done.reshape(kept_shape(array.shape, dim)) if keepdim and done is not None else done
 
 
@@ -331,9 +329,9 @@ def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool)
     """Variance and mean, in float32 where `array` is half precision."""
     count = math.prod([array.shape[each] for each in dim])
     free = max(0, count - correction)
-    if array.size >= LARGE and (kernels := generated("reduce")) is not None:
+    if array.size >= LARGE:
         total = _reduced_at_once(np.add, array, dim, True, np.float64)
-        squares = None if total is None else kernels.squared_deviations(array, dim, total / count)
+        squares = None if total is None else arrays.squared_deviations(array, dim, total / count)
         if squares is not None:
             exact = np.float64 if array.dtype.itemsize == 8 else np.float32
             spread = squares.reshape(kept_shape(array.shape, dim)) if keepdim else squares

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends import arrays
+from ..._core.backend import LARGE
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -35,8 +36,8 @@ def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
     if array.ndim == 0:
         return array.astype(dtype.numpy)
     array = array.astype(dtype.numpy, copy=False)
-    if array.size >= LARGE and (scan := generated("scan")) is not None:
-        done = scan.running(ufunc.__name__, array, dim)
+    if array.size >= LARGE:
+        done = arrays.running(ufunc.__name__, array, dim)
         if done is not None:
             return done
     wide = _wide(array.dtype)
@@ -166,8 +167,8 @@ def _fade_gradient(grad: Tensor, fade: Tensor, result: Tensor, dim: int) -> Tens
 @primitive("FadingSumBackward0", self=_fading_gradient, fade=_fade_gradient)
 def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
     """Running sums in which what was summed so far is multiplied by `fade` at each step."""
-    if self.size >= LARGE and (scan := generated("scan")) is not None:
-        done = scan.running("fading", self, dim, fade)
+    if self.size >= LARGE:
+        done = arrays.running("fading", self, dim, fade)
         if done is not None:
             return done
     wide = _wide(self.dtype)
@@ -201,8 +202,8 @@ def _logcumsumexp(self: Array, dim: int) -> Array:
         return self.copy()
     if self.dtype.kind == "c":
         return _complex_logcumsumexp(self, dim)
-    if self.size >= LARGE and (scan := generated("scan")) is not None:
-        done = scan.running("logaddexp", self, dim)
+    if self.size >= LARGE:
+        done = arrays.running("logaddexp", self, dim)
         if done is not None:
             return done
     result = np.logaddexp.accumulate(self.astype(np.float64, copy=False), axis=dim).astype(self.dtype, copy=False)

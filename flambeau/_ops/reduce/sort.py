@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import generated
+from ..._backends import arrays
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
 from ..._core.layout import empty_array, strides_like
 from ..._core.tensor import Tensor
@@ -182,10 +182,9 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out
 
 def _selected(array: Any, dim: int, keepdim: bool, kind: str, rank: int = 0) -> tuple[Any, Any]:
     """The elements of a rank along `dim`, and where they are: the `given` one, or that of a "median" or "nanmedian"."""
-    if (module := generated("select")) is not None:
-        done: tuple[Any, Any] | None = module.selected(array, dim, keepdim, kind, rank)
-        if done is not None:
-            return done
+    done = arrays.ranked(array, dim, keepdim, kind, rank)
+    if done is not None:
+        return done
     lines = np.moveaxis(_sortable(array), dim, -1)
     size = lines.shape[-1]
     missing = np.isnan(lines).sum(-1) if lines.dtype.kind == "f" else np.zeros(lines.shape[:-1], np.int64)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends import arrays as array_functions
+from ..._core.backend import LARGE
 from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from ..._core.layout import is_channels_last
 from ..._core.modes import THREAD
@@ -61,8 +62,8 @@ def common_dtype(tensors: Sequence[Tensor]) -> Any:
 
 def _side_by_side(arrays: Sequence[Any], dim: int) -> Any:
     """`np.concatenate` of arrays of one dtype without gaps."""
-    if sum([each.size for each in arrays]) >= LARGE and (kernels := generated("join")) is not None:
-        done = kernels.concatenated(arrays, dim)
+    if sum([each.size for each in arrays]) >= LARGE:
+        done = array_functions.concatenated(arrays, dim)
         if done is not None:
             return done
     return np.concatenate(arrays, dim)

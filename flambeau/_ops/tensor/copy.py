@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.tiers import LARGE, generated
+from ..._backends.arrays import copy_into
+from ..._core.backend import LARGE
 from ..._core.caller import calling_place
 from ..._core.device import META, contiguous_format
 from ..._core.layout import empty_array, has_format, strides_like
@@ -39,9 +40,9 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
         and 1 not in array.shape
     ):
         return array.copy()
-    if array.size >= LARGE and (kernels := generated("copy")) is not None:
+    if array.size >= LARGE:
         result = empty_array(array.shape, strides_like(array, memory_format), array_type)
-        if not kernels.copy_into(result, array):
+        if not copy_into(result, array):
             write(result, array)
         return result
     if array.size and (array_type is array.dtype or converts_by_itself(array.dtype, array_type)):

@@ -17,8 +17,8 @@ from flambeau._backends import tiers
 from flambeau._backends.cpu import conv, gemm, winograd
 from flambeau._codegen.gemm import Tile
 from flambeau._core.threads import change_num_threads, num_threads
+from flambeau._core.windows import Geometry, correlated_sizes
 from flambeau._ops.nn import conv_kernels
-from flambeau._ops.nn.conv_kernels import Geometry, correlated_sizes
 
 DTYPES = {"float32": np.float32, "float64": np.float64, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 # Sums of a few hundred products of numbers around 1, in another order than NumPy's.

@@ -111,10 +111,10 @@ def _on_long(run: Any) -> Any:
         ("gather", "scattered", _on_long(lambda x, index: x.scatter_add_(1, index, x.clone()))),
         ("gather", "add_slices", _on_long(lambda x, index: x.index_add(0, index[0, :80], x))),
         ("gather", "add_slices", _on_long(lambda x, index: x.index_put((index[0],), x[0], accumulate=True))),
-        ("gather", "rows_at", _on_long(lambda x, index: flambeau.nn.functional.embedding(index, x))),
+        ("gather", "embedding", _on_long(lambda x, index: flambeau.nn.functional.embedding(index, x))),
         (
             "gather",
-            "summed_rows",
+            "embedding_backward",
             _on_long(lambda x, index: flambeau.nn.functional.embedding(index, x.requires_grad_()).sum().backward()),
         ),
         ("random", "can_throw", _on_long(lambda x, index: flambeau.nn.functional.dropout(x))),

@@ -9,7 +9,8 @@ import pytest
 import torch as pytorch
 
 import flambeau
-from flambeau._backends.tiers import LARGE, available, generated, numpy_only
+from flambeau._backends.tiers import available, generated, numpy_only
+from flambeau._core.backend import LARGE
 
 pytestmark = pytest.mark.skipif(not available(), reason="code cannot be generated here")
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from ...._core.dtype import INTEGER, LEGACY_NAMES
 from ...._core.tensor import Tensor
+from ...._core.windows import Geometry, Shape, correlated_sizes
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
-from ..conv_kernels import Geometry, Shape, correlated_sizes, sum_of_windows, windows_of
+from ..conv_kernels import sum_of_windows, windows_of
 
 
 def _im2col_gradient(

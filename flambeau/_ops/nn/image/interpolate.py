@@ -11,11 +11,12 @@ import numpy as np
 
 from ...._core.dtype import FLOAT, float32, float64, uint8
 from ...._core.tensor import Tensor
+from ...._core.windows import channel_last
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.registry import public
 from ...reduce.reductions import no_kernel
 from ..pool.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from ..pool.pool_window import Sizes, channel_last, empty, laid_out
+from ..pool.pool_window import Sizes, empty, laid_out
 from . import resample
 from .linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..pool.pool_window import channel_last
+from ...._core.windows import channel_last
 
 
 class Taps(NamedTuple):

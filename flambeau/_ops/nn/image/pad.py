@@ -10,10 +10,10 @@ import numpy as np
 from ...._core.dtype import BOOL, COMPLEX, INTEGER
 from ...._core.layout import empty_array, strides_like
 from ...._core.tensor import Tensor
+from ...._core.windows import Shape, new_array, suggests_channels_last
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
-from ..conv_kernels import Shape, new_array, suggests_channels_last
 
 Pads = tuple[int, ...]
 """Two amounts, before and after, for each dimension, from the last one backwards."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...._core.layout import empty_array, strides_like
 from ...._core.tensor import Tensor
+from ...._core.windows import new_array, suggests_channels_last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.registry import public
-from ..conv_kernels import new_array, suggests_channels_last
 
 
 def _arranged(shuffled: Any, shape: tuple[int, ...], source: Any) -> Any:

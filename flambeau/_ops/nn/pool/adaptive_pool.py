@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...._backends.tiers import generated
 from ...._core.dtype import FLOAT
 from ...._core.tensor import Tensor
+from ...._core.windows import channel_last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
@@ -20,7 +20,7 @@ from ...reduce.reductions import no_kernel
 from ..image.linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
 from .max_pool import has_nan, lowest, maxima, picked, scattered
 from .mean_pool import averaged, spread
-from .pool_window import FEW, Sizes, along, channel_last, check_line, empty, laid_out, row_major, sizes
+from .pool_window import Sizes, along, check_line, empty, laid_out, row_major, sizes
 
 
 def _bounds(size: int, count: int) -> tuple[Any, Any]:
@@ -43,17 +43,8 @@ def _taps(size: int, count: int) -> tuple[Taps, Any]:
     return Taps(np.minimum(start + offsets, size - 1), None, lengths), lengths
 
 
-def _average(array: Any, counts: Sizes, last: bool = False) -> Any:
-    if array.size >= FEW and len(counts) == 2 and 0 not in counts and (kernels := generated("pool")) is not None:
-        windows = map(kernels.adaptive_windows, array.shape[-2:], counts)
-        done = kernels.means(array, *windows, last)
-        if done is not None:
-            return done
-    return _average_by_dimensions(array, counts, last)
-
-
 @in_single
-def _average_by_dimensions(array: Any, counts: Sizes, last: bool) -> Any:
+def _average(array: Any, counts: Sizes, last: bool) -> Any:
     rank = len(counts)
     spatial = array.shape[-rank:]
     uniform = _uniform(spatial, counts)
@@ -82,17 +73,8 @@ def _average_in_halves(array: Any, counts: Sizes) -> Any:
     return total
 
 
-def _average_backward(grad: Any, source: Any, rank: int, last: bool) -> Any:
-    if source.size >= FEW and rank == 2 and grad.size and (kernels := generated("pool")) is not None:
-        windows = map(kernels.adaptive_windows, source.shape[-2:], grad.shape[-2:])
-        done = kernels.means_backward(grad, source, *windows, last)
-        if done is not None:
-            return done
-    return _average_backward_by_dimensions(grad, source, rank, last)
-
-
 @in_single
-def _average_backward_by_dimensions(grad: Any, source: Any, rank: int, last: bool) -> Any:
+def _average_backward(grad: Any, source: Any, rank: int, last: bool) -> Any:
     spatial, counts = source.shape[-rank:], grad.shape[-rank:]
     uniform = _uniform(spatial, counts)
     if uniform is not None:
@@ -139,7 +121,9 @@ def _adaptive_avg_pool3d_backward(self: Array, input: Array) -> Array:
 
 @primitive("AdaptiveAvgPool3DBackward0", self=lambda grad, self: _adaptive_avg_pool3d_backward(grad, self))
 def _adaptive_avg_pool3d(self: Array, output_size: Sizes) -> Array:
-    return (_average_in_halves if self.dtype.itemsize == 2 else _average)(self, output_size)
+    if self.dtype.itemsize == 2:
+        return _average_in_halves(self, output_size)
+    return _average(self, output_size, False)
 
 
 def _flat(places: Sequence[Any], steps: Sizes) -> Any:

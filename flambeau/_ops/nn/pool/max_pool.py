@@ -8,27 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ...._backends.tiers import generated
 from ...._core.dtype import FLOAT, INTEGER
 from ...._core.modes import THREAD
 from ...._core.tensor import Tensor
+from ...._core.windows import channel_last, output_sizes
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 from ...create.like import zeros_like
 from ...reduce.reductions import no_kernel
 from .pool_window import (
-    FEW,
     Sizes,
     along,
     borders,
-    channel_last,
     check_input,
     check_line,
     check_window,
     empty,
     laid_out,
-    output_sizes,
     padded,
     row_major,
     sizes,
@@ -64,10 +61,6 @@ def maxima(
 ) -> tuple[Any, Any]:
     """The largest element of each window and its place in the flattened plane; the first of equals, the last NaN."""
     counts = output_sizes(array.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
-    if array.size >= FEW and (kernels := generated("pool")) is not None:
-        done = kernels.maxima(array, counts, kernel, stride, padding, dilation, last)
-        if done is not None:
-            return done  # type: ignore[no-any-return]
     return _maxima(array, counts, kernel, stride, padding, dilation, last)  # type: ignore[no-any-return]
 
 
@@ -104,17 +97,9 @@ def picked(grad: Any, indices: Any, rank: int) -> Any:
     return grad.reshape(*lead, math.prod(grad.shape[-rank:])).gather(-1, flat).view(indices.shape)
 
 
+@in_single
 def scattered(values: Array, indices: Array, source: Array, rank: int, last: bool) -> Array:
     """For each element of `source` the sum of the values whose index it is."""
-    if source.size >= FEW and rank == 2 and (kernels := generated("pool")) is not None:
-        done = kernels.maxima_backward(values, indices, source, last)
-        if done is not None:
-            return done
-    return _scattered(values, indices, source, rank, last)
-
-
-@in_single
-def _scattered(values: Array, indices: Array, source: Array, rank: int, last: bool) -> Array:
     area = math.prod(source.shape[-rank:])
     planes = math.prod(source.shape[:-rank])
     result = np.zeros(planes * area, values.dtype)
@@ -182,11 +167,6 @@ def _max_pool(
 ) -> Array:
     """The maxima alone."""
     counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
-    if self.size >= FEW and (kernels := generated("pool")) is not None:
-        last = channel_last(self, len(kernel_size))
-        done = kernels.maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False)
-        if done is not None:
-            return done[0]
     return _maxima_by_dimensions(self, counts, kernel_size, stride, padding, dilation)
 
 

@@ -8,29 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ...._backends.tiers import generated
 from ...._core.dtype import bfloat16, float16, float32, float64, int64
 from ...._core.tensor import Tensor
+from ...._core.windows import channel_last, output_sizes
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 from ...create.like import zeros_like
 from ...pointwise.activation import relu
 from ...reduce.reductions import no_kernel
-from .pool_window import (
-    FEW,
-    Sizes,
-    along,
-    borders,
-    channel_last,
-    check_line,
-    check_window,
-    empty,
-    output_sizes,
-    padded,
-    sizes,
-    window_slices,
-)
+from .pool_window import Sizes, along, borders, check_line, check_window, empty, padded, sizes, window_slices
 
 
 @functools.lru_cache(maxsize=32)
@@ -60,36 +47,12 @@ def _quotient(total: Any, divisor: Any) -> Any:
     return (np.abs(total) // np.abs(divisor)) * (np.sign(total) * np.sign(divisor))  # integers round towards zero
 
 
+@in_single
 def averaged(
     array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool, override: int | None,
     last: bool,
 ) -> Any:  # fmt: skip
     """The mean of each window."""
-    rank = len(kernel)
-    window = kernel, stride, padding, ceil_mode, include_pad, override
-    if array.size >= FEW and rank == 2 and (kernels := generated("pool")) is not None:
-        done = kernels.means(array, *_windows(kernels, array.shape[-rank:], *window), last)
-        if done is not None:
-            return done
-    return _averaged(array, *window, last)
-
-
-def _windows(
-    kernels: Any, spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
-    override: int | None,
-) -> Any:  # fmt: skip
-    """The windows along each dimension as generated kernels want them. The first dimension has the divisor."""
-    counts = output_sizes(spatial, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
-    divisors = (override, None if override is None else 1)
-    given = zip(spatial, counts, kernel, stride, padding, divisors, strict=True)
-    return [kernels.regular_windows(*each, include_pad, divisor) for *each, divisor in given]
-
-
-@in_single
-def _averaged(
-    array: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool, override: int | None,
-    last: bool,
-) -> Any:  # fmt: skip
     rank = len(kernel)
     spatial = array.shape[-rank:]
     ones = (1,) * rank
@@ -103,24 +66,12 @@ def _averaged(
     return _quotient(total, divisor)
 
 
+@in_single
 def spread(
     grad: Any, source: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
     override: int | None, last: bool,
 ) -> Any:  # fmt: skip
     """The transpose of `averaged`: each value shared among the elements of its window."""
-    window = kernel, stride, padding, ceil_mode, include_pad, override
-    if source.size >= FEW and len(kernel) == 2 and (kernels := generated("pool")) is not None:
-        done = kernels.means_backward(grad, source, *_windows(kernels, source.shape[-2:], *window), last)
-        if done is not None:
-            return done
-    return _spread(grad, source, *window, last)
-
-
-@in_single
-def _spread(
-    grad: Any, source: Any, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
-    override: int | None, last: bool,
-) -> Any:  # fmt: skip
     rank = len(kernel)
     spatial = source.shape[-rank:]
     ones = (1,) * rank

@@ -9,14 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...._backends.tiers import LARGE
-from ...._core.layout import is_channels_last
 from ...._core.tensor import Tensor
+from ...._core.windows import channel_last, output_sizes
 
 Sizes = tuple[int, ...]
-
-FEW = min(LARGE, 256)
-"""From so many elements on generated kernels do it: one of them replaces many calls of NumPy's."""
 
 _WORDS = {2: "a tuple of two ints", 3: "a tuple of three ints"}
 _LETTERS = {1: "W", 2: "HW", 3: "THW"}
@@ -47,21 +43,6 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
             f"{name}: {argument} must either be {omitted}a single int, or {_WORDS[rank]}: got {list(numbers)}"
         )
     return numbers * rank
-
-
-@functools.lru_cache(maxsize=256)
-def output_sizes(
-    spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
-) -> Sizes:
-    """How many windows fit along each dimension; `ceil_mode` counts a last one that begins inside and ends outside."""
-    found = []
-    for size, length, step, pad, spread in zip(spatial, kernel, stride, padding, dilation, strict=True):
-        room = size + 2 * pad - spread * (length - 1) - 1
-        count = -(-room // step) + 1 if ceil_mode else room // step + 1
-        if ceil_mode and (count - 1) * step >= size + pad:
-            count -= 1
-        found.append(count)
-    return tuple(found)
 
 
 def check_window(
@@ -133,11 +114,6 @@ def check_line(name: str, input: Tensor) -> None:
             f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for argument #1 'self' (while "
             f"checking arguments for {name})"
         )
-
-
-def channel_last(array: Any, rank: int) -> bool:
-    """Whether a batch of planes of `rank` dimensions has the channel innermost, so that results have too."""
-    return array.ndim == rank + 2 and is_channels_last(array)
 
 
 def empty(shape: Sizes, array_type: Any, last: bool) -> Any:

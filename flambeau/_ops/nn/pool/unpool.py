@@ -10,11 +10,12 @@ import numpy as np
 from ...._core.determinism import alert_not_deterministic
 from ...._core.dtype import FLOAT, int64
 from ...._core.tensor import Tensor
+from ...._core.windows import channel_last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.registry import public
 from ...reduce.reductions import no_kernel
 from .max_pool import picked
-from .pool_window import Sizes, channel_last, laid_out
+from .pool_window import Sizes, laid_out
 
 
 def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:

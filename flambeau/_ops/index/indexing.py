@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._backends.tiers import LARGE, generated
-from .from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
-from .lazy_signs import content
+from ..._backends.arrays import add_slices
+from ..._core.backend import LARGE
+from ..._core.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
+from ..._core.lazy_signs import content
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -523,8 +524,8 @@ def _row_numbers(shape: Shape, advanced: Advanced, indexed: list[int]) -> Array:
 def _add_rows(table: Array, table_shape: Shape, rows: Array, values: Array, narrow_float: bool) -> None:
     """table[rows] += values, repeated rows included; `rows` numbers the leading dimensions `table_shape` of `table`."""
     length = values[0].size
-    kernels = generated("gather") if values.size >= LARGE and table.flags.c_contiguous else None
-    if kernels is not None and kernels.add_slices(table.reshape(-1, length), 0, rows, values.reshape(-1, length)):
+    many = values.size >= LARGE and table.flags.c_contiguous
+    if many and add_slices(table.reshape(-1, length), 0, rows, values.reshape(-1, length)):
         return
     sum_type = FLOAT32 if narrow_float else table.dtype
     if length < _LONG_ROW:

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flambeau._core.indexing import (
+from flambeau._ops.index.indexing import (
     advanced_get,
     advanced_put,
     assign_to_view,

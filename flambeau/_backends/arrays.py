@@ -1,0 +1,171 @@
+"""Functions on arrays of which kernels are made, each by the quickest code that there is for it.
+
+They return None, or False where they write, for what they do not do: arrays of other libraries, other dtypes and
+layouts, a machine without the means. Then the caller goes on with NumPy. What is worth asking for is the caller's
+affair: below `LARGE` elements most is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .tiers import generated, library
+
+Array = Any
+
+
+def _kernels(family: str, array: Array) -> Any:
+    """The generated kernels of a family, where they can read `array`."""
+    return generated(family) if type(array) is np.ndarray else None
+
+
+# ----- elements moved ------------------------------------------------------------------------------------------------
+
+
+def copy_into(target: Array, source: Array) -> bool:
+    """Fill `target`, whose memory is new, with the elements of `source`, of the same shape."""
+    kernels = _kernels("copy", target)
+    return kernels is not None and type(source) is np.ndarray and kernels.copy_into(target, source)
+
+
+def concatenated(arrays: Sequence[Array], dim: int) -> Array | None:
+    """Arrays of one dtype, without gaps, side by side along `dim`."""
+    kernels = _kernels("join", arrays[0])
+    return None if kernels is None else kernels.concatenated(arrays, dim)
+
+
+def fill_where(array: Array, mask: Array, value: Array) -> bool:
+    """Write `value`, one element of the array's dtype, where the mask holds."""
+    kernels = _kernels("masks", array)
+    return kernels is not None and kernels.fill(array, mask, value)
+
+
+def within(index: Array, size: int) -> bool:
+    """Whether all positions are known to be in [0, size)."""
+    kernels = _kernels("gather", index)
+    return kernels is not None and kernels.within(index, size)
+
+
+def gathered(array: Array, dim: int, index: Array) -> Array | None:
+    """The elements at the positions `index` along `dim`; positions are in range."""
+    kernels = _kernels("gather", array)
+    return None if kernels is None else kernels.gathered(array, dim, index)
+
+
+def selected(array: Array, dim: int, positions: Array) -> Array | None:
+    """The slices at `positions`, a vector, along `dim`; positions are in range."""
+    kernels = _kernels("gather", array)
+    return None if kernels is None else kernels.selected(array, dim, positions)
+
+
+def scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
+    """Write `values` at the positions `index` along `dim` of `target`, or add them there; positions are in range."""
+    kernels = _kernels("gather", target)
+    return kernels is not None and kernels.scattered(target, dim, index, values, adding)
+
+
+def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
+    """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`."""
+    kernels = _kernels("gather", target)
+    return kernels is not None and kernels.add_slices(target, dim, positions, values)
+
+
+# ----- products and reductions ----------------------------------------------------------------------------------------
+
+
+def product(left: Array, right: Array) -> Array | None:
+    """The product of two matrices of middling size."""
+    kernels = _kernels("matmul", left)
+    return None if kernels is None else kernels.product(left, right)
+
+
+def half_product(left: Array, right: Array) -> Array | None:
+    """The product of two matrices, or of two batches of them, of 16-bit floats."""
+    kernels = library() if type(left) is np.ndarray else None
+    return None if kernels is None else kernels.product(left, right)
+
+
+def reduced(kind: str, array: Array, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Array | None:
+    """`array` reduced by the ufunc called `kind` to `dtype`, without the reduced dimensions; sums are in float64."""
+    kernels = _kernels("reduce", array)
+    return None if kernels is None else kernels.reduced(kind, array, dims, dtype)
+
+
+def squared_deviations(array: Array, dims: tuple[int, ...], centres: Array) -> Array | None:
+    """The sums of squares of the distances to `centres`, which keeps the reduced dimensions, in float64."""
+    kernels = _kernels("reduce", array)
+    return None if kernels is None else kernels.squared_deviations(array, dims, centres)
+
+
+def running(kind: str, array: Array, dim: int, fade: Array | None = None) -> Array | None:
+    """`array` summed up ("add", "multiply", "logaddexp", "fading") along `dim`."""
+    kernels = _kernels("scan", array)
+    return None if kernels is None else kernels.running(kind, array, dim, fade)
+
+
+def ranked(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tuple[Array, Array] | None:
+    """The elements of a rank along `dim` and where they are: the "given" one, or that of a "median", a "nanmedian"."""
+    kernels = _kernels("select", array)
+    return None if kernels is None else kernels.selected(array, dim, keepdim, kind, rank)
+
+
+def gamma_integral(
+    a: Array, x: Array, distance: Array, side: Array, width: Array, points: Array, weights: Array
+) -> Array | None:
+    """The integrals by which gamma numbers move with their shapes, for flat arrays of float64."""
+    kernels = _kernels("slopes", a)
+    return None if kernels is None else kernels.gamma_integral(a, x, distance, side, width, points, weights)
+
+
+# ----- recurrent layers: the steps between the matrix products ------------------------------------------------------
+
+
+def _recurrent_kernels(gates: Array, sizes: Sequence[int]) -> Any:
+    kernels = _kernels("recurrent", gates)
+    return kernels if kernels is not None and kernels.serves(gates.dtype, sizes) else None
+
+
+def lstm_steps(
+    gates: Array, hidden: Array, cell: Array, w_hh: Array, sizes: Sequence[int], reverse: bool
+) -> tuple[Array, ...] | None:
+    """All steps of a layer, from the input's part of the gates, which they replace."""
+    kernels = _recurrent_kernels(gates, sizes)
+    return None if kernels is None else kernels.lstm_forward(gates, hidden, cell, w_hh, len(sizes), reverse)
+
+
+def lstm_steps_backward(
+    of_output: Array | None, of_hidden: Array, of_cell: Array, gates: Array, before: Array, shown: Array, w_hh: Array,
+    sizes: Sequence[int], reverse: bool,
+) -> tuple[Array, Array, Array] | None:  # fmt: skip
+    """The gradients of all gates, of the first state and of the first cell."""
+    kernels = _recurrent_kernels(gates, sizes)
+    if kernels is None:
+        return None
+    given = of_output, of_hidden, of_cell, gates, before, shown, w_hh
+    found: tuple[Array, Array, Array] = kernels.lstm_backward(*given, len(sizes), reverse)
+    return found
+
+
+def gru_steps(
+    products: Array, hidden: Array, w_hh: Array, b_hh: Array | None, sizes: Sequence[int], reverse: bool
+) -> tuple[Array, Array, Array] | None:
+    """All steps of a layer, from the input's part of the gates: the states, the gates, the last state."""
+    kernels = _recurrent_kernels(products, sizes)
+    return None if kernels is None else kernels.gru_forward(products, hidden, w_hh, b_hh, len(sizes), reverse)
+
+
+def gru_steps_backward(
+    of_output: Array | None, of_hidden: Array, gates: Array, before: Array, w_hh: Array, sizes: Sequence[int],
+    reverse: bool,
+) -> tuple[Array, Array, Array] | None:  # fmt: skip
+    """The gradients of the products with the state, of those with the input, and of the first state."""
+    kernels = _recurrent_kernels(gates, sizes)
+    if kernels is None:
+        return None
+    found: tuple[Array, Array, Array] = kernels.gru_backward(
+        of_output, of_hidden, gates, before, w_hh, len(sizes), reverse
+    )
+    return found

@@ -1,0 +1,53 @@
+"""The three products of convolutions by the vendor's library, or else by generated code.
+
+Each is the derivative of the others; they have the arguments of those in `_ops/nn/conv_kernels.py`, which go on where
+these return None: arrays of other libraries, and what neither does or what is too little to be worth its preparation.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._core.windows import Geometry, Shape
+from .tiers import generated, library
+
+Array = Any
+
+_WORTHWHILE = 1 << 17
+"""From so many multiplications on a kernel of theirs is worth its preparation."""
+
+
+def _first(name: str, *arguments: Any) -> Array | None:
+    if type(arguments[0]) is np.ndarray:
+        for kernels in (library(), generated("conv")):
+            if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
+                return done
+    return None
+
+
+def correlate(
+    input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
+    if input.shape[0] * weight.size * math.prod(output) < _WORTHWHILE // 4:
+        return None
+    return _first("correlate", input, weight, bias, output, geometry, last)
+
+
+def spread(
+    grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
+    if grad.size * math.prod(weight.shape[1:]) < _WORTHWHILE:
+        return None
+    return _first("spread", grad, weight, bias, sizes, geometry, last)
+
+
+def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
+    """The gradient of the weight of `correlate`, from the gradient of its result."""
+    if grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel) < _WORTHWHILE:
+        return None
+    return _first("weight_gradient", input, grad, kernel, geometry, last)

@@ -103,6 +103,7 @@ class Primitive(Op, Generic[Results]):
         modes = THREAD.modes
         arrays = list(args)
         first: Tensor | None = None
+        kind: Any = None
         needs_grad = indirect = False
         for position in self.tensor_positions:
             tensor = args[position]
@@ -113,14 +114,15 @@ class Primitive(Op, Generic[Results]):
                     return cast(Results, tensor.traced(self.kernel, args))
                 raise TypeError(self._wrong_type(position, tensor))
             arrays[position] = tensor._array
-            if first is None:
-                first = tensor
-            elif tensor._kind.device is not first._kind.device:
-                first = leading(self.name, first, tensor)
-            if tensor._kind.indirect:
-                indirect = True
-                if not self.makes_windows:
-                    arrays[position] = content(tensor)
+            if tensor._kind is not kind:
+                kind = tensor._kind
+                if first is None:
+                    first = tensor
+                elif kind.device is not first._kind.device:
+                    first = leading(self.name, first, tensor)
+                indirect = indirect or kind.indirect
+            if indirect and kind.indirect and not self.makes_windows:
+                arrays[position] = content(tensor)
             if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
                 needs_grad = True
         if self.list_position is not None:
@@ -149,8 +151,11 @@ class Primitive(Op, Generic[Results]):
             else:
                 kind = first._kind
                 computed = (kind.runs.get(self) or kind.backend.prepare(self))(*arrays)
-            many = type(computed) in (tuple, list)
-            outputs = [self._wrap(array, first, modes, many) for array in (computed if many else (computed,))]
+            many = type(computed) is tuple or type(computed) is list
+            if many:
+                outputs = [self._wrap(array, first, modes, True) for array in computed]
+            else:
+                outputs = [self._wrap(computed, first, modes, False)]
         if needs_grad and modes.grad and not modes.inference:
             self.record(args, outputs)
         if not modes.plain:
@@ -177,9 +182,17 @@ class Primitive(Op, Generic[Results]):
             if self.makes_windows and is_neg(source._kind):
                 kind = marked(kind, False, True)
         if not self.is_view:
-            if not self.makes_windows:
-                kind = kind.plain
-            return Tensor._from_parts((array, kind, None if modes.inference else [0, None]))
+            output: Tensor = new(Tensor)
+            output._array = array
+            output._kind = kind if self.makes_windows else kind.plain
+            output._counter = None if modes.inference else [0, None]
+            output._requires_grad = False
+            output._grad_fn = None
+            output._output_nr = 0
+            output._grad = None
+            output._view = None
+            output._extra = None
+            return output
         return view_of(source, array, kind, many)
 
     def _wrong_type(self, position: int, value: Any) -> str:

@@ -179,14 +179,16 @@ def _implicit_gradient(output: Any) -> Tensor:
         raise RuntimeError(
             "grad can be implicitly created only for scalar outputs: pass a gradient for each graph edge"
         )
-    if output.numel() != 1:
+    if output._array.size != 1:
         raise RuntimeError(
             f"grad can be implicitly created only for scalar outputs: this one has shape {list(output._array.shape)}. "
             "Reduce it first, as in .sum().backward(), or pass the gradient of each element."
         )
-    if not output.dtype.is_floating_point:
+    if not output._kind.dtype.is_floating_point:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-    return output.new_ones(output.shape)
+    from .._ops.create.constants import filled
+
+    return filled(output._array.shape, output._kind.plain, 1)
 
 
 def _check_gradient(number: int, output: Tensor, gradient: Tensor) -> None:

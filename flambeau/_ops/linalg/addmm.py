@@ -106,9 +106,9 @@ def _addmm(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Arra
 
 
 def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
-    for name, each in (("mat1", mat1), ("mat2", mat2)):
-        if each._array.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {each._array.ndim}-D tensor")
+    if mat1._array.ndim != 2 or mat2._array.ndim != 2:
+        name, wrong = ("mat1", mat1) if mat1._array.ndim != 2 else ("mat2", mat2)
+        raise RuntimeError(f"{name} must be a matrix, got {wrong._array.ndim}-D tensor")
     if input._kind.dtype is not mat2._kind.dtype:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {LEGACY_NAMES[input.dtype]} and "
@@ -294,7 +294,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight_dims == 1:
         raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
     if dims == 2:
-        return addmm(bias, input, _t(weight))
+        factor = _t(weight)
+        _check_addmm(bias, input, factor)
+        return _addmm(bias, input, factor, 1, 1)
     if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
         shape = input._array.shape
         rows = math.prod(shape[:-1])

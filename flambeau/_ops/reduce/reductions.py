@@ -20,7 +20,7 @@ from ..._dispatch.exact_out import store_exactly, store_truth
 from ..._dispatch.registry import public, write_out
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
-from ..shape.view import wrap_dim
+from ..shape.view import _expand, wrap_dim
 
 Dims = Any
 """None, an int or a sequence of ints."""
@@ -142,7 +142,7 @@ def sum_dtype(name: str, tensor: Tensor, dtype: Any, out: Any) -> DType:
     return int64 if own.category <= INTEGER else own
 
 
-@primitive("SumBackward0", self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes))
+@primitive("SumBackward0", self=lambda grad, self_sym_sizes: _expand(grad, self_sym_sizes))
 def _sum_all(self: Array, dtype: Any) -> Array:
     return _sum_of(self, None, False, dtype)
 
@@ -164,7 +164,8 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     """
     result = sum_dtype("sum", input, dtype, out)
     if dim is None and not keepdim:
-        return store_exactly(_sum_all(input, result), out)  # type: ignore[no-any-return]
+        total = _sum_all(input, result)
+        return total if out is None else store_exactly(total, out)
     return store_exactly(_sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result), out)  # type: ignore[no-any-return]
 
 

@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_generated_files_are_up_to_date() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "stubs.py"), "--check"]
+@pytest.mark.parametrize("tool", ["stubs.py", "parameter_types.py"])
+def test_the_generated_files_are_up_to_date(tool: str) -> None:
+    command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

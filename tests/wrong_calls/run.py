@@ -35,10 +35,10 @@ PATIENCE = 10
 def variations(case: Case, library: Any, every: int) -> Iterator[tuple[str, Parameter, str]]:
     """(key, parameter, kind) of the wrong calls made from a case: every so many of them, always the same."""
     _, args, kwargs = case.make(library)
-    for parameter, name in case.parameters():
+    for parameter in case.parameters():
         value = args[parameter] if isinstance(parameter, int) else kwargs[parameter]
-        for kind in kinds(name, value, library):
-            key = f"{case.name}|{name}|{kind}"
+        for kind in kinds(str(parameter), value, library):
+            key = f"{case.name}|{parameter}|{kind}"
             if zlib.crc32(key.encode()) % every == 0:
                 yield key, parameter, kind
     for kind in ("an argument more", "an unknown keyword", "an argument less"):

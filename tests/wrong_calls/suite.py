@@ -52,9 +52,9 @@ def main() -> int:
     """Run, compare with the list of known differences; 1 if there is something new, or an entry is out of date."""
     parser = argparse.ArgumentParser(prog="python -m tests.wrong_calls")
     parser.add_argument("--only", default="*", help="a pattern of the names of functions")
-    parser.add_argument("--every", type=int, default=1, help="run every so many calls only")
+    parser.add_argument("--every", type=int, default=5, help="run every so many calls only")
     parser.add_argument("--collect", choices=("pytorch", "flambeau"), help="write the outcomes of one library, as JSON")
-    parser.add_argument("--groups", type=int, default=1, help="take every so many functions only")
+    parser.add_argument("--groups", type=int, default=16, help="take every so many functions only")
     parser.add_argument("--expected", type=Path, help="where PyTorch's outcomes are kept between runs")
     parser.add_argument("--update", action="store_true", help="write the list of known differences")
     options = parser.parse_args()

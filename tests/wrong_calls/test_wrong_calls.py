@@ -12,7 +12,7 @@ import pytest
 from . import compare
 
 _ROOT = Path(__file__).parent.parent.parent
-_PART = ("--groups", "12", "--every", "4")
+_PART = ("--groups", "16", "--every", "5")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
@@ -41,17 +40,10 @@ class Case:
     def __repr__(self) -> str:
         return self.name
 
-    def parameters(self) -> Iterator[tuple[Parameter, str]]:
-        """Each argument of the call, and what it is called."""
-        function, args, kwargs = self.make(pytorch)
-        try:
-            names = list(inspect.signature(translate(function)).parameters)
-        except (Missing, TypeError, ValueError):
-            names = []
-        for position in range(len(args)):
-            yield position, names[position] if position < len(names) else str(position)
-        for name in kwargs:
-            yield name, name
+    def parameters(self) -> list[Parameter]:
+        """The arguments of the call: positions and keywords, which do not change when a library renames something."""
+        _, args, kwargs = self.make(pytorch)
+        return [*range(len(args)), *kwargs]
 
 
 def _fresh(value: Any) -> Any:

@@ -297,3 +297,30 @@ def test_errors_cross_processes() -> None:
         return outcome(pickle.loads(pickle.dumps(caught)).reraise, "Caught KeyError in a worker", "lost")
 
     scenario()
+
+
+@differential
+def test_parameters_that_are_replaced_or_swapped(torch: Any) -> Any:
+    future = module(torch, "__future__")
+    observed = []
+    for overwrite, swap in ((False, False), (True, False), (False, True)):
+        future.set_overwrite_module_params_on_conversion(overwrite)
+        future.set_swap_module_params_on_conversion(swap)
+        try:
+            torch.manual_seed(0)
+            layer = torch.nn.Linear(2, 1)
+            layer(torch.ones(1, 2)).sum().backward()
+            weight, storage = layer.weight, layer.weight.data_ptr()
+            layer.double()
+            same_object, grad = layer.weight is weight, str(layer.weight.grad.dtype)
+            other = torch.nn.Linear(2, 1).double().state_dict()
+            before = layer.weight.data_ptr()
+            layer.load_state_dict(other)
+            observed += [
+                (same_object, str(weight.dtype), grad, layer.weight.grad is None, storage == layer.weight.data_ptr()),
+                (layer.weight.data_ptr() == before, torch.equal(layer.weight, other["weight"]), type(layer.weight)),
+            ]
+        finally:
+            future.set_overwrite_module_params_on_conversion(False)
+            future.set_swap_module_params_on_conversion(False)
+    return observed

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ... import __future__ as choices
 from ..._core.device import device, memory_format
 from ..._core.device import device as Device
 from ..._core.dtype import dtype
@@ -163,7 +164,14 @@ def _applied(parameter: Parameter, fn: Callable[[Any], Any]) -> Parameter:
                 gradient.data = changed_gradient
             else:
                 gradient = changed_gradient.requires_grad_(gradient.requires_grad)
-    if changed.is_meta is parameter.is_meta:
+    if choices.get_swap_module_params_on_conversion():
+        from ...utils import swap_tensors
+
+        other = Parameter(changed, parameter.requires_grad)
+        other.grad = gradient
+        swap_tensors(parameter, other)
+        return parameter
+    if changed.is_meta is parameter.is_meta and not choices.get_overwrite_module_params_on_conversion():
         parameter.data = changed
         return parameter
     result = Parameter(changed, parameter.requires_grad)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
+from ... import __future__ as choices
 from ..._core.hooks import RemovableHandle
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
@@ -187,7 +188,14 @@ class StateDict(Members):
             )
         try:
             with no_grad():
-                if not assign:
+                if choices.get_swap_module_params_on_conversion():
+                    from ...utils import swap_tensors
+
+                    loaded = tensor.module_load(value, assign=assign)
+                    if isinstance(tensor, Parameter) and not isinstance(loaded, Parameter):
+                        loaded = Parameter(loaded, requires_grad=tensor.requires_grad)
+                    swap_tensors(tensor, loaded)
+                elif not assign:
                     tensor.copy_(value)
                 else:
                     if isinstance(tensor, Parameter):

@@ -17,7 +17,7 @@ __all__ = [
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("backends config eval_frame external_utils utils")
+    .submodules("backends config eval_frame exc external_utils utils _trace_wrapped_higher_order_op")
     .absent(
         "the compiler is not built yet",
         functions="explain export forbid_in_graph register_backend lookup_backend",

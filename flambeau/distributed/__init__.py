@@ -9,6 +9,7 @@ from .._core.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
+    .submodules("device_mesh fsdp tensor")
     .returning(
         lambda: False,
         functions="is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_ucc_available "

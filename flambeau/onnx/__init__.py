@@ -8,6 +8,7 @@ __getattr__, __dir__ = (
     Table(__name__)
     .absent("ONNX export is not built yet", functions="export", classes="ONNXProgram ExportableModule InputObserver")
     .elsewhere("OnnxExporterError", "onnx.errors")
+    .elsewhere("OperatorExportTypes TrainingMode", "_C._onnx")
     .submodules("errors ops operators symbolic_helper utils")
     .parts()
 )

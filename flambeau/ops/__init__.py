@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core.absent import PAGE
 from . import aten
+from ._custom import OPERATORS, Namespace
 from ._overloads import OpOverload, OpOverloadPacket
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten"]
@@ -14,6 +15,8 @@ __all__ = ["OpOverload", "OpOverloadPacket", "aten"]
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in OPERATORS:
+        return Namespace(name)
     raise AttributeError(
         f"torch.ops.{name}: Flambeau has no operators of that name. Those of a library's compiled part do not exist "
         f"here ({PAGE})"

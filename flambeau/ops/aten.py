@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.tensor import Tensor
 from .._dispatch import catalogue
 from .._dispatch.registry import function_named, namespace
 from . import _composed
@@ -27,4 +28,6 @@ def _find(name: str) -> Any:
     for space in _ELSEWHERE:
         if name not in __all__ and name in catalogue.FUNCTIONS[space]:
             return function_named(space, name)
+    if name not in __all__ and name in catalogue.METHODS:
+        return getattr(Tensor, name)
     return _only_here(name)

@@ -491,3 +491,8 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
             return func(self, *args, **kwargs)
 
     return wrapped
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices whose graphs can record a step: PyTorch's list, none of which is here."""
+    return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]

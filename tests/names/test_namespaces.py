@@ -324,3 +324,26 @@ def test_parameters_that_are_replaced_or_swapped(torch: Any) -> Any:
             future.set_overwrite_module_params_on_conversion(False)
             future.set_swap_module_params_on_conversion(False)
     return observed
+
+
+@differential
+def test_operators_of_ones_own(torch: Any) -> Any:
+    name = f"names_{torch.__name__}"
+
+    @torch.library.custom_op(f"{name}::cube", mutates_args=(), schema="(Tensor x, float factor) -> Tensor")
+    def cube(x: Any, factor: float) -> Any:
+        return x**3 * factor
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.factor = inputs[1]
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * 3 * ctx.saved_tensors[0] ** 2 * ctx.factor, None
+
+    plain = cube(torch.tensor([2.0]), 1.0)
+    cube.register_autograd(backward, setup_context=keep)
+    cube.register_fake(lambda x, factor: torch.empty_like(x))
+    x = torch.tensor([2.0], requires_grad=True)
+    getattr(torch.ops, name).cube(x, 2.0).sum().backward()
+    return plain, x.grad, tuple(cube(torch.ones(3, device="meta"), 1.0).shape)

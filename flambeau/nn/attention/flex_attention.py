@@ -26,7 +26,7 @@ ScoreMod: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 FlexKernelOptions = dict[str, Any]
 """Choices for kernels of accelerators."""
 
-_DEFAULT_BLOCK = 128
+_DEFAULT_SPARSE_BLOCK_SIZE = _DEFAULT_BLOCK = 128
 
 
 class AuxRequest(NamedTuple):

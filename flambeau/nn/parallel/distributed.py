@@ -1,0 +1,7 @@
+"""One model in several processes, under the names of `torch.nn.parallel.distributed`: not built yet."""
+
+from __future__ import annotations
+
+from ..._core.absent import Table
+
+__getattr__, __dir__ = Table(__name__).absent("distributed is not built yet", classes="DistributedDataParallel").parts()

@@ -16,6 +16,7 @@ from ._core.caller import is_warn_always_enabled, set_warn_always
 from ._core.defaults import get_default_device, set_default_device
 from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
 from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from ._core.release import RELEASE as _RELEASE
 from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
@@ -32,6 +33,7 @@ from ._dispatch.settings import (
     set_num_threads,
     use_deterministic_algorithms,
 )
+from ._wiring import fill as _fill_slots
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.grad_mode import (
     enable_grad,
@@ -43,9 +45,10 @@ from .autograd.grad_mode import (
 )
 
 _cpu_lowerings.push()
+_fill_slots()
 _backend_of("cpu").in_one_pass = _fused
 
-__version__ = _RELEASE = "0.2.0"
+__version__ = _RELEASE
 
 inf = math.inf
 nan = math.nan

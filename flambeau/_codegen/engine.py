@@ -11,7 +11,7 @@ import llvmlite.ir as ir
 import numpy as np
 
 from .._core.locks import new_lock, new_reentrant_lock
-from ..version import __flambeau_version__
+from .._core.release import RELEASE
 from . import cache
 
 
@@ -32,7 +32,7 @@ class Engine:
         """Addresses that every module may refer to."""
         self.fingerprint = cache.digest(
             (
-                __flambeau_version__,
+                RELEASE,
                 llvmlite.__version__,
                 np.__version__,
                 self.triple,

@@ -90,3 +90,19 @@ def in_every_thread(setup: Callable[[], object]) -> None:
     """Call `setup` in this thread, and before the first op of every thread that has run none yet."""
     _thread_setups.append(setup)
     setup()
+
+
+class recording:
+    """A context in which operations are recorded or not: `enable_grad` and `no_grad` for the package's own code."""
+
+    __slots__ = ("_before", "_enabled")
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before, modes.grad = modes.grad, self._enabled
+
+    def __exit__(self, *error: object) -> None:
+        THREAD.modes.grad = self._before

@@ -18,6 +18,7 @@ from .errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 from .hooks import NodeHooks, RemovableHandle
 from .kind import Kind
 from .modes import THREAD
+from .slots import SLOTS
 
 Formula = Callable[..., Any]
 if TYPE_CHECKING:
@@ -102,9 +103,7 @@ def as_node(target: Node | tensors.Tensor) -> Node:
 
 
 def _tensor_of_number(value: Any) -> tensors.Tensor:
-    from .._ops.create.constants import tensor
-
-    return tensor(value)
+    return SLOTS.tensor_of_number(value)  # type: ignore[no-any-return]
 
 
 class _Special:
@@ -426,10 +425,8 @@ class AccumulateGrad(Node):
         self._metadata = None
 
     def apply(self, grads: list[Any]) -> Sequence[Any]:
-        from ..autograd.engine import accumulate
-
         if grads[0] is not None:
-            accumulate(self.variable, grads[0])
+            SLOTS.accumulate(self.variable, grads[0])
         return ()
 
 

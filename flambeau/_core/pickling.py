@@ -13,8 +13,11 @@ from typing import Any
 from .device import META
 from .dtype import dtype
 from .kind import kind_of
+from .layout import empty_meta
 from .lazy_signs import LazyKind, marked
+from .slots import SLOTS
 from .storage import UntypedStorage, owner_of, window
+from .subclasses import retype
 from .tensor import Tensor, new_counter
 
 Geometry = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -40,8 +43,6 @@ def rebuild_tensor(
     item = element.itemsize
     steps = tuple([step * item for step in strides])
     if storage.device is META:
-        from .._dispatch.meta import empty_meta
-
         array = empty_meta(shape, element.numpy, steps)
     else:
         array = window(storage.bytes(), shape, element.numpy, offset * item, steps)
@@ -53,8 +54,6 @@ def rebuild_tensor(
 def rebuild_subclass(cls: type, tensor: Tensor, state: dict[str, Any]) -> Any:
     """`tensor` as an instance of `cls`, with the attributes that users hung on it."""
     if cls is not Tensor:
-        from .._dispatch.overrides import retype
-
         tensor = retype(tensor, cls)
     restore = getattr(cls, "__setstate__", None)
     if restore is not None and restore is not Tensor.__setstate__:
@@ -68,9 +67,7 @@ def reduce_tensor(tensor: Tensor, protocol: Any = 2) -> tuple[Any, ...]:
     """How to make this tensor again: pickle's `__reduce_ex__`."""
     warn_of_hooks(tensor)
     if Tensor.__module__ == "torch":  # Flambeau stands in for it
-        from .._serialization.pytorch_pickles import reduced
-
-        found = reduced(tensor)
+        found: tuple[Any, ...] | None = SLOTS.pytorch_reduced(tensor)
         if found is not None:
             return found
     parts: tuple[Any, ...] = (tensor.untyped_storage(), tensor.dtype, _geometry(tensor), tensor.requires_grad)
@@ -133,8 +130,6 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
         storage = copy.deepcopy(tensor.untyped_storage(), memo)
         result = rebuild_tensor(storage, tensor.dtype, _geometry(tensor), tensor.requires_grad)
     if type(tensor) is not Tensor:
-        from .._dispatch.overrides import retype
-
         result = retype(result, type(tensor))
     memo[id(tensor)] = result
     if tensor._grad is not None:

@@ -18,6 +18,7 @@ import numpy as np
 from .device import LAYOUTS, device, layout
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 from .kind import Kind, kind_of, kind_of_array
+from .slots import SLOTS
 from .tensor import Counter, Parts, Tensor, new, new_counter
 
 AnyArray = TypeVar("AnyArray", bound="SparseArray")
@@ -202,9 +203,7 @@ class SparseTensor(Tensor):
     def __torch_function__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        from .._ops.sparse.dispatch import run
-
-        return run(func, args, kwargs or {})
+        return SLOTS.run_on_sparse(func, args, kwargs or {})
 
     @property
     def layout(self) -> layout:

@@ -24,6 +24,7 @@ from .modes import THREAD
 from .narrow import widened
 from .node import AccumulateGrad, Edge, Node
 from .size import Size, contiguous_strides
+from .slots import SLOTS
 from .storage import UntypedStorage, address_of, offset_of, storage_of
 
 new_size = tuple.__new__
@@ -91,9 +92,7 @@ class Tensor(TensorMethods):
     __array_priority__ = 1000  # NumPy's operators defer to ours
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        from .._ops.create.constants import legacy_tensor
-
-        return legacy_tensor(cls, *args, **kwargs)  # type: ignore[no-any-return]
+        return SLOTS.legacy_tensor(cls, *args, **kwargs)  # type: ignore[no-any-return]
 
     # ----- construction from parts ------------------------------------------------------------------------------
 
@@ -267,9 +266,7 @@ class Tensor(TensorMethods):
         if view is not None:
             counter = self._counter
             if counter is not None and view.version != counter[0] and (self._grad_fn or view.base.requires_grad):
-                from .._dispatch.inplace import regenerate_view_history
-
-                regenerate_view_history(self, view)
+                SLOTS.regenerate_view_history(self, view)
         return self._grad_fn
 
     @property
@@ -338,7 +335,7 @@ class Tensor(TensorMethods):
         plain = Tensor._from_parts((self._array, self._kind, None if self._counter is None else [0, None]))
         if type(self) in PLAIN_TYPES:
             return plain
-        from .._dispatch.overrides import has_override, retype
+        from .subclasses import has_override, retype
 
         return retype(plain, type(self)) if has_override((self,)) else plain
 
@@ -455,9 +452,7 @@ class Tensor(TensorMethods):
         inputs: Any = None,
     ) -> None:
         """Add the gradients of this tensor to the `.grad` of the leaves that it was computed from."""
-        from ..autograd import backward
-
-        backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+        SLOTS.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
     # ----- Python's own protocols -------------------------------------------------------------------------------
 

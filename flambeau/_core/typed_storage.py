@@ -10,6 +10,7 @@ import numpy as np
 from .device import device
 from .dtype import DEFAULTS, FLOAT8, NAMES, dtype
 from .narrow import as_type, widened
+from .slots import SLOTS
 from .storage import UntypedStorage
 
 
@@ -198,9 +199,7 @@ class TypedStorage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if type(self).__module__ == "torch.storage":  # Flambeau stands in for torch
-            from .._serialization.pytorch_pickles import storage_as_bytes
-
-            return storage_as_bytes(self)
+            return SLOTS.storage_as_bytes(self)  # type: ignore[no-any-return]
         return _load_typed, (self._untyped_storage, self.dtype)
 
     def __repr__(self) -> str:

@@ -28,6 +28,7 @@ from .._core.lazy_signs import content, is_neg, marked
 from .._core.modes import THREAD
 from .._core.narrow import run_widened
 from .._core.node import Node, OpNode
+from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .interpreter import interpret
 from .meta import meta_array, stand_in
@@ -352,9 +353,7 @@ def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> No
     if modes.anomaly:
         note_traceback(outputs[0]._grad_fn)
     if modes.forward_level >= 0:
-        from ..autograd.forward_ad import propagate
-
-        propagate(op, args, outputs, modes.forward_level)
+        SLOTS.propagate_tangents(op, args, outputs, modes.forward_level)
 
 
 def note_traceback(node: Node | None) -> None:

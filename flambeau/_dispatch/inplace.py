@@ -13,6 +13,7 @@ from .._core.errors import GRAPH_FREED, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VI
 from .._core.layout import element_strides, is_dense
 from .._core.modes import THREAD
 from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node
+from .._core.slots import SLOTS
 from .._core.storage import owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from .storing import store_elements
@@ -92,9 +93,7 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
     store_elements(target, result)
     target._changed()
     if result._extra is not None and result._extra.tangents:
-        from ..autograd.forward_ad import adopt_tangent
-
-        adopt_tangent(target, result)
+        SLOTS.adopt_tangent(target, result)
     if result._grad_fn is not None:
         _share_saved_result(target, result)
         rebase_history(target, result._grad_fn, result._output_nr)
@@ -276,13 +275,11 @@ class DeferredOwner:
         self.slices = weakref.ref(slices)
 
     def node(self) -> Node | None:
-        from .._ops.shape.view import _as_strided
-
+        as_strided = SLOTS.as_strided()
         slices = self.slices()
         if slices is None or slices.inner is None or slices.kind is not slices.outputs[0][1]:
             return None
-        assert _as_strided.node_class is not None
-        node = new_node(_as_strided.node_class)
+        node = new_node(as_strided.node_class)
         initialise(node, ((slices, 0),), (slices.inner.outputs[0],))
         node.self_sym_sizes, node.self_sym_strides, node.self_offset = slices.geometry
         node.size, node.stride, node.storage_offset = slices.window
@@ -324,15 +321,12 @@ class CopySlices(Node):
             return [None] * len(self.edges)
         if self.inner is None:
             raise RuntimeError(GRAPH_FREED + forward_line(self))
-        from .._ops.shape.complex_view import window_of
-        from .._ops.shape.conjugate import as_kind
-
         shape, strides, offset = self.geometry
-        result: Any = as_kind(grad.new_empty_strided(shape, strides), self.outputs[0][1])
+        result: Any = SLOTS.as_kind(grad.new_empty_strided(shape, strides), self.outputs[0][1])
         result.copy_(grad)
         window_shape, window_strides, window_offset = self.window
         start = window_offset - offset * self.outputs[0][1].dtype.itemsize // self.kind.dtype.itemsize
-        window: Any = window_of(result, self.kind, (window_shape, window_strides, start))
+        window: Any = SLOTS.window_of(result, self.kind, (window_shape, window_strides, start))
         inner = self.inner.apply([window.clone()])
         if inner[0] is None:
             window.zero_()
@@ -348,8 +342,6 @@ class CopySlices(Node):
 
 def regenerate_view_history(tensor: Tensor, view: View) -> None:
     """Connect a view to the present history of its base, which was changed in place."""
-    from .._ops.shape.complex_view import window_of
-
     if view.creation in (MULTI_OUTPUT, CUSTOM_FUNCTION, NO_GRAD):
         raise RuntimeError(
             _forbidden_view(tensor, view, "its base or another view of its base has been modified inplace")
@@ -364,7 +356,7 @@ def regenerate_view_history(tensor: Tensor, view: View) -> None:
         source._output_nr = base._output_nr
         made_by = tensor._grad_fn
         signs_last = made_by is not None and made_by.name() in ("ConjBackward0", "NegViewBackward0")
-        again = window_of(source, tensor._kind, _geometry(tensor), signs_last)
+        again = SLOTS.window_of(source, tensor._kind, _geometry(tensor), signs_last)
     finally:
         modes.grad = grad
     assert again._grad_fn is not None

@@ -6,24 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .._core.narrow import strided
+from .._core.layout import empty_meta
+
+__all__ = ["empty_meta", "meta_array", "stand_in"]
 
 
 def meta_array(array: Any) -> Any:
     """An array with the shape, strides and type of `array` and no memory worth speaking of; it is never read."""
     array = np.asarray(array)
     return empty_meta(array.shape, array.dtype, array.strides)
-
-
-def empty_meta(shape: tuple[int, ...], array_type: np.dtype[Any], strides: tuple[int, ...] | None = None) -> Any:
-    """A dataless array; contiguous unless `strides` (in bytes) say otherwise."""
-    if strides is None:
-        steps, step = [], array_type.itemsize
-        for size in reversed(shape):
-            steps.append(step)
-            step *= max(size, 1)
-        strides = tuple(reversed(steps))
-    return strided(np.empty(1, array_type), shape, strides)
 
 
 def stand_in(value: Any) -> Any:

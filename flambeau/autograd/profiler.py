@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from .._core.absent import Table
-from ..profiler._schedule import record_function
-
-__all__ = ["record_function"]
 
 __getattr__, __dir__ = (
     Table(__name__)
@@ -14,6 +11,7 @@ __getattr__, __dir__ = (
         functions="load_nvprof parse_nvprof_trace",
         classes="EnforceUnique KinetoStepTracker emit_itt emit_nvtx profile",
     )
+    .elsewhere("record_function", "profiler._schedule")
     .elsewhere("EventList FunctionEvent MemRecordsAcc", "autograd.profiler_util")
     .parts()
 )

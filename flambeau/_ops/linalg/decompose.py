@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.cpu import lapack
+from ..._backends import lapack
 from ..._core.caller import warn_of_old_name
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.lazy_signs import content

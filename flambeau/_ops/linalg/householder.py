@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.cpu import lapack
+from ..._backends import lapack
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive

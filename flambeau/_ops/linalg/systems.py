@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.cpu import lapack
+from ..._backends import lapack
 from ..._core.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.lazy_signs import content
+from ..._core.modes import recording
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.inplace import check_writable
@@ -153,9 +154,7 @@ def _renorm_rows(self: Array, indices: Array, max_norm: float, norm_type: float)
 
 
 def _renormalise(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    from ...autograd.grad_mode import no_grad
-
-    with no_grad():
+    with recording(False):
         embedding_renorm_(weight, indices, max_norm, norm_type)
 
 

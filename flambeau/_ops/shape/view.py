@@ -643,6 +643,11 @@ def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: int
     return size, stride, storage_offset
 
 
+def as_strided_op() -> Any:
+    """The op itself, for nodes of it that are made beside a call."""
+    return _as_strided
+
+
 @public()
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage under `input` with any size, strides and offset, in elements."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT
-from ..._core.modes import THREAD
+from ..._core.modes import THREAD, recording
 from ..._core.sparse import (
     CSR,
     CooArray,
@@ -44,9 +44,7 @@ _ZERO_KEEPING = (
 
 def on_values(array: Any, function: Callable[..., Any], *args: Any) -> Any:
     """A sparse array with `function`, which takes dense tensors, of its values."""
-    from ...autograd.grad_mode import no_grad
-
-    with no_grad():
+    with recording(False):
         return array.with_values(function(wrap(array.values, CPU), *args)._array)
 
 

@@ -13,6 +13,7 @@ from ..._core.device import META, contiguous_format
 from ..._core.layout import empty_array, has_format, strides_like
 from ..._core.lazy_signs import settle
 from ..._core.modes import THREAD
+from ..._core.slots import SLOTS
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, Primitive, after, primitive
@@ -237,9 +238,7 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     else:
         changed(input, _copy_across, src, src._kind.device)
     if THREAD.modes.forward_level >= 0:
-        from ...autograd.forward_ad import adopt_tangent
-
-        adopt_tangent(input, src)
+        SLOTS.adopt_tangent(input, src)
     return input
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import FLOAT, LEGACY_NAMES
-from ...._core.modes import THREAD
+from ...._core.modes import THREAD, recording
+from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.precision import in_single
@@ -203,11 +204,9 @@ def _second_gradients(
     grads: Any, needs: Any, grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int,
     align_corners: bool,
 ) -> list[Any]:  # fmt: skip
-    from ....autograd import grad as gradients
-    from ....autograd.grad_mode import enable_grad
-
+    gradients = SLOTS.gradients
     keep = THREAD.modes.grad
-    with enable_grad():
+    with recording(True):
         sources = [
             each.view_as(each) if each.requires_grad else each.detach().requires_grad_()
             for each in (grad_output, input, grid)

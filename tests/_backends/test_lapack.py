@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau._backends.cpu import blas, lapack
+from flambeau._backends import lapack
+from flambeau._backends.cpu import blas
 
 pytestmark = pytest.mark.skipif(blas.used_threads() is None, reason="NumPy's library does not say")
 

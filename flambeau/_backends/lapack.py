@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .blas import one_thread
+from .cpu.blas import one_thread
 
 _DIVIDED = 64
 """The library itself leaves matrices below this size to one thread."""

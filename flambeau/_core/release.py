@@ -1,0 +1,5 @@
+"""The version of this package."""
+
+from __future__ import annotations
+
+RELEASE = "0.2.0"

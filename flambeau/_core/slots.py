@@ -1,0 +1,50 @@
+"""Functions of upper folders that lower ones call. A slot is declared here and filled by `flambeau/_wiring.py`.
+
+So a folder knows nothing of those above it: it says what it wants done, and whoever can do it is put in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Slots:
+    """What is called upwards."""
+
+    legacy_tensor: Callable[..., Any]
+    """`(class, *args, **kwargs)`: what `Tensor(...)` makes."""
+    tensor_of_number: Callable[[Any], Any]
+    """A 0-d tensor of a Python number."""
+    zeros_like: Callable[[Any], Any]
+    """Zeros in the shape, layout and dtype of a tensor."""
+    run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    """`(function, args, kwargs)`: a public function, of arguments among which are sparse tensors."""
+
+    as_strided: Callable[[], Any]
+    """The op `as_strided`, whose nodes connect views to their changed bases."""
+    window_of: Callable[..., Any]
+    """`(base, kind, geometry)`: a recorded window on the memory of a tensor."""
+    as_kind: Callable[[Any, Any], Any]
+    """`(tensor, kind)`: the tensor with the signs that the kind says are still to be taken."""
+    regenerate_view_history: Callable[[Any, Any], None]
+    """`(tensor, view)`: connect a view to the present history of its base, which was changed in place."""
+
+    backward: Callable[..., None]
+    """`autograd.backward`."""
+    gradients: Callable[..., Any]
+    """`autograd.grad`."""
+    accumulate: Callable[[Any, Any], None]
+    """`(leaf, gradient)`: add a gradient to the one that a leaf has."""
+    propagate_tangents: Callable[..., None]
+    """`(op, args, outputs, level)`: give the results of an op their tangents."""
+    adopt_tangent: Callable[[Any, Any], None]
+    """`(target, source)`: let a tensor that was changed in place have the tangent of what it became."""
+
+    pytorch_reduced: Callable[[Any], Any]
+    """A tensor as PyTorch pickles it; None where there is no such form."""
+    storage_as_bytes: Callable[[Any], Any]
+    """A storage as PyTorch pickles it."""
+
+
+SLOTS = Slots()

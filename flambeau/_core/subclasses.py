@@ -1,0 +1,64 @@
+"""Classes with a `__torch_function__`, subclasses of `Tensor` above all: which are asked, how tensors become them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .modes import THREAD
+from .tensor import PLAIN_TYPES, Tensor
+
+_NEVER = frozenset({bool, int, float, complex, str, type(None)})
+"""Types of arguments that override nothing."""
+
+
+def has_override(values: Iterable[Any]) -> bool:
+    """Whether one of `values` (or of the lists among them) has a `__torch_function__` of its own that is to be
+    heeded.
+    """
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN_TYPES or kind in _NEVER:
+            continue
+        if (kind is list or kind is tuple) and all_plain(value):
+            continue
+        return any(True for _ in overriding(values))
+    return False
+
+
+def all_plain(values: Iterable[Any]) -> bool:
+    """Whether `values` are nothing but tensors of the plain classes."""
+    for value in values:  # noqa: SIM110  (quicker than a generator, on the path of every list of tensors)
+        if type(value) not in PLAIN_TYPES:
+            return False
+    return True
+
+
+def overriding(values: Iterable[Any]) -> Iterable[Any]:
+    """The values whose class is to be asked: none of the users' classes while those are disabled."""
+    disabled = THREAD.modes.overrides_disabled
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN_TYPES:
+            continue
+        if kind is tuple or kind is list:
+            yield from overriding(value)
+        elif (
+            hasattr(kind, "__torch_function__")
+            and kind.__torch_function__ is not disabled_torch_function
+            and (not disabled or getattr(kind, "_has_no_other_ops", False))
+        ):
+            yield value
+
+
+def disabled_torch_function(*args: Any, **kwargs: Any) -> Any:
+    """As a class's `__torch_function__`: its instances run ops as plain tensors do."""
+    return NotImplemented
+
+
+def retype(tensor: Tensor, cls: type) -> Any:
+    """The same tensor, place in the graph included, as an instance of the subclass `cls`."""
+    retyped: Any = object.__new__(cls)
+    for slot in ("_array", "_kind", "_counter", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_view", "_extra"):
+        setattr(retyped, slot, getattr(tensor, slot))
+    return retyped

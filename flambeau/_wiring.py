@@ -1,0 +1,46 @@
+"""Fills the slots of `_core/slots.py`, by which lower folders call upper ones; these are imported when called."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from ._core.slots import SLOTS
+
+_FUNCTIONS = {
+    "legacy_tensor": "_ops.create.constants:legacy_tensor",
+    "tensor_of_number": "_ops.create.constants:tensor",
+    "zeros_like": "_ops.create.like:zeros_like",
+    "run_on_sparse": "_ops.sparse.dispatch:run",
+    "as_strided": "_ops.shape.view:as_strided_op",
+    "window_of": "_ops.shape.complex_view:window_of",
+    "as_kind": "_ops.shape.conjugate:as_kind",
+    "regenerate_view_history": "_dispatch.inplace:regenerate_view_history",
+    "backward": "autograd:backward",
+    "gradients": "autograd:grad",
+    "accumulate": "autograd.engine:accumulate",
+    "propagate_tangents": "autograd.forward_ad:propagate",
+    "adopt_tangent": "autograd.forward_ad:adopt_tangent",
+    "pytorch_reduced": "_serialization.pytorch_pickles:reduced",
+    "storage_as_bytes": "_serialization.pytorch_pickles:storage_as_bytes",
+}
+"""For each slot the module and the name of the function that belongs there."""
+
+
+def _on_first_call(slot: str, place: str) -> Callable[..., Any]:
+    """A function that puts the one at `place` into the slot in its stead."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        module, name = place.split(":")
+        function = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+        setattr(SLOTS, slot, function)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def fill() -> None:
+    """Fill every slot."""
+    for slot, place in _FUNCTIONS.items():
+        setattr(SLOTS, slot, _on_first_call(slot, place))

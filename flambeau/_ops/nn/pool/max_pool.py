@@ -32,6 +32,9 @@ from .pool_window import (
     window_slices,
 )
 
+_FEW = 256
+"""Of fewer elements all windows are laid out side by side."""
+
 
 def lowest(array_type: Any) -> Any:
     """What no element is below."""
@@ -64,20 +67,47 @@ def maxima(
     return _maxima(array, counts, kernel, stride, padding, dilation, last)  # type: ignore[no-any-return]
 
 
+@functools.lru_cache(maxsize=32)
+def _places(spatial: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Any, Any]:
+    """For each window the places of its elements in the flattened plane; and where each window begins among these."""
+    rank = len(counts)
+    places = np.zeros((*counts, *kernel), np.int64)
+    for dim, step in enumerate(row_major(spatial)):
+        starts = np.arange(counts[dim]) * stride[dim]
+        within = np.arange(kernel[dim]) * dilation[dim]
+        places += step * (along(starts, dim, 2 * rank) + along(within, rank + dim, 2 * rank))
+    windows = places.reshape(math.prod(counts), math.prod(kernel))
+    return windows, np.arange(len(windows)) * windows.shape[1]
+
+
+def _maxima_of_few(array: Any, counts: Sizes, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Any, Any]:
+    """The maxima of windows that lie inside, of elements without NaN: all windows laid out, in few calls."""
+    rank = len(kernel)
+    spatial, shape = array.shape[-rank:], (*array.shape[:-rank], *counts)
+    windows, begins = _places(spatial, counts, kernel, stride, dilation)
+    planes = array.reshape(-1, math.prod(spatial))
+    at = planes.take(windows, 1).argmax(2)
+    at += begins
+    found = windows.reshape(-1).take(at)
+    return planes[np.arange(len(planes))[:, None], found].reshape(shape), found.reshape(shape)
+
+
 @in_single
 def _maxima(
     array: Any, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, last: bool
 ) -> tuple[Any, Any]:
     rank = len(kernel)
     spatial = array.shape[-rank:]
+    nan = has_nan(array)
+    before, after = borders(spatial, counts, kernel, stride, padding, dilation)
+    if 0 < array.size < _FEW and not (last or nan or any(before) or any(after)):
+        return _maxima_of_few(array, counts, kernel, stride, dilation)
     best = empty((*array.shape[:-rank], *counts), array.dtype, last)
     best.fill(lowest(array.dtype))
     indices = empty(best.shape, np.int64, last)
     steps = row_major(spatial)
     corner, first = _first_places(steps, counts, stride, padding, dilation)
     indices[...] = first
-    nan = has_nan(array)
-    before, after = borders(spatial, counts, kernel, stride, padding, dilation)
     wide = padded(array, before, after, lowest(array.dtype))
     for position, key in window_slices(counts, kernel, stride, dilation):
         values = wide[key]

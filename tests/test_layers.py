@@ -13,7 +13,6 @@ ORDER = ("_core", "_codegen", "_backends", "_dispatch", "_ops", "autograd", "com
 
 UPWARDS = {
     ("_dispatch/registry.py", "_ops"): "a family of ops is imported when one of its names is first used",
-    ("_dispatch/autocast.py", "_ops"): "functions that families call directly are replaced while a region is open",
     ("_dispatch/choices.py", ""): "`get_device_module` gives the public module that is named after a device",
     ("compiler/_eager.py", "nn"): "what `compile` gives for a module is a module",
     ("compiler/__init__.py", "utils"): "arguments are containers, which `utils._pytree` walks",

@@ -1,16 +1,15 @@
 """Autocast: ops that first bring their inputs to the precision that suits them.
 
 While no thread has autocast on, nothing of this is on anyone's way. When the first region opens, the functions that the
-rules name are replaced where they are looked up: as the body of a public function (`replace_bodies`), and as a global
-name of the families whose own ops are made of them. What stands there then asks the modes of the running thread. When
-the last region closes, everything is as before. Elementwise functions cannot be replaced; they ask on their long path,
-which `Modes.cast` makes them take.
+rules name are replaced in the slots from which they are called (`replace_bodies`): the body of a public function, and
+what a family whose own ops are made of it has declared as `by_rule`. What stands there then asks the modes of the
+running thread. When the last region closes, everything is as before. Elementwise functions have no such slot; they ask
+on their long path, which `Modes.cast` makes them take.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from .._core.dtype import bfloat16, dtype, float16, float32, float64
 from .._core.locks import new_lock
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
-from .autocast_rules import ELEMENTWISE, INSIDE, RULES, Rule
+from .autocast_rules import ELEMENTWISE, RULES, Rule
 from .registry import replace_bodies
 
 Function = Callable[..., Any]
@@ -185,22 +184,9 @@ def _enable(enabled: dict[str, dtype]) -> None:
         with _LOCK:
             before, _threads = _threads, _threads + change
             if not before:
-                _replace(True)
+                replace_bodies(_NAMES, _casting)
             elif not _threads:
-                _replace(False)
-
-
-@functools.cache
-def _places() -> list[tuple[dict[str, Any], str, Function, Function]]:
-    """Where families look functions up that have rules: names, their own functions, and those that cast first."""
-    scopes = [(vars(importlib.import_module(f"flambeau._ops.{family}")), name, rule) for family, name, rule in INSIDE]
-    return [(scope, name, scope[name], _casting(rule, scope[name])) for scope, name, rule in scopes]
-
-
-def _replace(on: bool) -> None:
-    replace_bodies(_NAMES, _casting if on else None)
-    for scope, name, own, casting in _places():
-        scope[name] = casting if on else own
+                replace_bodies(_NAMES, None)
 
 
 @functools.cache

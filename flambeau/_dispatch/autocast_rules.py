@@ -177,24 +177,3 @@ ELEMENTWISE: dict[str, dict[str, Rule]] = {
     )
 }
 """The same for elementwise ops, by the names of the ops."""
-
-INSIDE = (
-    ("linalg.contract", "checked_mm", "mm"),
-    ("linalg.contract", "matmul", "matmul"),
-    ("linalg.einsum", "bmm", "bmm"),
-    ("nn.loss.linear_loss", "cross_entropy", "nn.functional.cross_entropy"),
-    ("nn.loss.linear_loss", "linear", "nn.functional.linear"),
-    ("linalg.matmul", "_mm", "mm"),
-    ("linalg.matmul", "matmul", "matmul"),
-    ("nn.multi_head_attention", "bmm", "bmm"),
-    ("nn.multi_head_attention", "linear", "nn.functional.linear"),
-    *[
-        ("nn.recurrent", name, name)
-        for name in ("gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell")
-    ],
-)
-"""Family, global name in it, and the function by whose rule it goes.
-
-These are the places where the package calls functions that have rules not by their public names: ops that are made of
-others, and layers.
-"""

@@ -10,7 +10,7 @@ import importlib
 import linecache
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from .._core.caller import GENERATED, warn_user
 from .._core.tensor import PLAIN_TYPES, Tensor
@@ -241,6 +241,28 @@ def _made(value: Any) -> Any:
     return value._function if isinstance(value, Published) else value
 
 
+class ByRule(Generic[Body]):
+    """A function of which ops are made, which goes by the rule of a public one: `call` it. See `replace_bodies`."""
+
+    __slots__ = ("call", "name", "own")
+
+    call: Body
+
+    def __init__(self, name: str, own: Body) -> None:
+        self.name, self.own = name, own
+        self.call = own if _replaced is None else cast(Body, _replaced(name, own))
+
+
+def by_rule(name: str, own: Body) -> ByRule[Body]:
+    """`own`, which is to be called as the public function `name` is: within a region of autocast, on cast arguments."""
+    found = ByRule(name, own)
+    _BY_RULE.append(found)
+    return found
+
+
+_BY_RULE: list[ByRule[Any]] = []
+
+
 def replace_bodies(names: frozenset[str], replacement: Callable[[str, Function], Function] | None) -> None:
     """Let the public functions `names` call `replacement(name, body)`, unless they are given `out=`; None: the body.
 
@@ -252,6 +274,8 @@ def replace_bodies(names: frozenset[str], replacement: Callable[[str, Function],
         scope = _SCOPES[name]
         own = scope["own_body"]
         scope["body"] = own if replacement is None else replacement(name, own)
+    for each in _BY_RULE:
+        each.call = each.own if replacement is None else replacement(each.name, each.own)
 
 
 _TEMPLATE = """\

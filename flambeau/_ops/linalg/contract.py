@@ -12,11 +12,13 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.registry import public, write_out
+from ..._dispatch.registry import by_rule, public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _permute, _unsafe_view, _unsqueeze, reshaped, wrap_dim
 from ..tensor.copy import _clone
 from .matmul import checked_mm, dot, element_name, matmul
+
+_checked_mm, _matmul = by_rule("mm", checked_mm), by_rule("matmul", matmul)
 
 # ----- tensordot ----------------------------------------------------------------------------------------------------
 
@@ -81,7 +83,7 @@ def _contracted(left: Any, right: Any, first: list[int], second: list[int]) -> T
     two = _permute(right, tuple(second + free_right))
     if not shape:
         return reshaped(dot(reshaped(one, (summed,)), reshaped(two, (summed,))), ())
-    return reshaped(checked_mm(reshaped(one, (rows, summed)), reshaped(two, (summed, columns))), shape)
+    return reshaped(_checked_mm.call(reshaped(one, (rows, summed)), reshaped(two, (summed, columns))), shape)
 
 
 # ----- chains -------------------------------------------------------------------------------------------------------
@@ -141,7 +143,7 @@ def _multiplied(matrices: list[Any], split: dict[tuple[int, int], int], first: i
     if first == last:
         return matrices[first]
     middle = split[first, last]
-    return checked_mm(_multiplied(matrices, split, first, middle), _multiplied(matrices, split, middle + 1, last))
+    return _checked_mm.call(_multiplied(matrices, split, first, middle), _multiplied(matrices, split, middle + 1, last))
 
 
 @public(method=False)
@@ -186,13 +188,13 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     if n == 1:
         return base if base is not input else _clone(base, None)
     if n == 3:
-        return matmul(matmul(base, base), base)
+        return _matmul.call(_matmul.call(base, base), base)
     power: Any = None
     result: Any = None
     while n:
-        power = base if power is None else matmul(power, power)
+        power = base if power is None else _matmul.call(power, power)
         if n & 1:
-            result = power if result is None else matmul(result, power)
+            result = power if result is None else _matmul.call(result, power)
         n >>= 1
     return result  # type: ignore[no-any-return]
 

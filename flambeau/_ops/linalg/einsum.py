@@ -13,10 +13,12 @@ import numpy as np
 
 from ..._core.tensor import Tensor
 from ..._dispatch.promotion import Operand
-from ..._dispatch.registry import public
+from ..._dispatch.registry import by_rule, public
 from ..pointwise.binary import mul
 from ..shape.view import _permute, diagonal, reshaped, unsqueeze
 from .matmul import bmm
+
+_bmm = by_rule("bmm", bmm)
 
 _ELLIPSIS = "."
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -292,4 +294,4 @@ def _product_sum(left: Any, right: Any, summed: list[int], only_two: bool) -> An
     inverse = [0] * len(places)
     for position, dim in enumerate(places):
         inverse[dim] = position
-    return _permute(reshaped(bmm(left, right), shape), tuple(inverse))
+    return _permute(reshaped(_bmm.call(left, right), shape), tuple(inverse))

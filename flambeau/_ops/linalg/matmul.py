@@ -16,7 +16,7 @@ from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import export_method, public, write_out
+from ..._dispatch.registry import by_rule, export_method, public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
 from .products import array_dot
@@ -70,14 +70,14 @@ def _is_column_major(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 def _mm_left(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
     """The gradient of the left matrix, in the memory order that this matrix has."""
     if _is_column_major(self_sym_sizes, self_sym_strides):
-        return _t(_mm(conj(mat2), _t(grad)))
-    return _mm(grad, conj(_t(mat2)))
+        return _t(_mm_by_rule.call(conj(mat2), _t(grad)))
+    return _mm_by_rule.call(grad, conj(_t(mat2)))
 
 
 def _mm_right(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
-        return _t(_mm(_t(grad), conj(self)))
-    return _mm(conj(_t(self)), grad)
+        return _t(_mm_by_rule.call(_t(grad), conj(self)))
+    return _mm_by_rule.call(conj(_t(self)), grad)
 
 
 class MatrixProduct(Primitive[Tensor]):
@@ -145,6 +145,7 @@ def _mm_kernel(self: Array, mat2: Array) -> Array:
 
 _mm_kernel.__name__ = "_mm"
 _mm = _Mm(_mm_kernel, "MmBackward0", {"self": _mm_left, "mat2": _mm_right}, None, False)
+_mm_by_rule = by_rule("mm", _mm)
 
 
 def check_mm(left: Tensor, right: Tensor) -> None:
@@ -165,7 +166,7 @@ def checked_mm(left: Any, right: Any) -> Tensor:
     """The product of two tensors that are known to be matrices."""
     if left._kind is not right._kind or left._array.shape[1] != right._array.shape[0]:
         check_mm(left, right)
-    return _mm(left, right)  # type: ignore[no-any-return]
+    return _mm_by_rule.call(left, right)  # type: ignore[no-any-return]
 
 
 @public(out=True)
@@ -354,6 +355,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return _batched(input, other)  # type: ignore[no-any-return]
 
 
+_matmul_by_rule = by_rule("matmul", matmul)
+
+
 def _batched_on_arrays(left: Array, right: Array) -> Any:
     if left.dtype is not right.dtype:
         return None
@@ -434,17 +438,17 @@ def _matmul_operator(self: Any, other: Any) -> Any:
     if type(self) in PLAIN_TYPES and type(other) in PLAIN_TYPES:
         left, right = self._array, other._array
         if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
-            return _mm(self, other)
-        return matmul(self, other)
+            return _mm_by_rule.call(self, other)
+        return _matmul_by_rule.call(self, other)
     if has_override((self, other)):
         return run_override(_matmul_operator, (self, other), (self, other), {})
-    return matmul(self, other)
+    return _matmul_by_rule.call(self, other)
 
 
 def _reversed_matmul_operator(self: Any, other: Any) -> Any:
     if type(other) not in PLAIN_TYPES and has_override((self, other)):
         return run_override(_reversed_matmul_operator, (self, other), (self, other), {})
-    return matmul(other, self)
+    return _matmul_by_rule.call(other, self)
 
 
 for _function, _name in ((_matmul_operator, "__matmul__"), (_reversed_matmul_operator, "__rmatmul__")):

@@ -8,12 +8,14 @@ from typing import Any
 
 from ..._core.dtype import BOOL, FLOAT
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import public
+from ..._dispatch.registry import by_rule, public
 from ..linalg.addmm import linear
 from ..linalg.matmul import bmm
 from ..random.dropout import dropout
 from ..shape.join import cat
 from .attention import scaled_dot_product_attention
+
+_linear, _bmm = by_rule("nn.functional.linear", linear), by_rule("bmm", bmm)
 
 
 def _require(condition: bool, message: str) -> None:
@@ -80,7 +82,7 @@ def _with_column(mask: Any) -> Any:
 
 def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> Any:
     """Several projections of one tensor by one product."""
-    together: Any = linear(source, weight, bias)
+    together: Any = _linear.call(source, weight, bias)
     length, batch, width = source.shape
     return together.view(length, batch, parts, width).permute(2, 0, 1, 3).contiguous().unbind()
 
@@ -95,10 +97,10 @@ def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[
             return _projected_together(query, weight, bias, 3)  # type: ignore[no-any-return]
         own, shared = weight.split([width, 2 * width])
         own_bias, shared_bias = (None, None) if bias is None else bias.split([width, 2 * width])
-        return linear(query, own, own_bias), *_projected_together(key, shared, shared_bias, 2)
+        return _linear.call(query, own, own_bias), *_projected_together(key, shared, shared_bias, 2)
     weights = weight.chunk(3)
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    return tuple(map(linear, (query, key, value), weights, biases))  # type: ignore[return-value]
+    return tuple(map(_linear.call, (query, key, value), weights, biases))  # type: ignore[return-value]
 
 
 def _project_separately(
@@ -116,7 +118,7 @@ def _project_separately(
         wanted = (width, source.shape[-1])
         _require(tuple(weight.shape) == wanted, f"expecting {name} weights shape of {wanted}, but got {weight.shape}")
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    return tuple(map(linear, (query, key, value), weights, biases))  # type: ignore[return-value]
+    return tuple(map(_linear.call, (query, key, value), weights, biases))  # type: ignore[return-value]
 
 
 def _static(name: str, given: Any, heads: int, width: int) -> Any:
@@ -140,11 +142,11 @@ def _check_attn_mask(attn_mask: Any, heads: int, targets: int, sources: int) -> 
 def _attend_with_weights(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[Any, Any]:
     scaled = q * math.sqrt(1.0 / q.shape[-1])
     turned = k.transpose(-2, -1)
-    scores = bmm(scaled, turned) if mask is None else mask.baddbmm(scaled, turned)
+    scores = _bmm.call(scaled, turned) if mask is None else mask.baddbmm(scaled, turned)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
-    return bmm(weights, v), weights
+    return _bmm.call(weights, v), weights
 
 
 def _prepared_masks(q: Any, hidden: Any, mask: Any, need_weights: bool, is_causal: bool) -> tuple[Any, Any, bool]:
@@ -267,7 +269,7 @@ def multi_head_attention_forward(
         weights = weights.mean(1) if average_attn_weights else weights
     else:
         attended = _attend(q, k, v, mask, chance, is_causal, batch)
-    result: Any = linear(attended, out_proj_weight, out_proj_bias).view(targets, batch, -1)
+    result: Any = _linear.call(attended, out_proj_weight, out_proj_bias).view(targets, batch, -1)
     if batched:
         return result, weights
     return result.squeeze(1), None if weights is None else weights.squeeze(0)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import public
+from ..._dispatch.registry import ByRule, by_rule, public
 from ..random.dropout import dropout as dropped
 from ..shape.join import cat, stack
 from .recurrent_cells import gru_layer, lstm_layer, rnn_layer
@@ -296,3 +296,10 @@ def rnn_relu_cell(
     sizes = _check_step(input, (hx,), w_ih, w_hh)
     rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
     return rnn_layer(input, *rest, sizes, False, True)[1]  # type: ignore[no-any-return]
+
+
+BY_RULE: dict[str, ByRule[Callable[..., Any]]] = {
+    function.__name__: by_rule(function.__name__, function)
+    for function in (gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell)
+}
+"""Networks and cells as layers call them."""

@@ -207,7 +207,7 @@ class RNNBase(Module):
 
     def _network(self, input: Tensor, hx: Any, batch_sizes: Tensor | None) -> tuple[Tensor, Any]:
         options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        network = getattr(recurrent, self.mode.lower())  # looked up in each call: autocast may have replaced it
+        network = recurrent.BY_RULE[self.mode.lower()].call
         if batch_sizes is None:
             output, *last = network(input, hx, *options, self.batch_first)
         else:
@@ -520,8 +520,8 @@ class RNNCellBase(Module):
             batch, hx = input.unsqueeze(0), _each(hx, lambda state: state.unsqueeze(0))
         if hx is None:
             hx = zeros(batch.shape[0], self.hidden_size, dtype=input.dtype, device=input.device)
-            hx = (hx, hx) if cell is recurrent.lstm_cell else hx
-        result = cell(batch, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+            hx = (hx, hx) if cell == "lstm_cell" else hx
+        result = recurrent.BY_RULE[cell].call(batch, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return result if batched else _each(result, lambda state: state.squeeze(0))
 
 
@@ -548,7 +548,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        cells = {"tanh": recurrent.rnn_tanh_cell, "relu": recurrent.rnn_relu_cell}
+        cells = {"tanh": "rnn_tanh_cell", "relu": "rnn_relu_cell"}
         if self.nonlinearity not in cells:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(cells[self.nonlinearity], input, hx)  # type: ignore[no-any-return]
@@ -568,7 +568,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        return self._step(recurrent.lstm_cell, input, hx)  # type: ignore[no-any-return]
+        return self._step("lstm_cell", input, hx)  # type: ignore[no-any-return]
 
 
 class GRUCell(RNNCellBase):
@@ -584,4 +584,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._step(recurrent.gru_cell, input, hx)  # type: ignore[no-any-return]
+        return self._step("gru_cell", input, hx)  # type: ignore[no-any-return]

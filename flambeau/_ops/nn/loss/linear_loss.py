@@ -13,9 +13,12 @@ from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.registry import by_rule, public
 from ...linalg.addmm import linear
 from .common import MEAN, NONE, cross_entropy, reduction_number
+
+_linear = by_rule("nn.functional.linear", linear)
+_cross_entropy = by_rule("nn.functional.cross_entropy", cross_entropy)
 
 
 def _chunk_size(options: Any, rows: int, features: int, classes: int) -> int:
@@ -260,5 +263,5 @@ def linear_cross_entropy(
         )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     flat = linear_weight if len(outputs) == 1 else linear_weight.reshape(-1, linear_weight.shape[-1])
-    logits = linear(input, flat, bias).view(*input.shape[:-1], *outputs)
-    return cross_entropy(logits, target, weight, None, ignored, None, reduction, label_smoothing)
+    logits = _linear.call(input, flat, bias).view(*input.shape[:-1], *outputs)
+    return _cross_entropy.call(logits, target, weight, None, ignored, None, reduction, label_smoothing)

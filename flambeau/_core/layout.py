@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .device import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
-from .narrow import strided
 from .size import contiguous_strides
 
 Shape = tuple[int, ...]
@@ -179,14 +178,3 @@ def in_format_of(result: Any, source: Any) -> Any:
             turned[...] = result
             return turned
     return np.ascontiguousarray(result) if result.ndim else result
-
-
-def empty_meta(shape: tuple[int, ...], array_type: np.dtype[Any], strides: tuple[int, ...] | None = None) -> Any:
-    """A dataless array; contiguous unless `strides` (in bytes) say otherwise."""
-    if strides is None:
-        steps, step = [], array_type.itemsize
-        for size in reversed(shape):
-            steps.append(step)
-            step *= max(size, 1)
-        strides = tuple(reversed(steps))
-    return strided(np.empty(1, array_type), shape, strides)

@@ -57,7 +57,7 @@ def run_widened(kernel: Callable[..., Any], args: list[Any]) -> Any:
     A result of the wider type is rounded to the narrow one, or for complex32 to its real part's, unless the caller
     asks for another dtype or an operand had that wider type to begin with.
     """
-    arrays = [each for arg in args for each in (arg if type(arg) is list else (arg,)) if isinstance(each, np.ndarray)]
+    arrays = [each for arg in args for each in (arg if type(arg) is list else (arg,)) if hasattr(each, "astype")]
     narrow = next((each.dtype for each in arrays if each.dtype in WIDE_TYPES), None)
     if narrow is None:
         return kernel(*args)
@@ -75,7 +75,7 @@ def run_widened(kernel: Callable[..., Any], args: list[Any]) -> Any:
 
 
 def _widened_argument(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "astype"):
         return widened(value)
     if type(value) is list:
         return [_widened_argument(each) for each in value]
@@ -85,5 +85,7 @@ def _widened_argument(value: Any) -> Any:
 
 
 def _rounded(result: Any, types: dict[np.dtype[Any], np.dtype[Any]]) -> Any:
-    narrow = types.get(result.dtype) if isinstance(result, (np.ndarray, np.generic)) else None
-    return result if narrow is None else as_type(np.asarray(result), narrow)
+    narrow = types.get(result.dtype) if hasattr(result, "astype") else None
+    if narrow is None:
+        return result
+    return as_type(np.asarray(result) if isinstance(result, np.generic) else result, narrow)

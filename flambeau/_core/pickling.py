@@ -10,10 +10,10 @@ import copy
 import warnings
 from typing import Any
 
+from .dataless import empty_meta
 from .device import META
 from .dtype import dtype
 from .kind import kind_of
-from .layout import empty_meta
 from .lazy_signs import LazyKind, marked
 from .slots import SLOTS
 from .storage import UntypedStorage, owner_of, window

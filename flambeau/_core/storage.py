@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .dataless import new_owner
 from .device import CPU, META, device
 
 _STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
@@ -121,7 +122,8 @@ class UntypedStorage:
         if isinstance(content, int) and content < 0:
             raise RuntimeError(f"a storage cannot have a negative size: {content}")
         if place is META:
-            return _new_storage(np.empty(1, np.uint8), META, content if isinstance(content, int) else content.nbytes)
+            nbytes = content if isinstance(content, int) else content.nbytes
+            return _new_storage(new_owner(nbytes), META, nbytes)
         return _new_storage(_bytes(np.zeros, content) if isinstance(content, int) else content, place)
 
     @staticmethod

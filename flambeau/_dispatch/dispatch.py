@@ -31,7 +31,7 @@ from .._core.node import Node, OpNode
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .interpreter import interpret
-from .meta import meta_array, stand_in
+from .meta import run_without_data
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
 from .recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 
@@ -169,10 +169,7 @@ class Primitive(Op, Generic[Results]):
             return self.kernel(*arrays)
         if place is not META:
             return run_widened(self.kernel, arrays)
-        computed = run_widened(self.kernel, [stand_in(each) for each in arrays])
-        if type(computed) in (tuple, list):
-            return [meta_array(each) for each in computed]
-        return meta_array(computed)
+        return run_without_data(self, arrays)
 
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:
         kind = source._kind

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._core.backend import LARGE
 from .._core.caller import calling_place
+from .._core.dataless import empty_meta
 from .._core.device import CPU, META
 from .._core.dtype import (
     COMPLEX,
@@ -49,7 +50,6 @@ from .inplace import (
     shadow_of,
 )
 from .interpreter import interpret
-from .meta import empty_meta
 from .op import Formula, Op
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of

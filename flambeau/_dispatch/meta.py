@@ -1,26 +1,43 @@
-"""Tensors without data: the meta device carries shapes, strides and dtypes through a program."""
+"""Ops on tensors without data: the meta device carries shapes, strides and dtypes through a program."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.layout import empty_meta
+from .._core.dataless import meta_array
+from .._core.narrow import run_widened
 
-__all__ = ["empty_meta", "meta_array", "stand_in"]
-
-
-def meta_array(array: Any) -> Any:
-    """An array with the shape, strides and type of `array` and no memory worth speaking of; it is never read."""
-    array = np.asarray(array)
-    return empty_meta(array.shape, array.dtype, array.strides)
+if TYPE_CHECKING:
+    from .op import Op
 
 
-def stand_in(value: Any) -> Any:
+def run_without_data(op: Op, arrays: list[Any]) -> Any:
+    """The results of an op as dataless arrays: by its shape rule, or else by its kernel on nothing."""
+    from .._core.abstract import AbstractArray, NeedsData
+
+    def abstract(value: Any) -> Any:
+        if type(value) is np.ndarray:
+            return AbstractArray(value)
+        return [abstract(each) for each in value] if type(value) is list else value
+
+    given = [abstract(each) for each in arrays]
+    try:
+        computed = run_widened(op.kernel, given) if op.shape is None else op.shape(*given)
+    except (NeedsData, TypeError):
+        computed = run_widened(op.kernel, [_stand_in(each) for each in arrays])
+    if type(computed) in (tuple, list):
+        return [_dataless(each) for each in computed]
+    return _dataless(computed)
+
+
+def _stand_in(value: Any) -> Any:
     """For a dataless array one that a kernel may read: zeros that all share one element."""
     if type(value) is np.ndarray:
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)
-    if type(value) is list:
-        return [stand_in(each) for each in value]
-    return value
+    return [_stand_in(each) for each in value] if type(value) is list else value
+
+
+def _dataless(result: Any) -> Any:
+    return meta_array(result if hasattr(result, "strides") else np.asarray(result))

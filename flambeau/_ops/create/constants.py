@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.caller import warn_of_complex_half, warn_user_once
+from ..._core.dataless import empty_meta
 from ..._core.defaults import device_for
 from ..._core.determinism import DETERMINISM, fill_unwritten
 from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
@@ -22,7 +23,6 @@ from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
 from ..._core.tensor import Tensor, new
 from ..._dispatch.factory import constant, factory
-from ..._dispatch.meta import empty_meta
 from ..._dispatch.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.registry import explain, export, guard
 from ..._dispatch.scalar import fitting, whole

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.dataless import meta_array
 from ..._core.device import META
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from ..._core.dtype import dtype as DType
 from ..._core.fused import fused
 from ..._core.kind import Kind
 from ..._core.tensor import Tensor
-from ..._dispatch.meta import meta_array
 from ..._dispatch.promotion import is_number, scalar_category
 from ..._dispatch.registry import export, guard, public
 from .constants import chosen_kind, delivered, made

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.backend import LARGE
+from ..._core.dataless import empty_meta
 from ..._core.device import META
 from ..._core.dtype import COMPLEX, LEGACY_NAMES
 from ..._core.tensor import Tensor
@@ -25,7 +26,6 @@ from ..._core.windows import (
     suggests_channels_last,
 )
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.meta import empty_meta
 from ..._dispatch.precision import in_single
 from ..._dispatch.registry import public
 from ..shape.view import reshaped

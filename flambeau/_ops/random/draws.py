@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import permutation, sampling
+from ..._core.dataless import empty_meta
 from ..._core.device import META
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
@@ -25,7 +26,6 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.inplace import before_change, check_no_overlap, check_writable, rebase_history
-from ..._dispatch.meta import empty_meta
 from ..._dispatch.out import resize_output, store
 from ..._dispatch.registry import export, guard, public
 from ..._dispatch.scalar import whole

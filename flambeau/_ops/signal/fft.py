@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.dataless import meta_array
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.meta import meta_array
 from ..._dispatch.precision import as_floating
 from ..._dispatch.registry import export, guard, public, write_out
 from ..create.constants import check_shape, chosen_kind, delivered, made

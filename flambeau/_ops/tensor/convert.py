@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.caller import warn_of_complex_half
+from ..._core.dataless import empty_meta
 from ..._core.defaults import device_for
 from ..._core.device import CPU, META, contiguous_format, device, preserve_format
 from ..._core.device import memory_format as MemoryFormat
@@ -19,7 +20,6 @@ from ..._core.modes import THREAD
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.meta import empty_meta
 from ..._dispatch.overrides import run_override
 from ..._dispatch.registry import explain, export_method, is_overriding, public
 from ..create.constants import CPU_KINDS, as_dtype

@@ -9,6 +9,7 @@ import numpy as np
 from ..._backends.arrays import copy_into
 from ..._core.backend import LARGE
 from ..._core.caller import calling_place
+from ..._core.dataless import empty_meta
 from ..._core.device import META, contiguous_format
 from ..._core.layout import empty_array, has_format, strides_like
 from ..._core.lazy_signs import settle
@@ -19,7 +20,6 @@ from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, Primitive, after, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
-from ..._dispatch.meta import empty_meta
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import explain, export, export_method, public

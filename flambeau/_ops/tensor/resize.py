@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.caller import warn_user_once
+from ..._core.dataless import empty_meta
 from ..._core.determinism import DETERMINISM, fill_unwritten
 from ..._core.device import META, contiguous_format, preserve_format
 from ..._core.dtype import LEGACY_NAMES
@@ -14,7 +15,6 @@ from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of,
 from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage
 from ..._dispatch.inplace import check_writable
-from ..._dispatch.meta import empty_meta
 from ..._dispatch.registry import export_method, public
 from ..shape.view import as_shape
 

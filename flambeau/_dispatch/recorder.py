@@ -72,7 +72,7 @@ def primitive_recorder(
     op: Op, node_type: type[OpNode], grad_positions: Sequence[int], results: Sequence[str]
 ) -> Recorder:
     """`record(args, outputs)`: the node of a call, put on the differentiable ones of its outputs."""
-    lines: list[str] = []
+    lines = ["if not outputs:", "    return"]  # an empty tensor taken apart
     edges: list[str] = []
     needs: list[str] = []
     for position in grad_positions:
@@ -84,18 +84,27 @@ def primitive_recorder(
             lines += [f"{_operand(position)} = args[{position}]", *_edge(position, f"{_operand(position)} is not None")]
             edges.append(f"e{position}")
             needs.append(f"e{position} is not None")
-    lines += _node(_listed(edges), "tuple([(each._array.shape, each._kind) for each in outputs])")
+    lines += [
+        "output = outputs[0]",
+        "shapes = (output._array.shape, output._kind),",  # by far the most ops have one output
+        "if len(outputs) > 1:",
+        "    shapes = tuple([(each._array.shape, each._kind) for each in outputs])",
+        *_node(_listed(edges), "shapes"),
+    ]
     asked = _asking(node_type, needs)
     for name in node_type.saved_names:
         lines.append(f"node.{name} = ({_taken(op, results, name)}) if {asked[name]} else None")
     lines += [
-        "number = 0",
-        "for each in outputs:",
-        "    if each._kind.differentiable:",
-        "        each._requires_grad = True",
-        "        each._grad_fn = node",
-        "        each._output_nr = number",
-        "    number += 1",
+        "if output._kind.differentiable:",
+        "    output._requires_grad = True",
+        "    output._grad_fn = node",
+        "    output._output_nr = 0",
+        "if len(outputs) > 1:",
+        "    for number, each in enumerate(outputs):",
+        "        if number and each._kind.differentiable:",
+        "            each._requires_grad = True",
+        "            each._grad_fn = node",
+        "            each._output_nr = number",
     ]
     return _compiled(op.name, "args, outputs", lines, node_type)
 

@@ -136,6 +136,37 @@ def test_an_operator_reaches_its_kernel_in_few_frames() -> None:
     assert 1 <= len(frames) <= 4, frames
 
 
+def _frames_of(action: Any) -> int:
+    """How many Python functions of the package run in one call, once everything is prepared."""
+    action()
+    count = 0
+
+    def count_call(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal count
+        count += event == "call" and "flambeau" in frame.f_code.co_filename and "tests" not in frame.f_code.co_filename
+
+    sys.setprofile(count_call)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_recording_and_backward_take_few_frames() -> None:
+    """The operator, the op, its recorder, the place and a saved tensor; and what a pass through two nodes needs."""
+    x, b = flambeau.ones(4, 4, requires_grad=True), flambeau.ones(4, 4)
+    linear, row = flambeau.nn.Linear(4, 4), flambeau.ones(2, 4)
+
+    def learn() -> None:
+        x.grad = None
+        (x * b).sum().backward()
+
+    assert _frames_of(lambda: x * b) <= 5
+    assert _frames_of(learn) <= 70
+    assert _frames_of(lambda: linear(row)) <= 30
+
+
 def test_every_public_name_resolves_and_is_documented() -> None:
     load_all()
     for functions in FUNCTIONS.values():

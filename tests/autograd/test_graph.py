@@ -220,6 +220,12 @@ def test_output_numbers(T: Any) -> Any:
 
 
 @differential
+def test_nothing_taken_apart_records_nothing(T: Any) -> Any:
+    x = T.ones(2, 0, requires_grad=True)
+    return x.unbind(1), (x * 1).unbind(1)
+
+
+@differential
 def test_metadata(T: Any) -> Any:
     x = T.ones(2, requires_grad=True)
     y = x * 2

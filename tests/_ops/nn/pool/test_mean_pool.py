@@ -39,6 +39,18 @@ def test_max_pool(T: Any, rank: int, window: tuple[Any, ...]) -> Any:
     return observed
 
 
+@pytest.mark.parametrize("window", [(2,), (2, 1), (3, 2, 0, 2), ((1, 3), (2, 1)), (2, 2, 0, 1, True)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+@differential(tolerance=0.0)
+def test_max_pool_of_few_elements(T: Any, window: tuple[Any, ...], dtype: str) -> Any:
+    """Small planes have a way of their own: equals, signed zeros, nothing but -inf."""
+    x = ((T.arange(2 * 5 * 6) * 7 % 11) % 5 - 2).reshape(1, 2, 5, 6).to(getattr(T, dtype))
+    given = [x, -x] if dtype == "int32" else [x, -x, x.log(), T.full_like(x, -math.inf)]
+    given = [each.nan_to_num(-math.inf) for each in given]
+    results = [T.nn.functional.max_pool2d(each, *window, return_indices=True) for each in given]
+    return results, [values.signbit() for values, _ in results]
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @differential(tolerance=0.0)
 def test_the_last_nan_and_the_first_of_equals_win(T: Any, rank: int) -> Any:

@@ -82,9 +82,11 @@ def test_imports_upwards_are_seen() -> None:
 
 def test_ops_name_no_tier() -> None:
     """Which of the CPU's kernels run is the backends' affair: ops have lowerings, and call functions on arrays."""
-    for folder in ("_ops", "_core"):
+    for folder in ("_core", "_dispatch", "_ops"):
         for file in sorted((PACKAGE / folder).rglob("*.py")):
             path = file.relative_to(PACKAGE).as_posix()
-            names = set(_imported(ast.parse(file.read_text(encoding="utf-8")), ("flambeau", *path.split("/")[:-1])))
-            wrong = {name for name in names if name.startswith(("flambeau._backends.tiers", "flambeau._backends.cpu"))}
+            imported = set(_imported(ast.parse(file.read_text(encoding="utf-8")), ("flambeau", *path.split("/")[:-1])))
+            named = {name for name in imported if name.startswith("flambeau._backends.")}
+            allowed = ("flambeau._backends.arrays", "flambeau._backends.convolutions", "flambeau._backends.lapack")
+            wrong = {name for name in named if not name.startswith((*allowed, "flambeau._backends.cpu.blas"))}
             assert not wrong, f"{path} imports {sorted(wrong)}"

@@ -92,7 +92,7 @@ def backend_of(device_type: str) -> Backend:
 
 
 def faster(family: str) -> Any:
-    """The CPU's functions on arrays of a family beside NumPy's: for what is made there, such as random words."""
+    """The CPU's functions on arrays of a family beside NumPy's: compiled bodies of elementwise ops, random words."""
     return backend_of("cpu").array_functions(family)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backends.tiers import generated
-from .._core.backend import LARGE
+from .._core.backend import LARGE, faster
 
 _HALVES = frozenset(("float16", "bfloat16"))
 
@@ -43,7 +42,7 @@ class LargeBody:
         self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
 
     def __call__(self, *operands: Any) -> Any:
-        module = generated("pointwise")
+        module = faster("pointwise")
         if module is None:
             return self.plain(*operands)
         count = len(operands)
@@ -65,7 +64,7 @@ class LargeBody:
 
     def into(self, target: Any, *operands: Any) -> bool:
         """Compute into `target`, which may be an operand; False: it was not done."""
-        module = generated("pointwise")
+        module = faster("pointwise")
         if module is None or not target.flags.c_contiguous:
             return False
         forms = ""
@@ -113,7 +112,7 @@ def pointwise(kernel: Body) -> Body:
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
         first = args[0]
-        if type(first) is not np.ndarray or first.size < LARGE or (module := generated("pointwise")) is None:
+        if type(first) is not np.ndarray or first.size < LARGE or (module := faster("pointwise")) is None:
             return kernel(*args)
         arrays = [each for each in args if type(each) is np.ndarray]
         key = tuple(each.dtype if type(each) is np.ndarray else (type(each), each) for each in args)
@@ -142,7 +141,7 @@ def compiled_at_any_size(body: Body) -> Body:
         for each in operands:
             if type(each) is not np.ndarray:
                 return body(*operands)
-        module = generated("pointwise")
+        module = faster("pointwise")
         if module is None:
             return body(*operands)
         first = operands[0]

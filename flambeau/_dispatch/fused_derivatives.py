@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backends.tiers import generated
+from .._core.backend import faster
 from .._core.dtype import dtype
 from .._core.locks import new_lock
 from .._core.modes import THREAD
@@ -113,7 +113,7 @@ class Derivative(Op):
             return None
         if grad._kind.indirect:
             return None
-        module = generated("pointwise")
+        module = faster("pointwise")
         fusion = None if module is None else self._fusion(module, grad, needed, saved)
         if fusion is None:
             return None

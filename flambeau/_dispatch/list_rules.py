@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._backends.tiers import generated
-from .._core.backend import LARGE
+from .._core.backend import LARGE, faster
 from .._core.caller import calling_place
 from .._core.modes import THREAD
 from .._core.storage import owner_of
@@ -32,7 +31,7 @@ def kernels_for(tensors: Sequence[Tensor], for_one_op: bool = False) -> Any:
     size = sum([each._array.size for each in tensors])
     if not tensors or (for_one_op and size < LARGE and len(tensors) < _MANY):
         return None
-    return generated("multi")
+    return faster("multi")
 
 
 def are_apart(changed: Sequence[Tensor], *read: Sequence[Tensor]) -> bool:

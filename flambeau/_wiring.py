@@ -12,6 +12,7 @@ _FUNCTIONS = {
     "legacy_tensor": "_ops.create.constants:legacy_tensor",
     "tensor_of_number": "_ops.create.constants:tensor",
     "zeros_like": "_ops.create.like:zeros_like",
+    "dispatch_by_class": "_dispatch.class_dispatch:watch",
     "run_on_sparse": "_ops.sparse.dispatch:run",
     "as_strided": "_ops.shape.view:as_strided_op",
     "window_of": "_ops.shape.complex_view:window_of",

@@ -41,7 +41,7 @@ class Modes:
     def __init__(self) -> None:
         self.grad = True
         self.inference = False
-        self.interpreters: tuple[Any, ...] = ()  # those in charge, the innermost last
+        self.interpreters: tuple[Any, ...] = tuple(BASE)  # those in charge, the innermost last
         self.anomaly, self.anomaly_check_nan = ANOMALY
         self.forward_level = -1
         self.overrides_disabled = False
@@ -59,6 +59,9 @@ class Modes:
 ANOMALY = [False, True]
 """Anomaly detection is the one mode that holds for all threads: whether it is on, whether it looks for NaN."""
 
+BASE: list[Any] = []
+"""The interpreter below all others, in every thread, if there is one."""
+
 _all_modes: weakref.WeakSet[Modes] = weakref.WeakSet()
 
 
@@ -67,6 +70,17 @@ def set_anomaly(enabled: bool, check_nan: bool) -> None:
     ANOMALY[:] = enabled, check_nan
     for modes in list(_all_modes):
         modes.anomaly, modes.anomaly_check_nan = enabled, check_nan
+        modes.refresh()
+
+
+def set_base_interpreter(interpreter: Any) -> None:
+    """Put an interpreter below all others in every thread, those to come included; None takes it away."""
+    before = list(BASE)
+    BASE[:] = [] if interpreter is None else [interpreter]
+    if before == BASE:
+        return
+    for modes in list(_all_modes):
+        modes.interpreters = (*BASE, *[each for each in modes.interpreters if each not in before])
         modes.refresh()
 
 

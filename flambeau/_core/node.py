@@ -118,6 +118,10 @@ class _Special:
         self.forward: Any = None
 
 
+def _as_it_is(tensor: Any) -> Any:
+    return tensor
+
+
 class SavedTensor:
     """A tensor kept for a derivative, with the version that the derivative expects.
 
@@ -193,7 +197,10 @@ class SavedTensor:
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got {type(tensor).__name__}"
             )
-        result = tensor._kind.tensor_from_parts(tensor._parts())
+        if hasattr(type(tensor), "__torch_dispatch__"):
+            result = tensor.detach()
+        else:
+            result = tensor._kind.tensor_from_parts(tensor._parts())
         grad_fn = self._made_by(owner)
         if grad_fn is not None:
             result._requires_grad = True
@@ -270,6 +277,11 @@ def save(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTensor:
             saved._specials().forward = tensor._get_extra()
         if modes.saved_hooks:
             saved._pack(*modes.saved_hooks[-1], owner)
+        elif saved.grad_fn is not None and hasattr(type(tensor), "__torch_dispatch__"):
+            # Its parts are not what its class makes of it: keep the tensor, outside the graph.
+            special = saved._specials()
+            special.packed, special.unpack, special.leaf = tensor.detach(), _as_it_is, None
+            saved.tensor = None
     return saved
 
 

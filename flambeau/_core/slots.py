@@ -18,6 +18,8 @@ class Slots:
     """A 0-d tensor of a Python number."""
     zeros_like: Callable[[Any], Any]
     """Zeros in the shape, layout and dtype of a tensor."""
+    dispatch_by_class: Callable[[Any], None]
+    """Let the class of a tensor, which has a `__torch_dispatch__`, run the operators that the tensor is given to."""
     run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(function, args, kwargs)`: a public function, of arguments among which are sparse tensors."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .modes import THREAD
+from .slots import SLOTS
 from .tensor import PLAIN_TYPES, Tensor
 
 _NEVER = frozenset({bool, int, float, complex, str, type(None)})
@@ -61,4 +62,6 @@ def retype(tensor: Tensor, cls: type) -> Any:
     retyped: Any = object.__new__(cls)
     for slot in ("_array", "_kind", "_counter", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_view", "_extra"):
         setattr(retyped, slot, getattr(tensor, slot))
+    if hasattr(cls, "__torch_dispatch__"):
+        SLOTS.dispatch_by_class(retyped)
     return retyped

@@ -1174,6 +1174,7 @@ METHODS: dict[str, str] = {
     "_conj_physical": "shape.conjugate",
     "_indices": "sparse.tensors",
     "_make_subclass": "tensor.legacy",
+    "_make_wrapper_subclass": "tensor.legacy",
     "_neg_view": "shape.conjugate",
     "_nnz": "sparse.tensors",
     "_typed_storage": "tensor.resize",

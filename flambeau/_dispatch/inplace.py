@@ -55,19 +55,25 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
 
 def _content(target: Tensor) -> Any:
     """A copy of what `target` holds; to interpreters it is an op like any other."""
+    return _cloned(target)._array if THREAD.modes.interpreters else target._array.copy()
+
+
+def _cloned(target: Tensor) -> Tensor:
+    """A copy outside the graph."""
     modes = THREAD.modes
-    if not modes.interpreters:
-        return target._array.copy()
     grad, modes.grad = modes.grad, False
     try:
-        return target.clone()._array
+        return target.clone()
     finally:
         modes.grad = grad
 
 
 def shadow_of(target: Tensor, array: Any, edge: Edge) -> Tensor:
     """A stand-in over `array` for `target` as it is before a change: `edge` is its place in the graph."""
-    shadow = Tensor._from_parts((array, target._kind, [0, None]))
+    if hasattr(type(target), "__torch_dispatch__"):  # its class alone knows what is in it
+        shadow = _cloned(target)
+    else:
+        shadow = Tensor._from_parts((array, target._kind, [0, None]))
     if edge is not None:
         shadow._requires_grad = True
         shadow._grad_fn = edge[0] if isinstance(edge[0], Node) else None

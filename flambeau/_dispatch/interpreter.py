@@ -45,12 +45,14 @@ class Interpreter:
 def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
     """What the innermost interpreter makes of a call; while it runs, the ones outside of it are in charge."""
     stack, grad, level = modes.interpreters, modes.grad, modes.forward_level
-    modes.interpreters = stack[:-1]
+    modes.interpreters = below = stack[:-1]
     modes.grad = False  # recording, and moving tangents along, is done outside, with what it returns
     modes.forward_level = -1
     modes.refresh()
     try:
         return stack[-1].run(op, args)
     finally:
-        modes.interpreters, modes.grad, modes.forward_level = stack, grad, level
+        # The one below all others may have come or gone meanwhile.
+        modes.interpreters = stack if modes.interpreters is below else (*modes.interpreters, stack[-1])
+        modes.grad, modes.forward_level = grad, level
         modes.refresh()

@@ -186,6 +186,10 @@ def _implicit_gradient(output: Any) -> Tensor:
         )
     if not output._kind.dtype.is_floating_point:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+    if hasattr(type(output), "__torch_dispatch__"):
+        from .._ops.create.like import ones_like
+
+        return ones_like(output)  # type: ignore[no-any-return]
     from .._ops.create.constants import filled
 
     return filled(output._array.shape, output._kind.plain, 1)

@@ -267,12 +267,17 @@ def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
     present = leaf._grad
     if present is None:
         leaf._grad = gradient if THREAD.modes.grad else owned(gradient, leaf, fresh)
-    elif THREAD.modes.grad:
+    elif THREAD.modes.grad or _dispatches(present) or _dispatches(gradient):
         leaf._grad = present + gradient
     elif gradient._kind.indirect or present._kind.indirect:
         _accumulate_indirectly(leaf, present, gradient)
     else:
         _accumulate(present, gradient)
+
+
+def _dispatches(tensor: Tensor) -> bool:
+    """Whether a tensor's class runs operators by itself: what is in its memory says nothing then."""
+    return type(tensor) is not Tensor and hasattr(type(tensor), "__torch_dispatch__")
 
 
 def _accumulate_indirectly(leaf: Tensor, present: Tensor, gradient: Tensor) -> None:
@@ -292,6 +297,8 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     A fresh gradient gives up its array, unless a second tensor holds that (three references: the gradient's, ours, and
     the one of the question itself).
     """
+    if _dispatches(gradient):
+        return gradient.detach()
     array, kind = gradient._array, gradient._kind
     alone = fresh and array.base is None and sys.getrefcount(array) <= 3
     if not (alone and array.strides == like._array.strides):

@@ -1,4 +1,4 @@
-"""Profiles of ops, under the names of `torch.autograd.profiler`: not built yet; marks for them are."""
+"""Profiles of ops, under the names of `torch.autograd.profiler`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from .._core.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "profiles are not built yet",
+        "profiles are not written for the tools of a vendor",
         functions="load_nvprof parse_nvprof_trace",
-        classes="EnforceUnique KinetoStepTracker emit_itt emit_nvtx profile",
+        classes="EnforceUnique KinetoStepTracker emit_itt emit_nvtx",
     )
+    .elsewhere("profile", "profiler._profile")
     .elsewhere("record_function", "profiler._schedule")
     .elsewhere("EventList FunctionEvent MemRecordsAcc", "autograd.profiler_util")
     .parts()

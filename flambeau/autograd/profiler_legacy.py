@@ -1,7 +1,7 @@
-"""`torch.autograd.profiler_legacy`: not built."""
+"""`torch.autograd.profiler_legacy`: the profiler under its older name."""
 
 from __future__ import annotations
 
 from .._core.absent import Table
 
-__getattr__, __dir__ = Table(__name__).absent("profiles are not built yet", classes="profile").parts()
+__getattr__, __dir__ = Table(__name__).elsewhere("profile", "profiler._profile").parts()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.absent import PAGE
-from . import aten
+from .._dispatch.overloads import OpOverload, OpOverloadPacket
+from . import aten, flambeau
 from ._custom import OPERATORS, Namespace
-from ._overloads import OpOverload, OpOverloadPacket
 
-__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+__all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._dispatch.overloads import OpOverloadPacket
+
 OPERATORS: dict[str, dict[str, Any]] = {}
 
 
@@ -17,7 +19,5 @@ class Namespace:
         found = OPERATORS[self._name].get(name)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
-        from ._overloads import OpOverloadPacket
-
-        packet = self.__dict__[name] = OpOverloadPacket(name, found)
+        packet = self.__dict__[name] = OpOverloadPacket(self._name, name, found)
         return packet

@@ -1,33 +1,28 @@
 """The operators of `torch.ops.aten`: those that are only here, and the package's own functions under their names.
 
-As in PyTorch, an op has its overloads as attributes: `aten.mm.default`, `aten.add.Tensor`.
+As in PyTorch, an op has its overloads as attributes: `aten.mm.default`, `aten.add.Tensor`. They are what
+`__torch_dispatch__` is given.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._core.tensor import Tensor
-from .._dispatch import catalogue
-from .._dispatch.registry import function_named, namespace
+from .._dispatch.aten_names import OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
+from .._dispatch.overloads import COMPOSED, packet, public_function
+from .._dispatch.registry import namespace
 from . import _composed
-from ._overloads import OpOverloadPacket
 
-_only_here, __all__ = namespace("ops.aten")
-_ELSEWHERE = ("", "nn.functional")
+_, __all__ = namespace("ops.aten")
+
+COMPOSED.update(_to_copy=_composed._to_copy, convolution_backward=_composed.convolution_backward)
+
+_OPERATORS = {*SAME, *OF_TENSORS, *OF_TENSORS_OR_NUMBERS, *(f"_{name}" for name in PRIVATE)} | {
+    entry.partition(".")[0] for each in OTHERS.values() for entry in ((each,) if isinstance(each, str) else each)
+}
 
 
 def __getattr__(name: str) -> Any:
-    packet = globals()[name] = OpOverloadPacket(name, _find(name))
-    return packet
-
-
-def _find(name: str) -> Any:
-    if name in ("_to_copy", "convolution_backward"):
-        return getattr(_composed, name)
-    for space in _ELSEWHERE:
-        if name not in __all__ and name in catalogue.FUNCTIONS[space]:
-            return function_named(space, name)
-    if name not in __all__ and name in catalogue.METHODS:
-        return getattr(Tensor, name)
-    return _only_here(name)
+    if name.startswith("__") or (name not in _OPERATORS and public_function(name, None) is None):
+        raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+    return packet("aten", name)

@@ -1,4 +1,4 @@
-"""Where time and memory go, under the names of `torch.profiler`: marks and schedules; profiles are not built yet."""
+"""Where time and memory go, under the names of `torch.profiler`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "record_function", "schedule", 
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .absent(
-        "profiles are not built yet",
-        functions="tensorboard_trace_handler",
-        classes="profile ExecutionTraceObserver DeviceType",
-    )
+    .absent("profiles have no records of a device's own", classes="ExecutionTraceObserver DeviceType")
+    .elsewhere("profile tensorboard_trace_handler", "profiler.profiler")
     .returning(lambda: False, functions="kineto_available")
     .submodules("itt profiler")
     .parts()

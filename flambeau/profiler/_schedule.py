@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -68,17 +69,23 @@ def schedule(
 
 
 class record_function:
-    """A name for a part of a program, by which a profile would list it."""
+    """A name for a part of a program, by which profiles list it."""
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
+        self._start = 0
 
     def __enter__(self) -> record_function:
+        self._start = time.perf_counter_ns()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        from ._recorder import current_recorder
+
+        recorder = current_recorder()
+        if recorder is not None:
+            recorder.mark(self.name, max(self._start, recorder.started), time.perf_counter_ns())
 
     def __call__(self, func: Callable[..., Any]) -> Any:
         return context_decorator(lambda: record_function(self.name, self.args), func)

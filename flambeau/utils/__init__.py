@@ -15,12 +15,13 @@ __all__ = [
 _table = (
     Table(__name__)
     .submodules(
-        "_contextlib _device _foreach_utils _import_utils _pytree backcompat backend_registration "
-        "benchmark bundled_inputs collect_env cpp_backtrace cpp_extension data debug_log deterministic dlpack "
-        "file_baton flop_counter mkldnn mobile_optimizer model_zoo module_tracker summary tensorboard "
-        "throughput_benchmark training_state viz weak"
+        "_contextlib _device _foreach_utils _import_utils _python_dispatch _pytree backcompat "
+        "backend_registration benchmark bundled_inputs collect_env cpp_backtrace cpp_extension data "
+        "debug_log deterministic dlpack file_baton flop_counter mkldnn mobile_optimizer model_zoo "
+        "module_tracker summary tensorboard throughput_benchmark training_state viz weak"
     )
     .elsewhere("TrainingState", "utils.training_state")
+    .elsewhere("nan_finder", "utils._nan_finder")
     .elsewhere("ThroughputBenchmark", "utils.throughput_benchmark")
     .elsewhere("get_cpp_backtrace", "utils.cpp_backtrace")
     .elsewhere("generate_methods_for_privateuse1_backend rename_privateuse1_backend", "utils.backend_registration")

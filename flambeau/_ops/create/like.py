@@ -11,6 +11,7 @@ from ..._core.kind import Kind, kind_of
 from ..._core.layout import is_plain, strides_like
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.class_dispatch import created_by_class
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import explain, export, public
 from ..._dispatch.scalar import fitting
@@ -72,6 +73,8 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
                     "pin_memory": pin_memory, "memory_format": memory_format,
                 }  # fmt: skip
                 return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
+            elif (created := created_by_class(name, input, (), dtype, device)) is not None:
+                return created
             kind = _kind_like(input, dtype, device, name)
             return filled_like(input, kind, memory_format, value, requires_grad)
         except MemoryError as error:
@@ -97,6 +100,8 @@ def full_like(
     requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """One value everywhere, with the shape, dtype and device of `input`."""
+    if (created := created_by_class("full_like", input, (fill_value,), dtype, device)) is not None:
+        return created
     kind = _kind_like(input, dtype, device, "full_like")
     number = fitting(fill_number(fill_value, "full_like"), kind.dtype)
     return filled_like(input, kind, memory_format, number, requires_grad)
@@ -108,8 +113,11 @@ def new_zeros(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Zeros of the given size with the dtype and device of `input`."""
+    shape = requested_shape(sizes, size, "new_zeros")
+    if (created := created_by_class("new_zeros", input, (list(shape),), dtype, device)) is not None:
+        return created
     kind = _kind_like(input, dtype, device, "new_zeros")
-    return filled(requested_shape(sizes, size, "new_zeros"), kind, 0, requires_grad)
+    return filled(shape, kind, 0, requires_grad)
 
 
 @public(function=False)
@@ -118,8 +126,11 @@ def new_ones(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Ones of the given size with the dtype and device of `input`."""
+    shape = requested_shape(sizes, size, "new_ones")
+    if (created := created_by_class("new_ones", input, (list(shape),), dtype, device)) is not None:
+        return created
     kind = _kind_like(input, dtype, device, "new_ones")
-    return filled(requested_shape(sizes, size, "new_ones"), kind, 1, requires_grad)
+    return filled(shape, kind, 1, requires_grad)
 
 
 @public(function=False)
@@ -128,8 +139,11 @@ def new_empty(
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory of the given size with the dtype and device of `input`."""
+    shape = requested_shape(sizes, size, "new_empty")
+    if (created := created_by_class("new_empty", input, (list(shape),), dtype, device)) is not None:
+        return created
     kind = _kind_like(input, dtype, device, "new_empty")
-    return filled(requested_shape(sizes, size, "new_empty"), kind, None, requires_grad)
+    return filled(shape, kind, None, requires_grad)
 
 
 @public(function=False)

@@ -15,6 +15,7 @@ from ..._core.kind import Kind, kind_of
 from ..._core.storage import UntypedStorage
 from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage
+from ..._dispatch.class_dispatch import make_wrapper_subclass
 from ..._dispatch.overrides import retype
 from ..._dispatch.registry import export, export_method, public
 from ..create.constants import check_shape, filled, made
@@ -163,6 +164,7 @@ def make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options
 
 
 export_method(staticmethod(make_subclass), "_make_subclass")
+export_method(staticmethod(make_wrapper_subclass), "_make_wrapper_subclass")
 
 
 def as_subclass(input: Any, cls: type) -> Any:

@@ -1,0 +1,241 @@
+"""`torch.profiler` and `torch.autograd.profiler`: what is listed, how often, and what is written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau import nn
+from flambeau.autograd import profiler as autograd_profiler
+from flambeau.profiler import ProfilerAction, profile, record_function, schedule, tensorboard_trace_handler
+from tests.support.differential import differential
+
+COMPARED = [
+    "aten::convolution", "aten::native_batch_norm", "aten::relu", "aten::max_pool2d_with_indices", "aten::addmm",
+    "aten::_log_softmax", "aten::nll_loss_forward", "aten::nll_loss_backward", "aten::_log_softmax_backward_data",
+    "aten::mm", "aten::t", "aten::sum", "aten::threshold_backward", "aten::max_pool2d_with_indices_backward",
+    "aten::native_batch_norm_backward", "aten::convolution_backward", "Optimizer.step#SGD.step", "mine",
+]  # fmt: skip
+"""What a step consists of in both libraries. Beside it each has operators of its own."""
+
+
+def training_step(T: Any) -> Any:
+    nn = T.nn
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4),
+        nn.ReLU(), nn.Flatten(), nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 5),
+    )  # fmt: skip
+    optimizer = T.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    x, y = T.randn(2, 3, 8, 8), T.tensor([1, 2])
+
+    def step() -> None:
+        optimizer.zero_grad()
+        T.nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+    step()
+    return step
+
+
+@differential
+def test_ops_of_a_training_step_and_their_counts(T: Any) -> Any:
+    step = training_step(T)
+    with T.profiler.profile(activities=[T.profiler.ProfilerActivity.CPU]) as prof, T.profiler.record_function("mine"):
+        step()
+    counts = {event.key: event.count for event in prof.key_averages()}
+    return {name: counts.get(name, 0) for name in COMPARED}
+
+
+@differential
+def test_shapes(T: Any) -> Any:
+    with T.profiler.profile(activities=[T.profiler.ProfilerActivity.CPU], record_shapes=True) as prof:
+        T.mm(T.ones(2, 3), T.ones(3, 4))
+        T.mm(T.ones(5, 3), T.ones(3, 4))
+    groups = prof.key_averages(group_by_input_shape=True)
+    return sorted((each.key, each.count, each.input_shapes[:2]) for each in groups if each.key == "aten::mm")
+
+
+@differential
+def test_schedule_decides_which_steps_are_recorded(T: Any) -> Any:
+    ready: list[Any] = []
+
+    def on_ready(prof: Any) -> None:
+        marks = sorted((each.name, each.trace_name) for each in prof.events() if "ProfilerStep" in each.name)
+        exps = sum(each.name == "aten::exp" for each in prof.events())
+        ready.append((prof.step_num, marks, exps))
+
+    x = T.ones(2)
+    plan = T.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with T.profiler.profile(
+        activities=[T.profiler.ProfilerActivity.CPU], schedule=plan, on_trace_ready=on_ready
+    ) as prof:
+        for _ in range(10):
+            x.exp()
+            prof.step()
+    return ready
+
+
+@differential
+def test_on_trace_ready_without_a_schedule(T: Any) -> Any:
+    calls: list[int] = []
+    with T.profiler.profile(
+        activities=[T.profiler.ProfilerActivity.CPU], on_trace_ready=lambda prof: calls.append(prof.step_num)
+    ) as prof:
+        prof.step()
+    return calls
+
+
+@differential
+def test_autograd_profile(T: Any) -> Any:
+    with T.autograd.profiler.profile() as prof:
+        x = T.ones(3, requires_grad=True)
+        (x * 2).sum().backward()
+    names = {each.name for each in prof.function_events}
+    return [name in names for name in ("aten::mul", "aten::sum", "aten::expand", "aten::exp")]
+
+
+def test_ranges_contain_what_ran_inside() -> None:
+    x = flambeau.ones(50, 50)
+    with profile(with_modules=True) as prof:
+        with record_function("outer"):
+            x @ x
+            with record_function("inner"):
+                x.exp()
+        nn.Sequential(nn.Linear(50, 2))(x)
+    events = {event.name: event for event in prof.events()}
+    outer, inner, layer = events["outer"], events["inner"], events["nn.Module: Sequential.0"]
+    assert [child.name for child in outer.cpu_children] == ["aten::mm", "inner"]
+    assert [child.name for child in inner.cpu_children] == ["aten::exp"]
+    assert inner.cpu_parent is outer
+    assert outer.is_user_annotation
+    assert outer.cpu_time_total >= events["aten::mm"].cpu_time_total + inner.cpu_time_total
+    assert outer.self_cpu_time_total == pytest.approx(
+        outer.cpu_time_total - sum(child.cpu_time_total for child in outer.cpu_children)
+    )
+    assert [child.name for child in layer.cpu_children] == ["aten::t", "aten::addmm"]
+    assert layer.cpu_children[1].module == "Sequential.0"
+
+
+def test_table_columns_and_order() -> None:
+    with profile(record_shapes=True, profile_memory=True, with_flops=True, with_stack=True) as prof:
+        flambeau.ones(8, 4) @ flambeau.ones(4, 2)
+    averages = prof.key_averages(group_by_input_shape=True, group_by_stack_n=1)
+    table = averages.table(sort_by="flops", row_limit=1, header="mine")
+    lines = table.splitlines()
+    assert lines[1] == "mine"
+    assert lines[3].split("  ")[0].strip() == "Name"
+    for title in ("Self CPU %", "CPU total", "CPU time avg", "CPU Mem", "# of Calls", "Input Shapes", "Total FLOPs"):
+        assert title in lines[3]
+    assert lines[5].startswith("aten::mm")
+    assert "[[8, 4], [4, 2]]" in lines[5]
+    assert "128.000" in lines[5]
+    assert "64 B" in lines[5]
+    assert "Source Location" in lines[3]
+    assert lines[-1].startswith("Self CPU time total: ")
+    assert len([line for line in lines if line.startswith("aten::")]) == 1
+    with pytest.raises(ValueError, match="beauty"):
+        averages.table(sort_by="beauty")
+
+
+def test_stack_is_the_user_s() -> None:
+    with profile(with_stack=True) as prof:
+        flambeau.ones(2).exp()
+    event = next(each for each in prof.events() if each.name == "aten::exp")
+    assert event.stack[0].startswith(f"{__file__}(")
+    assert event.stack[0].endswith("test_stack_is_the_user_s")
+
+
+@pytest.mark.parametrize("suffix", ["json", "json.gz"])
+def test_chrome_trace(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"trace.{suffix}"
+    with profile(record_shapes=True) as prof, record_function("mine"):
+        flambeau.mm(flambeau.ones(2, 3), flambeau.ones(3, 4))
+    prof.add_metadata("run", "first")
+    prof.export_chrome_trace(str(path))
+    opened = gzip.open if suffix.endswith("gz") else open
+    with opened(path, "rt") as file:
+        document = json.load(file)
+    events = {event["name"]: event for event in document["traceEvents"]}
+    assert document["run"] == "first"
+    assert events["mine"]["cat"] == "user_annotation"
+    product = events["aten::mm"]
+    assert (product["ph"], product["cat"]) == ("X", "cpu_op")
+    assert product["args"]["Input Dims"] == [[2, 3], [3, 4]]
+    assert events["mine"]["ts"] <= product["ts"]
+    assert product["ts"] + product["dur"] <= events["mine"]["ts"] + events["mine"]["dur"]
+
+
+def test_trace_handler_writes_a_file_for_each_cycle(tmp_path: Path) -> None:
+    plan = schedule(wait=0, warmup=0, active=1, repeat=2)
+    with profile(schedule=plan, on_trace_ready=tensorboard_trace_handler(str(tmp_path), "worker")) as prof:
+        for _ in range(4):
+            flambeau.ones(2).exp()
+            prof.step()
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 2
+    assert all(each.name.startswith("worker.") and each.name.endswith(".pt.trace.json") for each in files)
+
+
+def test_export_stacks(tmp_path: Path) -> None:
+    path = tmp_path / "stacks"
+    with profile(with_stack=True) as prof:
+        flambeau.ones(300, 300) @ flambeau.ones(300, 300)
+    prof.export_stacks(str(path))
+    assert any("test_export_stacks" in line and line.rstrip()[-1].isdigit() for line in path.read_text().splitlines())
+    with autograd_profiler.profile() as plain:
+        pass
+    with pytest.raises(AssertionError, match="with_stack=True"):
+        plain.export_stacks(str(path))
+
+
+def test_other_threads_are_not_heard() -> None:
+    x = flambeau.ones(2)
+    with profile() as prof:
+        thread = threading.Thread(target=lambda: x.exp())
+        thread.start()
+        thread.join()
+        x.sin()
+    assert [event.name for event in prof.events()] == ["aten::sin"]
+
+
+def test_collection_can_be_interrupted() -> None:
+    x = flambeau.ones(2)
+    with profile() as prof:
+        x.sin()
+        prof.toggle_collection_dynamic(False, [])
+        x.exp()
+        prof.toggle_collection_dynamic(True, [])
+        x.cos()
+    assert [event.name for event in prof.events()] == ["aten::sin", "aten::cos"]
+
+
+def test_disabled_unfinished_and_reentered() -> None:
+    with autograd_profiler.profile(enabled=False) as nothing:
+        assert nothing is None
+    prof = autograd_profiler.profile()
+    with pytest.raises(RuntimeError, match="didn't finish"):
+        prof.table()
+    with prof, pytest.raises(RuntimeError, match="not reentrant"):
+        prof.__enter__()
+    with pytest.raises(AssertionError, match="must be initialized"):
+        profile(schedule=lambda step: ProfilerAction.NONE).events()
+
+
+def test_a_profiled_step_gives_the_same_bits() -> None:
+    def run() -> Any:
+        flambeau.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(), nn.Linear(8, 2))
+        optimizer = flambeau.optim.Adam(net.parameters())
+        net(flambeau.randn(3, 4)).square().sum().backward()
+        optimizer.step()
+        return [each.detach().numpy().tobytes() for each in net.parameters()]
+
+    plain = run()
+    with profile():
+        assert run() == plain

@@ -1,0 +1,359 @@
+"""`__torch_dispatch__` in modes and in classes of tensors, beside PyTorch's."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import itertools
+import warnings
+from typing import Any
+
+import pytest
+import torch as pytorch
+
+import flambeau
+from flambeau._core.modes import THREAD
+from flambeau._dispatch.op import OPS
+from flambeau._dispatch.overloads import forms_of, public_function
+from flambeau._dispatch.registry import load_all
+from flambeau.utils._python_dispatch import TorchDispatchMode
+from flambeau.utils._pytree import tree_leaves
+from tests.conformance.checks import translated
+from tests.conformance.entries import UNINITIALISED, Entry
+from tests.support.differential import differential
+
+BOOKKEEPING = ("aten.detach.default", "aten.ones_like.default", "aten.new_ones.default", "aten.ones.default")
+"""Operators around a backward pass that only one of the two libraries runs."""
+
+
+def tools(T: Any) -> tuple[Any, Any]:
+    """The modules with modes and with `tree_map` that belong to `T`."""
+    name = T.__name__
+    return (
+        importlib.import_module(f"{name}.utils._python_dispatch"),
+        importlib.import_module(f"{name}.utils._pytree").tree_map,
+    )
+
+
+def logging_mode(T: Any, log: list[Any]) -> Any:
+    class Log(tools(T)[0].TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            log.append((str(func), len(args), [each.__name__ for each in types]))
+            return func(*args, **(kwargs or {}))
+
+    return Log()
+
+
+def heard(log: list[Any]) -> list[Any]:
+    return [each for each in log if each[0] not in BOOKKEEPING]
+
+
+@differential
+def test_mode_sees_the_operators_of_a_program(T: Any) -> Any:
+    x = T.arange(6.0).reshape(2, 3)
+    w = T.ones(3, 2, requires_grad=True)
+    log: list[Any] = []
+    with logging_mode(T, log):
+        y = (x @ w + 1).relu().exp().sum(0, keepdim=True)
+        z = T.cat([y, y * 2, y - x[:, :2].mean()]).clamp(0, 50).view(-1).t().softmax(-1)
+        picked = T.where(z > 0.5, z, 1 / z)
+    return heard(log), picked
+
+
+@differential
+def test_mode_sees_backward_passes(T: Any) -> Any:
+    x = T.arange(6.0).reshape(2, 3)
+    w = T.ones(3, 2, requires_grad=True)
+    log: list[Any] = []
+    loss = (x @ w).tanh().sum()
+    with logging_mode(T, log):
+        loss.backward()
+    return heard(log), w.grad
+
+
+@differential
+def test_modes_nest_and_stop(T: Any) -> Any:
+    outer: list[Any] = []
+    inner: list[Any] = []
+    x = T.ones(3)
+    modes = tools(T)[0]
+    with logging_mode(T, outer):
+        x.exp()
+        with logging_mode(T, inner):
+            x.sin()
+            with modes._disable_current_modes():
+                x.cos()
+        x.abs()
+    x.tan()
+    return outer, inner, modes._get_current_dispatch_mode() is None
+
+
+@differential
+def test_mode_replaces_results(T: Any) -> Any:
+    class Doubling(tools(T)[0].TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            return result * 2 if func is T.ops.aten.mul.Tensor else result
+
+    x = T.tensor([1.0, 2.0], requires_grad=True)
+    with Doubling():
+        y = x * 3
+    (gradient,) = T.autograd.grad(y.sum(), x)
+    return y, gradient
+
+
+def logging_tensor(T: Any, log: list[Any]) -> Any:
+    tree_map = tools(T)[1]
+
+    class LoggingTensor(T.Tensor):  # type: ignore[misc]
+        @staticmethod
+        def __new__(cls: Any, elem: Any) -> Any:
+            made = T.Tensor._make_wrapper_subclass(
+                cls, elem.size(), strides=elem.stride(), dtype=elem.dtype, device=elem.device,
+                requires_grad=elem.requires_grad,
+            )  # fmt: skip
+            made.elem = elem.detach()
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            log.append((str(func), len(args), [each.__name__ for each in types]))
+            bare_args, bare_kwargs = tree_map(
+                lambda value: value.elem if isinstance(value, cls) else value, (args, kwargs or {})
+            )
+            return tree_map(
+                lambda value: cls(value) if isinstance(value, T.Tensor) else value, func(*bare_args, **bare_kwargs)
+            )
+
+    return LoggingTensor
+
+
+@differential
+def test_wrapper_runs_its_operators(T: Any) -> Any:
+    log: list[Any] = []
+    wrapper = logging_tensor(T, log)
+    x = wrapper(T.arange(6.0).reshape(2, 3).requires_grad_())
+    loss = ((x * 2 + 1).relu() @ T.ones(3, 2)).sum()
+    loss.backward()
+    kinds = [type(each).__name__ for each in (loss, x.grad)]
+    return heard(log), kinds, loss.elem, x.grad.elem, x.shape, x.stride(), x.dtype, loss.requires_grad
+
+
+@differential
+def test_wrapper_accumulates_gradients(T: Any) -> Any:
+    wrapper = logging_tensor(T, [])
+    x = wrapper(T.tensor([1.0, 2.0]).requires_grad_())
+    for _ in range(3):
+        (x * x).sum().backward()
+    return x.grad.elem, type(x.grad).__name__
+
+
+@differential
+def test_wrapper_in_lists_views_and_new_tensors(T: Any) -> Any:
+    log: list[Any] = []
+    wrapper = logging_tensor(T, log)
+    x = wrapper(T.arange(4.0))
+    results = [T.cat([x, T.ones(2)]), x.view(2, 2), x[1:], T.zeros_like(x), x.unbind(0)[0], x.max()]
+    return heard(log), [type(each).__name__ for each in results], [each.elem for each in results]
+
+
+@differential
+def test_wrapper_of_a_wrapper(T: Any) -> Any:
+    first: list[Any] = []
+    second: list[Any] = []
+    inner, outer = logging_tensor(T, first), logging_tensor(T, second)
+    x = outer(inner(T.ones(2)))
+    return (x + 1).elem.elem, first, second
+
+
+@differential
+def test_wrapper_under_a_mode(T: Any) -> Any:
+    log: list[Any] = []
+    own: list[Any] = []
+    x = logging_tensor(T, own)(T.ones(2))
+    with logging_mode(T, log):
+        y = x * 2
+    return log, own, y.elem
+
+
+def two_tensors(T: Any) -> Any:
+    modes, tree_map = tools(T)
+
+    class TwoTensor(T.Tensor):  # type: ignore[misc]
+        @staticmethod
+        def __new__(cls: Any, a: Any, b: Any) -> Any:
+            made = T.Tensor._make_wrapper_subclass(cls, a.shape, dtype=a.dtype, requires_grad=a.requires_grad)
+            made.a, made.b = a, b
+            return made
+
+        def __tensor_flatten__(self) -> Any:
+            return ["a", "b"], None
+
+        @staticmethod
+        def __tensor_unflatten__(inner: Any, context: Any, size: Any, stride: Any) -> Any:
+            return TwoTensor(inner["a"], inner["b"])
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            halves = [
+                func(*tree_map(lambda x, name=name: getattr(x, name) if isinstance(x, TwoTensor) else x, args),
+                     **(kwargs or {}))
+                for name in "ab"
+            ]  # fmt: skip
+            out = TwoTensor(*halves) if isinstance(halves[0], T.Tensor) else halves[0]
+            return modes.return_and_correct_aliasing(func, args, kwargs or {}, out)
+
+    return TwoTensor
+
+
+@differential
+def test_two_tensors_in_one(T: Any) -> Any:
+    modes = tools(T)[0]
+    cls = two_tensors(T)
+    x = cls(T.tensor([1.0, 2.0]), T.tensor([3.0, 4.0]))
+    y = (x * 2).exp()
+    y.add_(1)
+    moved = modes.transform_subclass(y, lambda name, inner: inner + (1 if name == "a" else 0))
+    return y.a, y.b, moved.a, moved.b, modes.is_traceable_wrapper_subclass(x), modes.is_traceable_wrapper_subclass(y.a)
+
+
+@differential
+def test_quantised_weight(T: Any) -> Any:
+    """A weight kept in eight bits, which becomes a float matrix when a product asks for it."""
+    tree_map = tools(T)[1]
+
+    class Quantised(T.Tensor):  # type: ignore[misc]
+        __torch_function__ = T._C._disabled_torch_function_impl
+
+        @staticmethod
+        def __new__(cls: Any, numbers: Any, scale: Any) -> Any:
+            made = T.Tensor._make_wrapper_subclass(cls, numbers.shape, dtype=scale.dtype)
+            made.numbers, made.scale = numbers, scale
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func in (T.ops.aten.t.default, T.ops.aten.detach.default):
+                return cls(func(args[0].numbers), args[0].scale)
+            plain = tree_map(lambda x: x.numbers.to(x.dtype) * x.scale if isinstance(x, cls) else x, args)
+            return func(*plain, **(kwargs or {}))
+
+    layer = T.nn.Linear(3, 2, bias=False)
+    weight = T.tensor([[1, 2, 3], [-4, 5, -6]], dtype=T.int8)
+    layer.weight = T.nn.Parameter(Quantised(weight, T.tensor(0.5)), requires_grad=False)
+    return layer(T.ones(4, 3)).detach(), type(layer.weight).__name__
+
+
+@differential
+def test_class_that_refuses(T: Any) -> Any:
+    class Refusing(T.Tensor):  # type: ignore[misc]
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented
+
+    x = T.Tensor._make_wrapper_subclass(Refusing, (2,))
+    try:
+        x + 1
+    except TypeError:
+        return "refused"
+
+
+def test_no_trace_is_left_of_tensors_that_are_gone() -> None:
+    gc.collect()
+    assert THREAD.modes.interpreters == ()
+    x = logging_tensor(flambeau, [])(flambeau.ones(2))
+    assert THREAD.modes.interpreters
+    del x
+    assert THREAD.modes.interpreters == ()
+    assert THREAD.modes.plain
+
+
+def test_mode_refuses_to_say_nothing() -> None:
+    class Silent(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented
+
+    x = flambeau.ones(2)
+    with Silent(), pytest.raises(TypeError, match=r"NotImplemented for aten\.exp\.default"):
+        flambeau.exp(x)
+
+
+# ----- the table of names -------------------------------------------------------------------------------------------
+
+
+def test_every_listed_operator_is_pytorch_s() -> None:
+    """Each exists there, and has as many arguments, those by name under the same names."""
+    load_all()
+    problems = []
+    count = 0
+    for op in OPS.values():
+        for form in forms_of(op):
+            count += 1
+            overload = getattr(getattr(pytorch.ops.aten, form.name, None), form.overload, None)
+            if overload is None:
+                problems.append(f"{op.name}: there is no aten.{form.name}.{form.overload}")
+                continue
+            arguments = overload._schema.arguments
+            positional = [each for each in arguments if not each.kwarg_only]
+            by_name = {each.name for each in arguments}
+            optional = all(each.has_default_value() for each in positional[form.positional :])
+            if form.positional > len(positional) or not optional:
+                problems.append(f"{op.name}: aten.{form.name}.{form.overload} takes {len(positional)} by position")
+            problems += [f"{op.name}: no {each}" for each in form.names[form.positional :] if each not in by_name]
+            if not form.is_complete and public_function(form.name, None) is None:
+                problems.append(f"{op.name}: nothing runs aten.{form.name}.{form.overload}")
+    assert not problems
+    assert count > 380
+
+
+class Through(TorchDispatchMode):
+    """Calls every operator with the arguments that it got."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+SAMPLED = 5
+"""Every so many-th entry of the operator database."""
+
+
+def entries() -> list[Any]:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    chosen = [Entry(info) for info in op_db[::SAMPLED] if info.name not in UNINITIALISED]
+    return [each for each in chosen if each.dtypes]
+
+
+def everything(entry: Any, sample: Any) -> list[Any]:
+    """The results of an entry for a sample, and the gradients of its inputs."""
+    args, kwargs = translated(sample)
+    flambeau.manual_seed(7)
+    results = [each for each in tree_leaves(entry.op(*args, **kwargs)) if isinstance(each, flambeau.Tensor)]
+    leaves = [each for each in tree_leaves((args, kwargs)) if isinstance(each, flambeau.Tensor)]
+    inputs = [each for each in leaves if each.requires_grad and each.is_leaf]
+    sums = [each.abs().sum() for each in results if each.requires_grad]
+    gradients = flambeau.autograd.grad(sums, inputs, allow_unused=True) if sums and inputs else ()
+    return [each.detach() for each in (*results, *gradients) if each is not None and each.layout is flambeau.strided]
+
+
+def bits(tensor: Any) -> Any:
+    return tensor.shape, tensor.dtype, tensor.resolve_conj().resolve_neg().contiguous()._array.tobytes()
+
+
+def test_operators_through_a_mode_give_the_same_bits() -> None:
+    compared = 0
+    for entry in entries():
+        gradients = entry.info.supports_autograd
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            samples = entry.info.sample_inputs("cpu", entry.main_dtype, requires_grad=gradients)
+            for sample in itertools.islice(samples, 2):
+                try:
+                    plain = everything(entry, sample)
+                except Exception:
+                    continue
+                with Through():
+                    watched = everything(entry, sample)
+                assert [bits(each) for each in watched] == [bits(each) for each in plain], entry.name
+                compared += 1
+    assert compared > 100

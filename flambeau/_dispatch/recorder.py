@@ -90,11 +90,7 @@ def primitive_recorder(
         "if len(outputs) > 1:",
         "    shapes = tuple([(each._array.shape, each._kind) for each in outputs])",
         *_node(_listed(edges), "shapes"),
-    ]
-    asked = _asking(node_type, needs)
-    for name in node_type.saved_names:
-        lines.append(f"node.{name} = ({_taken(op, results, name)}) if {asked[name]} else None")
-    lines += [
+        # The outputs before anything is saved: what is saved of an output has its number.
         "if output._kind.differentiable:",
         "    output._requires_grad = True",
         "    output._grad_fn = node",
@@ -106,6 +102,9 @@ def primitive_recorder(
         "            each._grad_fn = node",
         "            each._output_nr = number",
     ]
+    asked = _asking(node_type, needs)
+    for name in node_type.saved_names:
+        lines.append(f"node.{name} = ({_taken(op, results, name)}) if {asked[name]} else None")
     return _compiled(op.name, "args, outputs", lines, node_type)
 
 

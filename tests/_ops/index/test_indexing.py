@@ -14,6 +14,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flambeau._core.device import CPU
+from flambeau._core.kind import kind_of_array
 from flambeau._ops.index.indexing import (
     advanced_get,
     advanced_put,
@@ -29,6 +31,7 @@ class Leaf:
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._array = tensor.numpy()
+        self._kind = kind_of_array(self._array.dtype, CPU)
 
     def __index__(self) -> int:
         if self._array.size != 1 or self._array.dtype.kind not in "iub":

@@ -196,9 +196,11 @@ def _tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **options
 
 
 @_rule(np.array, np.asarray, np.asanyarray)
-def _array(value: Any, dtype: Any = None, copy: Any = None, **options: Any) -> Any:
+def _array(value: Any, dtype: Any = None, order: Any = "K", copy: Any = None, **options: Any) -> Any:
+    if type(value) in (list, tuple) and any(isinstance(each, AbstractArray) for each in value):
+        value = _stack([each if isinstance(each, AbstractArray) else _array(each) for each in value])
     if isinstance(value, AbstractArray):
-        return value if dtype is None or value.dtype == dtype else value.astype(dtype)
+        return value.astype(dtype or value.dtype, order or "K", copy=bool(copy))
     host = np.asarray(value)
     return made(host.shape, np.dtype(dtype or host.dtype))
 
@@ -399,6 +401,22 @@ def _diag(v: Any, k: int = 0) -> Any:
     return v.diagonal(k).copy()
 
 
+@_rule(np.diagonal)
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return a.diagonal(offset, axis1, axis2)
+
+
+@_rule(np.atleast_1d)
+def _atleast_1d(*arrays: Any) -> Any:
+    found = [each.reshape(1) if not each.ndim else each for each in arrays]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+@_rule(np.ravel_multi_index)
+def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    return made(np.broadcast_shapes(*[shape_of(each) for each in multi_index]), _INDEX)
+
+
 @_rule(np.trace)
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     return a.trace(offset, axis1, axis2, dtype, out)
@@ -456,8 +474,6 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
 
 @_rule(np.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    if axis is None:
-        raise NeedsData("count_nonzero")
     return reduced(a, axis, keepdims, _INDEX)
 
 

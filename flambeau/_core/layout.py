@@ -104,6 +104,13 @@ def arranged(result: Any, *operands: Any) -> Any:
     return copy
 
 
+def arranged_strides(shape: Shape, *operands: Any) -> Shape:
+    """The strides, in elements, of what `arranged` gives for a result of `shape`."""
+    if 0 in shape or all(each.flags.c_contiguous for each in operands):
+        return contiguous_strides(shape)
+    return _strides_by_order(shape, [_broadcast_strides(each, shape) for each in operands])
+
+
 def _is_row_major(strides: Shape) -> bool:
     return 0 not in strides and all(outer > inner for outer, inner in itertools.pairwise(strides))
 

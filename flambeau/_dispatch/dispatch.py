@@ -318,6 +318,7 @@ def primitive(
     differentiable: tuple[str, ...] | None = None,
     op_name: str | None = None,
     draws: bool = False,
+    shape: Kernel | None = None,
     **formulas: Formula,
 ) -> Callable[[Kernel], Primitive[Tensor]]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
@@ -325,7 +326,8 @@ def primitive(
     The op is called `op_name`, or else as the kernel is, less the underscore of a kernel with a public function.
 
     `results` names the outputs of a kernel that has several, so that formulas can ask for them by these names.
-    `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator.
+    `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator. `shape`
+    takes the kernel's arguments, arrays without data, and returns such results: for a kernel that has to read its own.
     """
 
     def decorate(kernel: Kernel) -> Primitive[Tensor]:
@@ -335,6 +337,8 @@ def primitive(
         cls: type[Primitive[Tensor]] = SinglePrimitive if single else Primitive
         op = cls(kernel, node, formulas, joint, view, results, differentiable, op_name)
         op.draws = draws
+        if shape is not None:
+            op.shape = shape
         return op
 
     return decorate

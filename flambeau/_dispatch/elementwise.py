@@ -15,7 +15,6 @@ import numpy as np
 
 from .._core.backend import LARGE
 from .._core.caller import calling_place
-from .._core.dataless import empty_meta
 from .._core.device import CPU, META
 from .._core.dtype import (
     COMPLEX,
@@ -50,6 +49,7 @@ from .inplace import (
     shadow_of,
 )
 from .interpreter import interpret
+from .meta import arranged_dataless
 from .op import Formula, Op
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
@@ -413,7 +413,7 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     kind = input._kind.plain
     prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
     if kind.device is META:
-        array = empty_meta(input._array.shape, result_kind.dtype.numpy)
+        array = arranged_dataless(input._array.shape, result_kind.dtype.numpy, input._array)
     else:
         array = (prepared if input._array.size < LARGE else large)(content(input))
     return _finish(op, (input,), array, result_kind)
@@ -438,9 +438,10 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     kind = kind_of(common, place)
     body, result_kind, large = op.table.get(kind) or op.entry(kind)
     if place is META:
-        shapes = [each._array.shape for each in (left, right) if isinstance(each, Tensor)]
+        operands = [each._array for each in (left, right) if isinstance(each, Tensor)]
         try:
-            array = empty_meta(np.broadcast_shapes(*shapes), result_kind.dtype.numpy)
+            shape = np.broadcast_shapes(*[each.shape for each in operands])
+            array = arranged_dataless(shape, result_kind.dtype.numpy, *operands)
         except ValueError:
             raise shape_error(op.title, left, right) from None
     else:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.dataless import meta_array
+from .._core.dataless import empty_meta, meta_array
+from .._core.layout import arranged_strides
 from .._core.narrow import run_widened
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ def run_without_data(op: Op, arrays: list[Any]) -> Any:
     if type(computed) in (tuple, list):
         return [_dataless(each) for each in computed]
     return _dataless(computed)
+
+
+def arranged_dataless(shape: tuple[int, ...], array_type: Any, *operands: Any) -> Any:
+    """The dataless result of an elementwise op."""
+    item = array_type.itemsize
+    return empty_meta(shape, array_type, tuple([step * item for step in arranged_strides(shape, *operands)]))
 
 
 def _stand_in(value: Any) -> Any:

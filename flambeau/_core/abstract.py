@@ -415,11 +415,25 @@ def _gathered(array: AbstractArray, index: tuple[Any, ...]) -> AbstractArray:
         raise IndexError(
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
         ) from None
-    result = made((*common, *_sliced(array, entries, fancy)), array.dtype)
+    result = _picked(array, entries, fancy, common)
     together = fancy[-1] - fancy[0] + 1 == len(fancy)
     place = sum([position < fancy[0] for position in range(len(entries)) if position not in fancy]) if together else 0
     moved = range(len(common))
     return AbstractArray(np.moveaxis(result.window, moved, [place + each for each in moved])) if place else result
+
+
+def _picked(array: AbstractArray, entries: list[Any], fancy: list[int], common: Shape) -> AbstractArray:
+    """What the positions of `common` select: they come first, and what is left of each lies as it did."""
+    rest = _sliced(array, entries, fancy)
+    if not array.size or array.window.flags.c_contiguous:
+        return made((*common, *rest), array.dtype)
+    kept = array.window[tuple([0 if position in fancy else each for position, each in enumerate(entries)])]
+    inner = _walked(rest, array.itemsize, [_Steps(rest, kept.strides)])
+    outer = made(common, array.dtype).strides
+    times = 1
+    for size in rest:
+        times *= size
+    return made((*common, *rest), array.dtype, (*[step * times for step in outer], *inner))
 
 
 def _sliced(array: AbstractArray, entries: list[Any], fancy: list[int]) -> Shape:

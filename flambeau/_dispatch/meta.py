@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,23 @@ def run_without_data(op: Op, arrays: list[Any]) -> Any:
     if type(computed) in (tuple, list):
         return [_dataless(each) for each in computed]
     return _dataless(computed)
+
+
+def shape_in_elements(name: str) -> Callable[..., Any]:
+    """The shape rule of an op that has none: what it returns depends on the elements."""
+
+    def refuse(*args: Any) -> Any:
+        if name == "nonzero":
+            raise NotImplementedError(
+                "The register_meta function for torch.nonzero() raises unimplemented by default: how many elements are "
+                "not zero is not known of a tensor without data."
+            )
+        raise NotImplementedError(
+            f"aten::{name}: attempted to run this operator with Meta tensors, but the shape of its result depends on "
+            "the elements, which they do not have."
+        )
+
+    return refuse
 
 
 def arranged_dataless(shape: tuple[int, ...], array_type: Any, *operands: Any) -> Any:

@@ -18,6 +18,7 @@ from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.exact_out import store_exactly, write_as_computed
 from ..._dispatch.factory import constant_beside
+from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.promotion import Operand, is_number, result_type_of
 from ..._dispatch.registry import public
 from ..._dispatch.scalar import fitting
@@ -211,7 +212,7 @@ def _masked_select_gradient(grad: Any, self_sym_sizes: tuple[int, ...], mask: Te
     return grad.new_zeros(shape).masked_scatter(mask, grad)
 
 
-@primitive("MaskedSelectBackward0", self=_masked_select_gradient)
+@primitive("MaskedSelectBackward0", self=_masked_select_gradient, shape=shape_in_elements("masked_select"))
 def _masked_select(self: Array, mask: Array) -> Array:
     shape = np.broadcast_shapes(self.shape, mask.shape)
     return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)].reshape(-1)
@@ -279,7 +280,7 @@ publish_change(_masked_scatter, "masked_scatter", _masked_scatter_in_place)
 # ----- positions ----------------------------------------------------------------------------------------------------
 
 
-@primitive(None)
+@primitive(None, shape=shape_in_elements("nonzero"))
 def _nonzero(self: Array) -> Array:
     if self.ndim == 0:
         return np.empty((int(bool(self)), 0), np.int64)
@@ -312,7 +313,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return tuple([column.detach() for column in found.unbind(1)])
 
 
-@primitive(None)
+@primitive(None, shape=lambda self, size, fill_value: np.empty_like(self, np.int64, shape=(size, self.ndim)))
 def _nonzero_static(self: Array, size: int, fill_value: int) -> Array:
     found = _nonzero.kernel(self)
     result = np.full((size, found.shape[1]), fill_value, np.int64)

@@ -17,6 +17,7 @@ from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, Vi
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable
+from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import explain, export_method, public
 from ..._dispatch.scalar import fitting
@@ -72,7 +73,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                         creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
                     output._view = View(self if origin is None else origin.base, counter[0], creation)
                 return output
-            if key is None and type(index) in PLAIN_TYPES:
+            if key is None and type(index) in PLAIN_TYPES and self._kind.device is not META:
                 try:
                     found = _quick_pick(array, content(index))
                 except MemoryError as error:
@@ -103,7 +104,14 @@ def _quick_pick(array: Any, index: Any) -> Any:
     return None
 
 
+def _has_mask(index: Any) -> bool:
+    entries = index if isinstance(index, (tuple, list)) else (index,)
+    return any(isinstance(each, Tensor) and each._kind.dtype is bool_ and each._array.ndim for each in entries)
+
+
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
+    if tensor._kind.device is META and _has_mask(index):
+        shape_in_elements("nonzero")()
     if type(index) is int and tensor._array.ndim:
         size = tensor._array.shape[0]
         if -size <= index < size:

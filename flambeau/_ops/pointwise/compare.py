@@ -10,6 +10,7 @@ from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import TO_BOOL, binary, shape_error
+from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.registry import public
 
 eq = binary("eq", np.equal, rule=TO_BOOL, doc="Elementwise `input == other`.")
@@ -73,13 +74,15 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 @public()
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all pairs of elements are close."""
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
 @public()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     _check_pair("equal", input, other)
+    if input.is_meta and other.is_meta:
+        shape_in_elements("equal")()
     if input.device != other.device:
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "

@@ -12,6 +12,7 @@ from ..._core.layout import empty_array, strides_like
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import store_apart, store_exactly
+from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..shape.view import wrap_dim
@@ -298,7 +299,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
 # ----- distinct values --------------------------------------------------------------------------------------------
 
 
-@several(None)
+@several(None, shape=shape_in_elements("_unique2"))
 def _unique(self: Array, dim: int | None) -> Any:
     if dim is None:
         values, inverse, counts = np.unique(_sortable(self), return_inverse=True, return_counts=True, equal_nan=False)
@@ -312,7 +313,7 @@ def _unique(self: Array, dim: int | None) -> Any:
     return values.astype(self.dtype, copy=False), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
 
 
-@several(None)
+@several(None, shape=shape_in_elements("unique_consecutive"))
 def _unique_consecutive(self: Array, dim: int | None) -> Any:
     lines = self.reshape(-1) if dim is None else np.moveaxis(self, dim, 0)
     if len(lines) == 0:

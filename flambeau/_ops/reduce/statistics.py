@@ -14,6 +14,7 @@ from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_exactly
+from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..pointwise.binary import conj
@@ -128,7 +129,7 @@ def nanquantile(
 # ----- counts -----------------------------------------------------------------------------------------------------
 
 
-@primitive(None)
+@primitive(None, shape=shape_in_elements("bincount"))
 def _bincount(self: Array, weights: Array | None, minlength: int) -> Array:
     if weights is None:
         return np.bincount(self, minlength=minlength).astype(np.int64)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.dataless import empty_meta
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.geometry import overlaps, positions, window
 from ..._core.layout import element_strides, empty_array, strides_like
@@ -121,8 +122,8 @@ def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> 
         raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat, got shape {list(counts.shape)}")
     if repeats.is_meta:
         if output_size is None:
-            raise NotImplementedError("repeat_interleave of meta tensors needs output_size: the counts are unknown")
-        return np.zeros(output_size, counts.dtype)
+            raise RuntimeError("cannot repeat_interleave a meta tensor without output_size: the counts are unknown")
+        return empty_meta((output_size,), counts.dtype)
     if (counts < 0).any():
         raise RuntimeError(f"repeats can not be negative, got {counts.min()}")
     if output_size is not None and counts.sum() != output_size:

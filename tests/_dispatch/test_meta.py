@@ -1,0 +1,152 @@
+"""The meta device: shapes, strides and dtypes of a program's tensors, and no data."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import pytest
+import torch as pytorch
+
+import flambeau
+from flambeau import nn
+from flambeau.nn import functional as F
+
+from ..conformance.checks import arguments
+from ..conformance.entries import Entry, entries
+from ..conformance.translate import translate
+
+_LITTLE = 4 << 20
+
+
+def _shapes_of_data() -> dict[str, Callable[[Any], Any]]:
+    """Calls whose results depend on elements, as functions of the library."""
+
+    def x(library: Any, dtype: str = "float32") -> Any:
+        return library.empty(3, 4, dtype=getattr(library, dtype), device="meta")
+
+    return {
+        "masked_select": lambda library: library.masked_select(x(library), x(library, "bool")),
+        "mask": lambda library: x(library)[x(library, "bool")],
+        "nonzero": lambda library: x(library).nonzero(),
+        "where": lambda library: library.where(x(library, "bool")),
+        "bincount": lambda library: library.bincount(x(library, "int64")[0]),
+        "unique": lambda library: library.unique(x(library)),
+        "unique_consecutive": lambda library: library.unique_consecutive(x(library)),
+        "equal": lambda library: library.equal(x(library), x(library)),
+        "allclose": lambda library: library.allclose(x(library), x(library)),
+        "item": lambda library: x(library)[0, 0].item(),
+        "bool": lambda library: bool(x(library)[0, 0]),
+        "tolist": lambda library: x(library).tolist(),
+        "repeat_interleave": lambda library: library.repeat_interleave(x(library, "int64")[0]),
+        "cpu": lambda library: x(library).cpu(),
+    }
+
+
+@pytest.mark.parametrize("name", _shapes_of_data())
+def test_what_depends_on_elements_is_refused(name: str) -> None:
+    call = _shapes_of_data()[name]
+    with pytest.raises((RuntimeError, NotImplementedError)) as expected:
+        call(pytorch)
+    with pytest.raises(expected.type) as actual:
+        call(flambeau)
+    assert actual.type is expected.type
+    assert str(actual.value)[:25] == str(expected.value)[:25]
+
+
+_UNKNOWN = {
+    "item", "masked_select", "to", "narrow", "tensor_split", "histogram", "bincount", "to_sparse",
+    "nn.functional.one_hot", "argwhere", "nn.functional.ctc_loss", "repeat_interleave", "combinations", "unique",
+    "unique_consecutive", "nonzero", "allclose", "equal",
+}  # fmt: skip
+"""The entries of which some samples are refused: their results, or arguments, are in elements."""
+
+
+_OTHER_SHAPES = {"native_batch_norm", "_native_batch_norm_legit"}
+"""Outside of training they return empty statistics, but not on meta: so does PyTorch."""
+
+
+def _tensors(value: Any) -> list[Any]:
+    if isinstance(value, flambeau.Tensor):
+        return [value]
+    return [each for item in value for each in _tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+@pytest.mark.parametrize(
+    "entry", [each for each in entries() if each.dtypes and each.name not in _OTHER_SHAPES], ids=repr
+)
+def test_results_lie_as_on_the_cpu(entry: Entry) -> None:
+    for sample in islice(entry.samples(entry.main_dtype), 2):
+        shadow = sample.transform(lambda each: each.to("meta") if isinstance(each, pytorch.Tensor) else each)
+        if "device" in sample.kwargs:
+            continue
+        try:
+            args, kwargs = translate(arguments(sample))
+            meta_args, meta_kwargs = translate(arguments(shadow))
+        except NotImplementedError:  # sparse tensors are not on meta
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = _tensors(entry.op(*args, **kwargs))
+            try:
+                actual = _tensors(entry.op(*meta_args, **meta_kwargs))
+            except (RuntimeError, NotImplementedError):
+                assert entry.name in _UNKNOWN
+                continue
+        for real, shape in zip(expected, actual, strict=True):
+            if real.layout is flambeau.strided:
+                assert (shape.shape, shape.dtype) == (real.shape, real.dtype)
+                steps = zip(real.shape, real.stride(), shape.stride(), strict=True)
+                assert not real.numel() or all(size == 1 or one == other for size, one, other in steps)
+
+
+def _far(*shape: int, dtype: Any = None) -> Any:
+    return flambeau.empty(shape, dtype=dtype, device="meta")
+
+
+_LARGE: dict[str, Callable[[], Any]] = {
+    "matmul": lambda: _far(200_000, 8) @ _far(8, 200_000),
+    "add": lambda: _far(100_000, 1) + _far(1, 100_000),
+    "exp": lambda: _far(1 << 34).exp(),
+    "softmax": lambda: _far(1 << 20, 1 << 12).softmax(-1),
+    "cat": lambda: flambeau.cat([_far(1 << 30), _far(1 << 30)]),
+    "index": lambda: _far(1 << 20, 1 << 12)[_far(1 << 20, dtype=flambeau.int64)],
+    "embedding": lambda: F.embedding(_far(1 << 20, dtype=flambeau.int64), _far(50_000, 4096)),
+    "conv2d": lambda: F.conv2d(_far(4096, 64, 224, 224), _far(128, 64, 3, 3)),
+    "copy": lambda: _far(1 << 20, 1 << 12).t().contiguous(),
+    "full": lambda: flambeau.full((1 << 34,), 3.0, device="meta"),
+    "uniform_": lambda: _far(1 << 34).uniform_(),
+    "zeros_like": lambda: flambeau.zeros_like(_far(1 << 34)),
+    "cumsum": lambda: _far(1 << 20, 1 << 12).cumsum(0),
+}
+
+
+@pytest.mark.parametrize("name", _LARGE)
+def test_nothing_is_allocated(name: str) -> None:
+    _LARGE[name]()  # what a first call imports is not meant
+    tracemalloc.start()
+    try:
+        result = _LARGE[name]()
+        assert tracemalloc.get_traced_memory()[1] < _LITTLE
+    finally:
+        tracemalloc.stop()
+    assert result.is_meta
+
+
+def test_initialisation_and_to_empty_cost_nothing() -> None:
+    with flambeau.device("meta"):
+        layer = nn.Linear(1 << 18, 1 << 18)
+    nn.init.xavier_uniform_(layer.weight)
+    assert layer.to_empty(device="meta").weight.shape == (1 << 18, 1 << 18)
+    assert layer.weight.untyped_storage().nbytes() == 4 << 36
+
+
+def test_memory_is_reserved_and_read_only() -> None:
+    one, other = _far(3, 4), _far(3, 4)
+    assert not one._array.flags.writeable
+    assert one.untyped_storage() is not other.untyped_storage()
+    assert one[1:].untyped_storage() is one.untyped_storage()
+    assert one[1:].storage_offset() == 4

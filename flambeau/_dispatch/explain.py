@@ -277,7 +277,7 @@ def _described(parameter: _Parameter) -> str:
 _OTHERWISE = ("reduction", "train", "output_ratio", "output_size")
 """Parameters of `nn.functional` that are of another type than those of the ops below it."""
 _SIZES = ("size", "dims", "shape", "repeats")
-_SIZE_LISTS = ("sizes", "more", "bounds", "bounds_and_size", "args", "out")
+_SIZE_LISTS = ("sizes", "more", "bounds", "bounds_and_size", "args", "options", "out")
 
 
 def _by_their_names(values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:

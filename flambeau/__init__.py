@@ -99,14 +99,15 @@ _LATER = {
     "save": "serialization",
     "stand_in_for_torch": "_stand_in",
     "summary": "utils.summary",
+    "vmap": "func",
 }
 _SUBPACKAGES = frozenset({
     "_C", "_VF", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor", "_jit_internal",
     "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_tensor", "_tensor_str", "_utils",
-    "_utils_internal", "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
-    "masked", "models", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "numa", "onnx", "ops", "optim",
-    "overrides", "package", "profiler", "quantization", "quasirandom", "random", "return_types", "safetensors",
+    "_utils_internal", "_vmap_internals", "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda",
+    "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
+    "linalg", "masked", "models", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "numa", "onnx", "ops",
+    "optim", "overrides", "package", "profiler", "quantization", "quasirandom", "random", "return_types", "safetensors",
     "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version",
     "xpu",
 })  # fmt: skip

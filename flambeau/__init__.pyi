@@ -21,6 +21,7 @@ from . import _tensor as _tensor
 from . import _tensor_str as _tensor_str
 from . import _utils as _utils
 from . import _utils_internal as _utils_internal
+from . import _vmap_internals as _vmap_internals
 from . import accelerator as accelerator
 from . import amp as amp
 from . import ao as ao

@@ -20,6 +20,7 @@ _FUNCTIONS = {
     "regenerate_view_history": "_dispatch.inplace:regenerate_view_history",
     "backward": "autograd:backward",
     "gradients": "autograd:grad",
+    "vmap": "func:vmap",
     "accumulate": "autograd.engine:accumulate",
     "propagate_tangents": "autograd.forward_ad:propagate",
     "adopt_tangent": "autograd.forward_ad:adopt_tangent",

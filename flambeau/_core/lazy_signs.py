@@ -66,6 +66,13 @@ def content(tensor: tensor_module.Tensor) -> Any:
     return signed(tensor._array, kind) if isinstance(kind, LazyKind) else tensor._array
 
 
+def every_element(tensor: Any) -> Any:
+    """The content of a tensor, and of all examples where it stands for one of many: for checks of the elements."""
+    while tensor.stands_for_many:
+        tensor = tensor.value
+    return content(tensor)
+
+
 def signed(array: Any, kind: Kind) -> Any:
     """A copy of `array` with the signs of `kind`; of a tensor without data the array itself."""
     if not isinstance(kind, LazyKind) or kind.device is META:

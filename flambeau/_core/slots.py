@@ -36,6 +36,8 @@ class Slots:
     """`autograd.backward`."""
     gradients: Callable[..., Any]
     """`autograd.grad`."""
+    vmap: Callable[[Callable[..., Any]], Callable[..., Any]]
+    """`func.vmap`, over the first dimension of all arguments."""
     accumulate: Callable[[Any, Any], None]
     """`(leaf, gradient)`: add a gradient to the one that a leaf has."""
     propagate_tangents: Callable[..., None]

@@ -88,6 +88,7 @@ class Tensor(TensorMethods):
         _extra: Extra | None
 
     __module__ = "flambeau"  # where users find it, and what its class prints
+    stands_for_many = False  # whether it is one example of those that `vmap` runs at once
     volatile = False  # the flag of PyTorch's first years: see autograd/variable.py
     __array_priority__ = 1000  # NumPy's operators defer to ours
 

@@ -122,7 +122,7 @@ class Primitive(Op, Generic[Results]):
                 elif kind.device is not first._kind.device:
                     first = leading(self.name, first, tensor)
                 indirect = indirect or kind.indirect
-            if indirect and kind.indirect and not self.makes_windows:
+            if indirect and kind.indirect and not self.makes_windows and not modes.interpreters:
                 arrays[position] = content(tensor)
             if tensor._requires_grad or (tensor._view is not None and tensor.requires_grad):
                 needs_grad = True
@@ -137,10 +137,13 @@ class Primitive(Op, Generic[Results]):
                     first = leading(self.name, first, tensor)
                 indirect = indirect or tensor._kind.indirect
                 needs_grad = needs_grad or tensor.requires_grad
-            arrays[self.list_position] = [content(each) if each._kind.indirect else each._array for each in tensors]
+            if not modes.interpreters:
+                arrays[self.list_position] = [content(each) if each._kind.indirect else each._array for each in tensors]
         assert first is not None, f"{self.name} needs a tensor"
         if modes.interpreters:
             computed = interpret(self, args, modes)
+            if modes.interpreters[-1].records_inside:
+                return cast(Results, computed)
             many = type(computed) is tuple
             outputs = list(computed) if many else [computed]
             if self.is_view:

@@ -210,6 +210,8 @@ def _finish(op: Elementwise, operands: tuple[Any, ...], array: Any, kind: Kind) 
 def _recorded(op: Elementwise, operands: tuple[Any, ...], output: Tensor) -> Tensor:
     """`output` with what the modes want of the call that made it."""
     modes = THREAD.modes
+    if modes.interpreters and modes.interpreters[-1].records_inside:
+        return output
     if modes.grad and output._kind.differentiable and not modes.inference:
         for each in operands:
             if isinstance(each, Tensor) and each.requires_grad:

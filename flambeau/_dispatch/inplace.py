@@ -43,6 +43,8 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
 
     Where the op will be recorded it reads a copy, so that what the derivative saves stays as it was.
     """
+    if target.stands_for_many:
+        return target._before_change()  # type: ignore[attr-defined,no-any-return]
     modes = THREAD.modes
     edge = target._edge() if modes.grad else None
     recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))

@@ -25,6 +25,10 @@ from .op import Op
 class Interpreter:
     """The base of all interpreters; as it stands it runs every op as usual."""
 
+    records_inside = False
+    """Whether autograd follows what `run` computes with, and not what it returns: a transform of tensors that wraps
+    others."""
+
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         """The results of `op` on `args`: a tensor or a tuple of them."""
         return op(*args)
@@ -46,8 +50,9 @@ def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
     """What the innermost interpreter makes of a call; while it runs, the ones outside of it are in charge."""
     stack, grad, level = modes.interpreters, modes.grad, modes.forward_level
     modes.interpreters = below = stack[:-1]
-    modes.grad = False  # recording, and moving tangents along, is done outside, with what it returns
-    modes.forward_level = -1
+    if not stack[-1].records_inside:
+        modes.grad = False  # recording, and moving tangents along, is done outside, with what it returns
+        modes.forward_level = -1
     modes.refresh()
     try:
         return stack[-1].run(op, args)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core.caller import warn_user_once
 from .._core.modes import THREAD
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from . import graph
 from .engine import run_backward
@@ -117,9 +118,7 @@ def _batched_grad(
     allow_unused: bool,
     materialize: bool,
 ) -> tuple[Any, ...]:
-    """One backward pass for each entry along the first dimension of the gradients; results are stacked."""
-    from .._ops.shape.join import stack
-
+    """The gradients for each entry along the first dimension of those given: one pass for all of them."""
     for number, (output, gradient) in enumerate(zip(outputs, given, strict=True)):
         if gradient is not None and gradient.shape[1:] != output.shape:
             raise RuntimeError(
@@ -128,25 +127,17 @@ def _batched_grad(
                 f"output, but a mismatch was detected: grad_output[{number}] has a shape of {gradient.shape} and "
                 f"output[{number}] has a shape of {output.shape}."
             )
-    sizes = {each.shape[0] for each in given if each is not None}
-    if len(sizes) != 1:
-        raise ValueError("is_grads_batched=True needs grad_outputs with one common first dimension")
-    count = sizes.pop()
-    rows = [
-        grad(
-            outputs,
-            inputs,
-            tuple(None if each is None else each[i] for each in given),
-            keep or i + 1 < count,
-            create_graph,
-            True,
-            allow_unused,
-            False,
-            materialize,
-        )
-        for i in range(count)
-    ]
-    return tuple(None if column[0] is None else stack(list(column)) for column in zip(*rows, strict=True))
+    if any(each is None for each in given):
+        raise RuntimeError("is_grads_batched=True needs grad_outputs, with one common first dimension, for all outputs")
+    found: list[bool] = []
+
+    def one(*gradients: Any) -> Any:
+        results = grad(outputs, inputs, gradients, keep, create_graph, True, allow_unused, False, materialize)
+        found.extend(each is not None for each in results)
+        return tuple(each for each in results if each is not None)
+
+    rows = iter(SLOTS.vmap(one)(*given))
+    return tuple(next(rows) if each else None for each in found)
 
 
 def root_gradients(

@@ -1,7 +1,23 @@
-"""Modules as functions of their parameters."""
+"""Functions of functions: derivatives, many examples at once, modules as functions of their parameters."""
 
 from __future__ import annotations
 
+from ._functionalize import functionalize
 from ._modules import functional_call, stack_module_state
+from ._transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from ._vmap import vmap
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

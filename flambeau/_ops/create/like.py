@@ -44,6 +44,8 @@ def _kind_like(input: Tensor, dtype: Any, device: Any, caller: str) -> Kind:
 def filled_like(input: Tensor, kind: Kind, memory_format: Any, value: Any, requires_grad: bool) -> Tensor:
     """A tensor of `kind` with the shape and, unless a format is asked for, the layout of `input`."""
     array = input._array
+    if input.stands_for_many:
+        return input._filled_alike(array.shape, kind, value)  # type: ignore[attr-defined,no-any-return]
     if memory_format is None and kind.is_cpu and is_plain(array):
         return filled(array.shape, kind, value, requires_grad)
     return filled_strided(array.shape, strides_like(array, memory_format), kind, value, requires_grad)
@@ -107,6 +109,13 @@ def full_like(
     return filled_like(input, kind, memory_format, number, requires_grad)
 
 
+def _filled_beside(input: Tensor, shape: Any, kind: Kind, value: Any, requires_grad: bool) -> Tensor:
+    """A tensor as `input` has it made: one that stands for many has as many made."""
+    if input.stands_for_many:
+        return input._filled_alike(shape, kind, value)  # type: ignore[attr-defined,no-any-return]
+    return filled(shape, kind, value, requires_grad)
+
+
 @public(function=False)
 def new_zeros(
     input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -117,7 +126,7 @@ def new_zeros(
     if (created := created_by_class("new_zeros", input, (list(shape),), dtype, device)) is not None:
         return created
     kind = _kind_like(input, dtype, device, "new_zeros")
-    return filled(shape, kind, 0, requires_grad)
+    return _filled_beside(input, shape, kind, 0, requires_grad)
 
 
 @public(function=False)
@@ -130,7 +139,7 @@ def new_ones(
     if (created := created_by_class("new_ones", input, (list(shape),), dtype, device)) is not None:
         return created
     kind = _kind_like(input, dtype, device, "new_ones")
-    return filled(shape, kind, 1, requires_grad)
+    return _filled_beside(input, shape, kind, 1, requires_grad)
 
 
 @public(function=False)
@@ -143,7 +152,7 @@ def new_empty(
     if (created := created_by_class("new_empty", input, (list(shape),), dtype, device)) is not None:
         return created
     kind = _kind_like(input, dtype, device, "new_empty")
-    return filled(shape, kind, None, requires_grad)
+    return _filled_beside(input, shape, kind, None, requires_grad)
 
 
 @public(function=False)
@@ -155,7 +164,7 @@ def new_full(
     kind = _kind_like(input, dtype, device, "new_full")
     check_options(layout, None, "new_full")
     number = fitting(fill_number(fill_value, "new_full"), kind.dtype)
-    return filled(whole_shape(size, "new_full", 1), kind, number, requires_grad)
+    return _filled_beside(input, whole_shape(size, "new_full", 1), kind, number, requires_grad)
 
 
 @public(function=False)
@@ -165,7 +174,10 @@ def new_empty_strided(
 ) -> Tensor:  # fmt: skip
     """Uninitialised memory seen with the given strides, with the dtype and device of `input`."""
     kind = _kind_like(input, dtype, device, "new_empty_strided")
-    return filled_strided(*checked_strides(size, stride), kind, None, requires_grad)
+    shape, strides = checked_strides(size, stride)
+    if input.stands_for_many:
+        return input._filled_alike(shape, kind, None)  # type: ignore[attr-defined,no-any-return]
+    return filled_strided(shape, strides, kind, None, requires_grad)
 
 
 @public(function=False)

@@ -118,6 +118,9 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
             return _select(tensor, 0, index if index >= 0 else index + size)
     if basic_index(index, tensor._array.ndim) is not None:
         return _basic_getitem(tensor, index)
+    if _has_many(index):
+        part, entries = _part_and_entries(tensor, index)
+        return _index(part, entries, None)
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, type(index) is slice)
     if plan.advanced is not None:
@@ -178,6 +181,42 @@ def _basic_part(tensor: Tensor, basic: tuple[Any, ...], keep_full_slice: bool) -
     return part
 
 
+def _has_many(index: Any) -> bool:
+    """Whether an index stands for many: its positions cannot be looked at here."""
+    items = index if type(index) is tuple else (index,)
+    return any(isinstance(each, Tensor) and each.stands_for_many for each in items)
+
+
+def _part_and_entries(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
+    """A view of `tensor`, and for each of its dimensions a tensor of positions or None: without a look at them."""
+    items: list[Any] = []
+    for each in index if type(index) is tuple else (index,):
+        if isinstance(each, Tensor) and each._kind.dtype in (bool_, uint8):
+            items += each.nonzero(as_tuple=True)
+        elif isinstance(each, Tensor):
+            items.append(each if each._kind.dtype is int64 else each.long())
+        else:
+            items.append(each)
+    taken = sum(each is not None and each is not ... for each in items)
+    if taken > tensor._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {tensor._array.ndim} (got {taken})")
+    rest: list[Any] = [slice(None)] * (tensor._array.ndim - taken)
+    at = next((number for number, each in enumerate(items) if each is ...), len(items))
+    items = [*items[:at], *rest, *items[at + 1 :]]
+    entries: list[Tensor | None] = []
+    part = tensor
+    for item in items:
+        dim = len(entries)
+        if isinstance(item, Tensor):
+            entries.append(item)
+        elif isinstance(item, int):
+            part = _select(part, dim, item % part._array.shape[dim])
+        else:
+            part = _basic_part(part, (*[slice(None)] * dim, item), False)
+            entries.append(None)
+    return part, entries
+
+
 def _indices_of(index: Any, plan: IndexPlan) -> list[Tensor | None]:
     """The index arrays of `plan` as tensors: those of the user where they are used as they are."""
     assert plan.advanced is not None
@@ -203,7 +242,8 @@ def _saved(indices: Indices) -> list[SavedTensor | None]:
 
 def _arrays(indices: Indices) -> list[Any]:
     # A list, as every collection of arrays that a kernel takes: on the meta device they are replaced by readable ones.
-    return [None if each is None else each._array for each in indices]
+    # What stands for many is passed on as it is: `vmap` runs the op in another way.
+    return [None if each is None else each if each.stands_for_many else each._array for each in indices]
 
 
 def _followed(*tensors: Any) -> bool:
@@ -328,6 +368,10 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
         return
     if index is True:
         index = None
+    if _has_many(index):
+        many, entries = _part_and_entries(tensor, index)
+        change(_index_put, "index_put", many, entries, None, value.to(tensor._kind.dtype), False)
+        return
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, False)
     if plan.advanced is None:
@@ -425,6 +469,8 @@ def _index_put_arguments(input: Tensor, indices: Any, values: Tensor, accumulate
             )
     if not isinstance(values, Tensor):
         raise TypeError(f"index_put(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    if _has_many(tuple(indices)):
+        return _part_and_entries(input, tuple(indices))[1], None, values, bool(accumulate)
     advanced = _advanced_of(indices, input._array.shape)
     one_mask = len(indices) == 1 and indices[0]._kind.dtype in (bool_, uint8)
     if values._array.size == 1 and values._kind is not input._kind and one_mask and not accumulate:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
+from ..._core.lazy_signs import every_element
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import export
 
@@ -78,7 +79,7 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor) -> None:
 
 def first_failure(info: Tensor) -> tuple[str, int] | None:
     """Of the first matrix that failed: its place in the batch, in the words of an error message, and its code."""
-    codes = info._array
+    codes = every_element(info)
     if info._kind.device is META or not codes.any():
         return None
     position = int(np.flatnonzero(codes)[0])

@@ -9,7 +9,7 @@ import numpy as np
 from ..._backends import lapack
 from ..._core.caller import warn_of_old_name
 from ..._core.dtype import LEGACY_NAMES
-from ..._core.lazy_signs import content
+from ..._core.lazy_signs import content, every_element
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -349,7 +349,7 @@ def _eigvals(self: Array) -> Array:
 def _check_eig(A: Tensor) -> None:
     check_square("linalg.eig", A)
     check_floating("linalg.eig", A, "linalg_eig_out_cpu")
-    if not A.is_meta and not np.isfinite(A._array).all():
+    if not A.is_meta and not np.isfinite(every_element(A)).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 

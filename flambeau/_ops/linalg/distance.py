@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.lazy_signs import every_element
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
@@ -206,7 +207,8 @@ def _length(x: Any, dim: int, eps: float) -> Any:
     """The length of vectors, at least `eps`; the bound does not stop the gradient."""
     length: Any = vector_norm(x, 2, dim, True).clone()
     if not length.is_meta:
-        np.maximum(length._array, length._array.dtype.type(eps), out=length._array)
+        elements = every_element(length)
+        np.maximum(elements, elements.dtype.type(eps), out=elements)
     return length
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
-from ..._core.lazy_signs import content
+from ..._core.lazy_signs import content, every_element
 from ..._core.modes import recording
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
@@ -116,7 +116,7 @@ def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fr
 
 
 def _check_range(weight: Tensor, indices: Tensor) -> None:
-    array, rows = content(indices), weight._array.shape[0]
+    array, rows = every_element(indices), weight._array.shape[0]
     if not indices.is_meta and array.size and not (array.min() >= 0 and array.max() < rows):
         wrong = array[(array < 0) | (array >= rows)].flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
@@ -444,7 +444,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Rows with a single 1, at the place that the class index says."""
     if input.dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {input.dtype}.")
-    array = content(input)
+    array = every_element(input)
     if input.is_meta:
         if num_classes == -1:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors: one_hot needs num_classes there")
@@ -454,6 +454,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     elif array.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     elif num_classes == -1:
+        if input.stands_for_many:
+            input.item()  # refuses
         num_classes = int(array.max()) + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES
-from ..._core.lazy_signs import content
+from ..._core.lazy_signs import every_element
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.precision import in_single
@@ -132,9 +132,9 @@ def _check_segments(data: Tensor, name: str, segments: Tensor, axis: int) -> Non
 def _check_lengths(data: Tensor, lengths: Tensor, axis: int) -> None:
     if lengths.is_meta:
         return
-    if np.any(content(lengths) < 0):
+    if np.any(every_element(lengths) < 0):
         raise RuntimeError("lengths contains negative value!")
-    if np.any(content(lengths).sum(-1) != data.shape[axis]):
+    if np.any(every_element(lengths).sum(-1) != data.shape[axis]):
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
             f"!unsafe: to {data.shape[axis]}."

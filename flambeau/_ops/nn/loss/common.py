@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
-from ...._core.lazy_signs import content
+from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive
@@ -250,7 +250,7 @@ def binary_cross_entropy(
         )
     if input.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
-    array = content(input)
+    array = every_element(input)
     if not input.is_meta and array.size and not np.all((array >= 0) & (array <= 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if weight is not None:

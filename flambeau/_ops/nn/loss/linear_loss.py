@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import bfloat16, float16, float32, int64
-from ...._core.lazy_signs import content
+from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.precision import in_single
@@ -189,7 +189,7 @@ def _in_chunks(
             f"{wanted} acc_dtype and {input.dtype} inputs."
         )
     if not target.is_meta:
-        labels = content(target)
+        labels = every_element(target)
         wrong = (labels != ignore_index) & ((labels < 0) | (labels >= classes))
         if wrong.any():
             raise RuntimeError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
-from ...._core.lazy_signs import content
+from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.precision import in_single
@@ -218,7 +218,7 @@ def multi_margin_loss(
     if weight is not None and weight.dtype is not input.dtype:
         found = LEGACY_NAMES[weight.dtype]
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {found} for weight")
-    labels = content(target)
+    labels = every_element(target)
     if not target.is_meta and np.any((labels < 0) | (labels >= classes)):
         raise RuntimeError(f"target out of range: there are {classes} classes")
     return _multi_margin_loss(input, target, p, margin, weight, number)
@@ -291,7 +291,7 @@ def multilabel_margin_loss(
     if target.shape != input.shape and not (input.numel() == target.numel() == 1 and input.dim() < 2):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     _check_labels(target)
-    labels = content(target)
+    labels = every_element(target)
     if not target.is_meta and np.any((labels < -1) | (labels >= classes)):
         raise RuntimeError(f"argument #2 'target' is out of range: there are {classes} classes")
     return _multilabel_margin_loss(input, target, number)[0]  # type: ignore[no-any-return]

@@ -1,0 +1,265 @@
+"""One level of `vmap`: tensors that stand for one example each, and the interpreter that runs ops on all of them.
+
+A `BatchedTensor` has the shape of one example. Its `value` has all examples, along a first dimension; of nested levels
+each wraps the next. Autograd follows the values and never sees the wrappers, which is why derivatives inside and
+outside of `vmap` are the ordinary engine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..._core.modes import THREAD
+from ..._core.tensor import Tensor, new
+from ..._dispatch.interpreter import Interpreter
+from ..._dispatch.overrides import disabled_torch_function
+
+if TYPE_CHECKING:
+    from ..._dispatch.op import Op
+
+_DATA_DEPENDENT = (
+    "vmap: It looks like you're calling .{what} on a Tensor. We don't support vmap over calling .{what} on a Tensor: a "
+    "number in Python would have to be the same for every example. Try to rewrite it with torch.where, or move it out "
+    "of the function that is vmapped."
+)
+
+
+class Example(np.ndarray):
+    """The shape and dtype of one example. It has no elements that could be looked at: each example has others."""
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(_READ)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in _OF_SHAPES:
+            return super().__array_function__(function, types, args, kwargs)
+        raise RuntimeError(_READ)
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(_READ)
+
+    item = tolist = astype = take = nonzero = argsort = searchsorted = tobytes = copy = _refuse
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __iter__ = _refuse
+
+
+_READ = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow: the function would "
+    "have to look at elements, which every example has others of. We don't support that; compute with tensors "
+    "instead, for example by torch.where."
+)
+_OF_SHAPES = frozenset({np.may_share_memory, np.shares_memory, np.empty_like, np.shape, np.ndim, np.size})
+
+
+def _nothing(self: Any, value: Any) -> None:
+    """Where a wrapper would be put into a graph: its value is there already."""
+
+
+class BatchedTensor(Tensor):
+    """One example of many: the tensor that a function under `vmap` sees."""
+
+    __slots__ = ("example", "level", "value")
+    if TYPE_CHECKING:
+        value: Tensor
+        level: Vmap
+        example: Any
+    stands_for_many = True
+    __torch_function__ = disabled_torch_function
+
+    _requires_grad = property(lambda self: False, _nothing)
+    _grad_fn = property(lambda self: None, _nothing)
+    _view = property(lambda self: None, _nothing)
+
+    @property
+    def _array(self) -> Any:
+        """Zeros in the shape of one example: all that code above the ops may ask of it is shape and dtype."""
+        if not self.level.running:
+            raise RuntimeError(
+                "vmap: a tensor from inside a function under vmap was used after that function had returned. Return it "
+                "from the function instead of keeping it elsewhere."
+            )
+        return self.example
+
+    @_array.setter
+    def _array(self, array: Any) -> None:
+        self.example = array
+
+    def _before_change(self) -> Tensor:
+        """What an out-of-place op reads where this tensor is about to change."""
+        if THREAD.modes.grad:
+            with self.level.outside():
+                return self.level.wrapped(self.value.clone())
+        return self
+
+    def _filled_alike(self, shape: Sequence[int], kind: Any, value: Any) -> Tensor:
+        """A new tensor for each example, as `zeros_like` and `new_empty` make them: it may be written to."""
+        from ..._ops.create.constants import filled
+
+        with self.level.outside():
+            return self.level.wrapped(filled((self.level.size, *shape), kind, value))
+
+    def _become(self, other: Tensor) -> None:
+        """Take the shape and the examples of a view of this tensor."""
+        assert isinstance(other, BatchedTensor)
+        self.value, self.example = other.value, other.example
+
+    def item(self) -> Any:
+        raise RuntimeError(_DATA_DEPENDENT.format(what="item()"))
+
+    def tolist(self) -> Any:
+        raise RuntimeError(_DATA_DEPENDENT.format(what="tolist()"))
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise RuntimeError(_DATA_DEPENDENT.format(what="numpy()"))
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage: it stands for one example")
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+            "support that yet: the branch taken would have to be the same for every example. Use torch.where."
+        )
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
+        with self.level.outside():
+            inner = repr(self.value).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self.level.number}, bdim=0, value=\n    {inner}\n)"
+
+    @property
+    def data(self) -> Tensor:
+        with self.level.outside():
+            return self.level.wrapped(self.value.data)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        raise RuntimeError("vmap: the data of a tensor under vmap cannot be exchanged; use copy_")
+
+
+class Shared:
+    """Among the results of a rule: a tensor that is the same for every example."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+Rule = Callable[["Vmap", Any, Sequence[Any]], Any]
+"""From a level, an op and its arguments to values, which have the examples along their first dimension."""
+
+
+class Vmap(Interpreter):
+    """The interpreter of one `vmap` call."""
+
+    records_inside = True
+
+    def __init__(self, size: int, randomness: str, number: int) -> None:
+        self.size = size
+        self.randomness = randomness
+        self.number = number
+        self.running = True
+
+    # ----- tensors of this level --------------------------------------------------------------------------------
+
+    def has(self, value: Any) -> bool:
+        """Whether `value` is a tensor with examples of this level."""
+        return type(value) is BatchedTensor and value.level is self
+
+    def among(self, values: Sequence[Any]) -> bool:
+        """Whether one of `values`, or of the lists among them, is such a tensor."""
+        for each in values:
+            if type(each) is BatchedTensor:
+                if each.level is self:
+                    return True
+            elif (type(each) is list or type(each) is tuple) and each and self.among(each):
+                return True
+        return False
+
+    def wrapped(self, value: Tensor) -> BatchedTensor:
+        """One example of `value`."""
+        tensor: BatchedTensor = new(BatchedTensor)
+        array = value._array
+        tensor.level = self
+        tensor.value = value
+        tensor.example = np.zeros(array.shape[1:], array.dtype).view(Example)
+        tensor._kind = value._kind
+        tensor._counter = None if value._counter is None else [0, None]
+        tensor._output_nr = 0
+        tensor._grad = None
+        tensor._extra = None
+        return tensor
+
+    def value(self, tensor: Any) -> Any:
+        """All examples of a batched tensor; anything else as it is."""
+        return tensor.value if type(tensor) is BatchedTensor and tensor.level is self else tensor
+
+    def front(self, tensor: Any) -> Any:
+        """All examples, along the first dimension: those of an unbatched tensor are one memory."""
+        if self.has(tensor):
+            return tensor.value
+        return tensor.unsqueeze(0).expand(self.size, *tensor._array.shape)
+
+    def outside(self) -> _Outside:
+        """A context in which this level and those inside of it are left: for computing with values."""
+        return _Outside(self)
+
+    # ----- ops --------------------------------------------------------------------------------------------------
+
+    def run(self, op: Op, args: Sequence[Any]) -> Any:
+        from .rules import rule_of
+
+        if not self.among(args):
+            return self.unbatched(op, args)
+        decomposes, rule = rule_of(op)
+        if decomposes:
+            with self:
+                return rule(*args)
+        return self.finished(rule(self, op, args))
+
+    def finished(self, result: Any) -> Any:
+        """The results of a rule as examples."""
+        if isinstance(result, Tensor):
+            return self.wrapped(result)
+        if result is None:
+            return None
+        if type(result) is Shared:
+            return result.tensor
+        return type(result)(self.finished(each) for each in result)
+
+    def unbatched(self, op: Op, args: Sequence[Any]) -> Any:
+        """An op that has nothing of this level among its arguments: the same for every example, unless it draws."""
+        if op.draws:
+            from .random import draw_unbatched
+
+            return draw_unbatched(self, op, args)
+        if op.name in _UNWRITTEN and self.randomness == "different" and args[-2] is None:
+            from .random import unwritten
+
+            return unwritten(self, op, args)
+        return op(*args)
+
+
+_UNWRITTEN = ("full", "full_strided")
+
+
+class _Outside:
+    def __init__(self, level: Vmap) -> None:
+        self.level = level
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self.before = modes.interpreters
+        if self.level in self.before:
+            modes.interpreters = self.before[: self.before.index(self.level)]
+            modes.refresh()
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.interpreters = self.before
+        modes.refresh()
+
+
+def levels() -> list[Vmap]:
+    """The levels of `vmap` that are running, the innermost last."""
+    return [each for each in THREAD.modes.interpreters if type(each) is Vmap]

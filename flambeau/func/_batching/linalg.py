@@ -1,0 +1,123 @@
+"""Products, solvers and decompositions of matrices, which take leading dimensions as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ..._dispatch.op import Op
+from .level import Shared, Vmap
+from .rules import along, as_it_is, decomposition, give, rank, rule
+
+give(
+    as_it_is,
+    "det slogdet inv_ex cholesky_ex cholesky cholesky_inverse qr svd svdvals eigh eigvalsh eig eigvals",
+    "pinv rank geqrf ldl_factor_ex lu lu_factor_ex matrix_exp shifted",
+)
+give(along("dim"), "cross")
+
+
+_VECTORS = ("pivots", "tau")
+"""The parameters of which the last dimension is a vector."""
+
+
+def matrices(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    """An op of several tensors whose last dimensions are matrices, or vectors, and the others are broadcast."""
+    lead = {
+        position: rank(each) - (1 if op.parameters[position] in _VECTORS else 2)
+        for position, each in enumerate(args)
+        if isinstance(each, Tensor)
+    }
+    most = max(lead.values())
+    given = list(args)
+    for position, own in lead.items():
+        each = args[position]
+        given[position] = level.front(each).reshape(level.size, *[1] * (most - own), *each._array.shape)
+    return op(*given)
+
+
+give(
+    matrices,
+    "solve_triangular triangular_solve cholesky_solve householder_product ormqr ldl_solve lu_solve",
+    "cdist euclidean_dist lu_unpack",
+)
+
+
+@rule("lstsq")
+def _lstsq(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    results = matrices(level, op, args)
+    return tuple(each if each._array.size else Shared(each) for each in results)
+
+
+@rule("solve_ex")
+def _solve(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    left, right, side = args
+    vector = rank(right) == 1 or (rank(left) - 1 == rank(right) and right._array.shape == left._array.shape[:-1])
+    if not vector:
+        return matrices(level, op, args)
+    value = level.front(right)
+    if rank(right) == 1 and rank(left) > 2:
+        value = value.reshape(level.size, *[1] * (rank(left) - 2), -1).expand(level.size, *left._array.shape[:-1])
+    return op(level.front(left), value, side)
+
+
+@rule("mm", "bmm", "mv", "dot", "vdot", "wide_product")
+def _product(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    left, right = args
+    if op.name == "mv":
+        return (level.value(left) @ level.value(right).unsqueeze(-1)).squeeze(-1)
+    if op.name in ("dot", "vdot"):
+        first = level.value(left)
+        first = first.conj() if op.name == "vdot" else first
+        return (first.unsqueeze(-2) @ level.value(right).unsqueeze(-1)).reshape(level.size)
+    if op.name in ("mm", "wide_product") and not level.has(right):
+        rows, inner = left._array.shape  # one product of many rows
+        result = op(left.value.reshape(level.size * rows, inner), right)
+        return result.reshape(level.size, rows, right._array.shape[1])
+    return level.value(left) @ level.value(right)
+
+
+def _plus(self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    scaled = product if alpha == 1 else product * alpha
+    return scaled if beta == 0 else (self if beta == 1 else self * beta) + scaled
+
+
+@decomposition("addmm")
+def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    return _plus(self, mat1.mm(mat2), beta, alpha)
+
+
+@decomposition("addmv")
+def _addmv(self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    return _plus(self, mat.mv(vec), beta, alpha)
+
+
+@decomposition("addr")
+def _addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    return _plus(self, vec1.unsqueeze(1) * vec2, beta, alpha)
+
+
+@decomposition("baddbmm")
+def _baddbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    return _plus(self, batch1.bmm(batch2), beta, alpha)
+
+
+@decomposition("addbmm")
+def _addbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    return _plus(self, batch1.bmm(batch2).sum(0), beta, alpha)
+
+
+@decomposition("trilinear")
+def _trilinear(i1: Any, i2: Any, i3: Any) -> Any:
+    partial = (i1 @ i2.transpose(0, 1).flatten(1)).unflatten(1, (i2._array.shape[0], i2._array.shape[2]))
+    return (partial @ i3.unsqueeze(-1)).squeeze(-1)
+
+
+@decomposition("pdist")
+def _pdist(self: Any, p: float) -> Any:
+    from ..._ops.create.constants import tensor
+    from ..._ops.linalg.distance import _pairs
+
+    first, second = (tensor(each, device=self.device) for each in _pairs(self._array.shape[0]))
+    return (self.index_select(0, first) - self.index_select(0, second)).norm(p, dim=1)

@@ -1,0 +1,86 @@
+"""Losses: computed without a reduction, which is then each example's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ..._dispatch.op import Op
+from .image import folded
+from .level import Vmap
+from .rules import decomposition, rank, rule
+
+_NONE, _MEAN, _SUM = 0, 1, 2
+
+
+@rule("mse_loss smooth_l1_loss huber_loss binary_cross_entropy with_logits soft_margin_loss")
+def _elementwise(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    at = op.parameters.index("reduction")
+    tensors = [each for each in args if isinstance(each, Tensor)]
+    ndim = max(rank(each) for each in tensors)
+    given = [
+        level.front(each).reshape(level.size, *[1] * (ndim - rank(each)), *each._array.shape)
+        if isinstance(each, Tensor)
+        else each
+        for each in args
+    ]
+    reduction, given[at] = args[at], _NONE
+    return _reduced(op(*given), reduction)
+
+
+def _reduced(losses: Any, reduction: int) -> Any:
+    dims = tuple(range(1, losses._array.ndim))
+    if reduction == _NONE or not dims:
+        return losses
+    return losses.mean(dims) if reduction == _MEAN else losses.sum(dims)
+
+
+def _weights(input: Any, target: Any, weight: Any, ignored: Any, safe: Any) -> Any:
+    if weight is None:
+        return ignored.logical_not().to(input.dtype)
+    return weight.gather(0, safe.reshape(-1)).reshape(target._array.shape).masked_fill(ignored, 0)
+
+
+@decomposition("nll_loss", "nll_loss2d")
+def _nll(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    dim = 0 if rank(self) == 1 else 1
+    ignored = target == ignore_index
+    safe = target.masked_fill(ignored, 0)
+    weights = _weights(self, target, weight, ignored, safe)
+    losses = (-self.gather(dim, safe.unsqueeze(dim)).squeeze(dim) * weights).masked_fill(ignored, 0)
+    if reduction == _NONE:
+        return losses
+    return losses.sum() / weights.sum() if reduction == _MEAN else losses.sum()
+
+
+@decomposition("nll_backward")
+def _nll_backward(self: Any, input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    dim = 0 if rank(input) == 1 else 1
+    ignored = target == ignore_index
+    safe = target.masked_fill(ignored, 0)
+    weights = _weights(input, target, weight, ignored, safe)
+    grads = (-self * weights).masked_fill(ignored, 0)
+    if reduction == _MEAN:
+        grads = grads / weights.sum()
+    return input.new_zeros(input._array.shape).scatter(dim, safe.unsqueeze(dim), grads.unsqueeze(dim))
+
+
+@rule("multi_margin_loss", "multilabel_margin_loss")
+def _margin(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    from .loop import loop
+
+    input, target, *rest = args
+    at = op.parameters.index("reduction")
+    if any(level.has(each) for each in rest) or rank(input) == 0:
+        return loop(level, op, args)
+    given = list(args)
+    given[0], lead = folded(level, input, 1)
+    given[1] = level.front(target).reshape(-1) if op.name[:6] == "multi_" else folded(level, target, 1)[0]
+    given[at] = _NONE
+    results = op(*given)
+    losses, *others = results if type(results) is tuple else (results,)
+    reduced = _reduced(losses.reshape(lead), args[at])
+    if not others:
+        return reduced
+    return (reduced, *[each.reshape(*lead, *each._array.shape[1:]) for each in others])

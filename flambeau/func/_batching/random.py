@@ -1,0 +1,105 @@
+"""Random numbers: none unless `vmap` is told whether they are the same or different for each example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ..._dispatch.op import Op
+from .level import Vmap
+from .rules import give, rank, rule
+
+_ADVICE = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap ({name})"
+)
+_SAME = (
+    "vmap does not currently support same randomness with a batched tensor input: {name} would draw another number for "
+    "each example. Draw outside of vmap, or use randomness='different'"
+)
+_UNBATCHED = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "
+    "If this is necessary for your usage, please file an issue with functorch. ({name})"
+)
+
+
+def _check(level: Vmap, op: Op) -> None:
+    if level.randomness == "error":
+        raise RuntimeError(_ADVICE.format(name=op.name))
+
+
+def draw_unbatched(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    """An op that draws, and has nothing of this level among its arguments."""
+    _check(level, op)
+    if level.randomness == "same":
+        return op(*args)
+    if op.writes:
+        raise RuntimeError(_UNBATCHED.format(name=op.name))
+    return level.finished(op(*[level.front(each) if isinstance(each, Tensor) else each for each in args]))
+
+
+def unwritten(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    """Memory that is still to be written: for each example some of its own, as different numbers may go there."""
+    shape, *strides, value, kind = args
+    if strides:
+        step = max([size * each for size, each in zip(shape, strides[0], strict=True)], default=1)
+        return level.wrapped(op((level.size, *shape), (step, *strides[0]), value, kind))
+    return level.wrapped(op((level.size, *shape), value, kind))
+
+
+def _fill(level: Vmap, op: Op, args: Sequence[Any]) -> None:
+    target, generator, *numbers = args
+    _check(level, op)
+    if not level.has(target):
+        raise RuntimeError(_UNBATCHED.format(name=op.name))
+    if any(level.has(each) for each in numbers):
+        if level.randomness == "same":
+            raise RuntimeError(_SAME.format(name=op.name))
+        numbers = [level.front(each) if isinstance(each, Tensor) else each for each in numbers]
+        op(target.value, generator, *numbers)
+    elif level.randomness == "same":
+        op(target.value[0], generator, *numbers)
+        target.value[1:] = target.value[:1]
+    elif op.name == "randperm_":
+        for example in target.value.unbind(0):
+            op(example, generator, *numbers)
+    else:
+        op(target.value, generator, *numbers)
+
+
+give(
+    _fill,
+    "uniform_ normal_ log_normal_ exponential_ cauchy_ geometric_ random_ random_between_ randperm_",
+    "bernoulli_number_ bernoulli_tensor_",
+)
+
+
+@rule(
+    "bernoulli bernoulli_everywhere normal_around normal_of_widths normal_each poisson gamma dirichlet",
+    "binomial rrelu_slopes",
+)
+def _draw(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    _check(level, op)
+    if level.randomness == "same":
+        raise RuntimeError(_SAME.format(name=op.name))
+    tensors = [each for each in args if isinstance(each, Tensor)]
+    ndim = max([rank(each) for each in tensors])
+    return op(
+        *[
+            level.front(each).reshape(level.size, *[1] * (ndim - rank(each)), *each._array.shape)
+            if isinstance(each, Tensor)
+            else each
+            for each in args
+        ]
+    )
+
+
+@rule("multinomial")
+def _multinomial(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    _check(level, op)
+    if level.randomness == "same":
+        raise RuntimeError(_SAME.format(name=op.name))
+    tensor, *options = args
+    drawn = op(tensor.value.reshape(-1, tensor._array.shape[-1]), *options)
+    return drawn.reshape(level.size, *tensor._array.shape[:-1], options[0])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core.dtype import bool_
 from .._core.tensor import Tensor
 from . import catalogue
 from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, OVERLOADS, PRIVATE, SAME
@@ -303,10 +304,20 @@ def operator_call(op: Op, args: Sequence[Any]) -> tuple[OpOverload, tuple[Any, .
     forms = forms_of(op)
     if forms:
         form = forms[-1] if len(forms) > 1 and not isinstance(args[1], Tensor) else forms[0]
+        if _promotes_by_itself(op, form, args):
+            return overload_named("flambeau", op.name, "default"), tuple(args), {}
         return (overload_named("aten", form.name, form.overload), *form.arguments(args))
     if op.name == "full":
         return _creation(*args)
     return overload_named("flambeau", op.name, "default"), tuple(args), {}
+
+
+def _promotes_by_itself(op: Op, form: Form, args: Sequence[Any]) -> bool:
+    """Whether an op is told a dtype that its operator would not find: that of `where` with a number made a tensor."""
+    if form.is_complete or "dtype" not in op.parameters or "dtype" in form.names:
+        return False
+    wanted = args[op.parameters.index("dtype")]
+    return any(each.dtype is not wanted and each.dtype is not bool_ for each in op.tensors_of(args))
 
 
 def _creation(shape: Any, value: Any, kind: Any) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]]:

@@ -197,8 +197,8 @@ def _tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float, **options
 
 @_rule(np.array, np.asarray, np.asanyarray)
 def _array(value: Any, dtype: Any = None, order: Any = "K", copy: Any = None, **options: Any) -> Any:
-    if type(value) in (list, tuple) and any(isinstance(each, AbstractArray) for each in value):
-        value = _stack([each if isinstance(each, AbstractArray) else _array(each) for each in value])
+    if type(value) in (list, tuple) and any(isinstance(each, (list, tuple, AbstractArray)) for each in value):
+        value = _stack([_array(each) for each in value])
     if isinstance(value, AbstractArray):
         return value.astype(dtype or value.dtype, order or "K", copy=bool(copy))
     host = np.asarray(value)
@@ -415,6 +415,11 @@ def _atleast_1d(*arrays: Any) -> Any:
 @_rule(np.ravel_multi_index)
 def _ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     return made(np.broadcast_shapes(*[shape_of(each) for each in multi_index]), _INDEX)
+
+
+@_rule(np.ravel)
+def _ravel(a: Any, order: str = "C") -> Any:
+    return a.ravel(order)
 
 
 @_rule(np.trace)

@@ -237,7 +237,12 @@ def _masked_scatter_source(grad: Any, mask: Tensor, source_sym_sizes: tuple[int,
     return selected.reshape(source_sym_sizes)
 
 
-@writing("MaskedScatterBackward0", self=lambda grad, mask: grad.masked_fill(mask, 0), source=_masked_scatter_source)
+@writing(
+    "MaskedScatterBackward0",
+    self=lambda grad, mask: grad.masked_fill(mask, 0),
+    source=_masked_scatter_source,
+    shape=lambda self, mask, source: np.empty_like(self),
+)
 def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
     chosen = np.broadcast_to(mask, self.shape)
     count = int(np.count_nonzero(chosen))

@@ -95,7 +95,17 @@ def _factor(matrix: Array, hermitian: bool) -> tuple[Array, Array, int]:
     return np.tril(packed), pivots, failed
 
 
-@primitive("NotImplemented", self=no_derivative("linalg_ldl_factor_ex"), results=("LD", "pivots", "info"))
+def _factor_shapes(self: Array, hermitian: bool) -> Any:
+    pivots = np.empty_like(self, np.int32, shape=self.shape[:-1])
+    return column_major(self), pivots, np.empty_like(self, np.int32, shape=self.shape[:-2])
+
+
+@primitive(
+    "NotImplemented",
+    self=no_derivative("linalg_ldl_factor_ex"),
+    results=("LD", "pivots", "info"),
+    shape=_factor_shapes,
+)
 def _ldl_factor_ex(self: Array, hermitian: bool) -> Any:
     *batch, size, _ = self.shape
     packed = np.empty_like(self, order="C", subok=False)
@@ -181,6 +191,7 @@ def _divided(right: Array, packed: Array, begins: Array, hermitian: bool) -> Arr
     "NotImplemented",
     LD=no_derivative("linalg_ldl_solve"),
     B=no_derivative("linalg_ldl_solve"),
+    shape=lambda LD, pivots, B, hermitian: column_major(np.matmul(LD, B)),
 )
 def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     hermitian = hermitian and LD.dtype.kind == "c"

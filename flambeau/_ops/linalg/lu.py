@@ -324,7 +324,7 @@ def _matrix_exp_gradient(grad: Any, self: Any) -> Any:
     return _matrix_exp(block)[..., :size, size:]
 
 
-@primitive("LinalgMatrixExpBackward0", self=_matrix_exp_gradient)
+@primitive("LinalgMatrixExpBackward0", self=_matrix_exp_gradient, shape=lambda self: np.empty_like(self, order="C"))
 def _matrix_exp(self: Array) -> Array:
     # Squaring doubles the rounding errors, so that narrower types need the precision of float64.
     wide = np.complex128 if self.dtype.kind == "c" else np.float64

@@ -76,7 +76,13 @@ def _scattered_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: 
     return _embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
-@primitive("EmbeddingDenseBackwardBackward0", grad_output=_gathered_gradient)
+def _dense_backward_shape(
+    grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    return np.empty_like(grad_output, shape=(num_weights, grad_output.shape[-1]))
+
+
+@primitive("EmbeddingDenseBackwardBackward0", grad_output=_gathered_gradient, shape=_dense_backward_shape)
 def _embedding_dense_backward(
     grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Array:
@@ -233,7 +239,18 @@ def _sample_weight_gradient(grad: Any, weight: Any, indices: Any, padding_idx: i
     return along if padding_idx < 0 else along * (indices != padding_idx).to(along.dtype)
 
 
-@several("EmbeddingBagBackward0", weight=_bag_gradient, per_sample_weights=_sample_weight_gradient)
+def _bag_shapes(
+    weight: Array, indices: Array, offsets: Array, mode: int, per_sample_weights: Array | None,
+    scale_grad_by_freq: bool, sparse: bool, include_last_offset: bool, padding_idx: int,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    count = len(offsets) - include_last_offset
+    bags = np.empty_like(weight, shape=(count, weight.shape[1]))
+    sizes = np.empty_like(indices, shape=(count,))
+    origins = np.empty_like(indices, shape=bags.shape) if mode == MAX else sizes
+    return bags, np.empty_like(indices, shape=(indices.size,)), sizes, origins
+
+
+@several("EmbeddingBagBackward0", weight=_bag_gradient, per_sample_weights=_sample_weight_gradient, shape=_bag_shapes)
 def _bags(
     weight: Array,
     indices: Array,

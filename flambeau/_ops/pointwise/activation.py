@@ -186,7 +186,7 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
     return _rrelu_slopes(input.detach(), lower, upper, generator or default_generator)
 
 
-@primitive(None, draws=True)
+@primitive(None, draws=True, shape=lambda self, lower, upper, generator: np.empty_like(self, order="C"))
 def _rrelu_slopes(self: Array, lower: float, upper: float, generator: Any) -> Array:
     from ..._core.sampling import fill_uniform
 

@@ -100,7 +100,13 @@ def _gradient(
     return _segment_backward(grad, result, data, reduce, lengths, offsets, axis, initial)
 
 
-@primitive("SegmentReduceBackward0", data=_gradient)
+def _shape(data: Array, reduce: str, lengths: Array | None, offsets: Array | None, axis: int, initial: Any) -> Array:
+    ends: Any = offsets if lengths is None else lengths
+    count = ends.shape[axis] - (lengths is None)
+    return np.empty_like(data, shape=(*data.shape[:axis], count, *data.shape[axis + 1 :]))
+
+
+@primitive("SegmentReduceBackward0", data=_gradient, shape=_shape)
 @in_single
 def _segment_reduce(
     data: Array, reduce: str, lengths: Array | None, offsets: Array | None, axis: int, initial: Any

@@ -160,7 +160,18 @@ def _chosen(array: Any, positions: Any, dim: int, keepdim: bool) -> tuple[Any, A
     return np.array(values, order="C"), np.array(positions, np.int64, order="C")
 
 
-@primitive("KthvalueBackward0", results=("values", "indices"), self=_chosen_gradient)
+def _chosen_shapes(self: Array, dim: int, keepdim: bool) -> Any:
+    kept = np.empty_like(self, shape=[1 if at == dim else size for at, size in enumerate(self.shape)])
+    values = kept if keepdim or not self.ndim else np.squeeze(kept, dim)
+    return values, np.empty_like(values, np.int64)
+
+
+@primitive(
+    "KthvalueBackward0",
+    results=("values", "indices"),
+    self=_chosen_gradient,
+    shape=lambda self, k, dim, keepdim: _chosen_shapes(self, dim, keepdim),
+)
 def _kthvalue(self: Array, k: int, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
@@ -213,14 +224,14 @@ def _positions_of_ranks(lines: Any, ranks: Any) -> Any:
     return (are_equal.cumsum(-1) > among_equal).argmax(-1)[..., None]
 
 
-@primitive("MedianBackward1", results=("values", "indices"), self=_chosen_gradient)
+@primitive("MedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _median_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
     return _selected(self, dim, keepdim, "median")
 
 
-@primitive("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient)
+@primitive("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)
@@ -239,12 +250,12 @@ def _whole_median(array: Any, kind: str) -> Any:
     return _selected(flat, 0, False, kind)[0]
 
 
-@primitive("MedianBackward0", self=_whole_median_gradient)
+@primitive("MedianBackward0", self=_whole_median_gradient, shape=lambda self: np.empty_like(self, shape=()))
 def _median_all(self: Array) -> Array:
     return _whole_median(self, "median")
 
 
-@primitive("NanmedianBackward0", self=_whole_median_gradient)
+@primitive("NanmedianBackward0", self=_whole_median_gradient, shape=lambda self: np.empty_like(self, shape=()))
 def _nanmedian_all(self: Array) -> Array:
     return _whole_median(self, "nanmedian")
 
@@ -273,7 +284,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     return _median("nanmedian", _nanmedian_all, _nanmedian_dim, NANMEDIAN, input, dim, keepdim, out)
 
 
-@primitive("ModeBackward0", results=("values", "indices"), self=_chosen_gradient)
+@primitive("ModeBackward0", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64)

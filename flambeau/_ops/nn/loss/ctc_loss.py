@@ -163,7 +163,15 @@ def _gradient(
     )
 
 
-@several("CtcLossBackward0", log_probs=_gradient)
+def _alignment_shapes(
+    log_probs: Array, targets: Array, input_lengths: Lengths, target_lengths: Lengths, blank: int, zero_infinity: bool
+) -> tuple[Array, Array]:
+    times, batch, _ = log_probs.shape
+    states = 2 * max(target_lengths, default=0) + 1
+    return np.empty_like(log_probs, shape=(batch,)), np.empty_like(log_probs, shape=(batch, times, states))
+
+
+@several("CtcLossBackward0", log_probs=_gradient, shape=_alignment_shapes)
 def _alignments(
     log_probs: Array, targets: Array, input_lengths: Lengths, target_lengths: Lengths, blank: int, zero_infinity: bool
 ) -> tuple[Array, Array]:

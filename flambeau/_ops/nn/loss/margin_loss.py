@@ -263,7 +263,17 @@ def _multilabel_margin_gradient(grad: Any, self: Any, target: Any, reduction: in
     return _multilabel_margin_backward(grad, self, target, reduction, is_target)
 
 
-@several("MultilabelMarginLossBackward0", self=_multilabel_margin_gradient, results=("output", "is_target"))
+def _multilabel_shapes(self: Array, target: Array, reduction: int) -> tuple[Array, Array]:
+    loss = np.empty_like(self, shape=self.shape[:-1] if reduction == NONE else ())
+    return loss, np.empty_like(self, shape=target.shape)
+
+
+@several(
+    "MultilabelMarginLossBackward0",
+    self=_multilabel_margin_gradient,
+    results=("output", "is_target"),
+    shape=_multilabel_shapes,
+)
 def _multilabel_margin_loss(self: Array, target: Array, reduction: int) -> tuple[Array, Array]:
     scores, labels = _as_rows(self), _as_rows(target)
     flags = _as_flags(labels)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .backend import Backend, know_arrays
 from .dataless import empty_meta
 
 Shape = tuple[int, ...]
@@ -486,3 +487,29 @@ for _name in ("__float__", "__int__", "__bool__", "__complex__", "__index__", "_
     setattr(AbstractArray, _name, _refusal(_name))
 for _name in ("item", "tolist", "tobytes"):
     setattr(AbstractArray, _name, _refusal(_name))
+
+
+class _Abstract(Backend):
+    """Where kernels find abstract arrays: beside their arguments."""
+
+    array_class = AbstractArray
+
+    def asarray(self, value: Any) -> Any:
+        return value if type(value) is AbstractArray else self.from_host(np.asarray(value))
+
+    def empty(self, shape: Shape, array_type: Any) -> Any:
+        return made(shape, np.dtype(array_type))
+
+    zeros = empty
+
+    def from_host(self, array: Any) -> Any:
+        return made(array.shape, array.dtype, array.strides)
+
+    def to_host(self, array: Any) -> Any:
+        raise NeedsData("a look at elements")
+
+    def window(self, memory: Any, shape: Shape, array_type: Any, start: int, strides: Shape) -> Any:
+        return made(shape, np.dtype(array_type), strides)
+
+
+know_arrays(_Abstract("meta"))

@@ -27,12 +27,22 @@ Find = Callable[[str], Kernel | None]
 """Finds the lowering of an op by the op's name."""
 
 
+ARRAY_CLASSES: set[type] = {np.ndarray}
+"""The classes of the arrays that tensors hold, NumPy's and those of the backends that are installed."""
+
+
 def _no_functions(family: str) -> None:
     """What a backend has that has NumPy's functions alone."""
 
 
 class Backend:
-    """What runs ops on one type of device."""
+    """What runs ops on one type of device, and makes its arrays. As it stands its arrays are NumPy's.
+
+    Kernels make arrays beside their arguments with NumPy's own `empty_like`, or `like=`. The methods here are for where
+    there is no array yet, and for what NumPy's protocols have no word for: the way to the host and back, and memory.
+    """
+
+    array_class: type = np.ndarray
 
     def __init__(self, device_type: str) -> None:
         self.device_type = device_type
@@ -79,6 +89,30 @@ class Backend:
         """The result of a kernel as an array: array libraries return numbers where there are no dimensions."""
         return np.asarray(value)
 
+    def empty(self, shape: tuple[int, ...], array_type: Any) -> Any:
+        """A new array, uninitialised."""
+        return np.empty(shape, array_type)
+
+    def zeros(self, shape: tuple[int, ...], array_type: Any) -> Any:
+        """A new array of zeros."""
+        return np.zeros(shape, array_type)
+
+    def from_host(self, array: Any) -> Any:
+        """An array of this backend with the elements of one of the host, which may be that array itself."""
+        return array
+
+    def to_host(self, array: Any) -> Any:
+        """An array of the host with the elements of one of this backend: where one waits for the device."""
+        return array
+
+    def window(self, memory: Any, shape: tuple[int, ...], array_type: Any, start: int, strides: tuple[int, ...]) -> Any:
+        """An array over part of the memory of a dense one; start and strides count bytes."""
+        return np.ndarray(shape, array_type, memory, start, strides)
+
+    def address(self, array: Any) -> int:
+        """Where the first element is."""
+        return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
 
 _BACKENDS: dict[str, Backend] = {}
 
@@ -101,4 +135,61 @@ def install(backend: Backend) -> Backend:
     if backend.device_type in _BACKENDS:
         raise RuntimeError(f"{backend.device_type} has a backend already")
     _BACKENDS[backend.device_type] = backend
+    know_arrays(backend)
     return backend
+
+
+def know_arrays(backend: Backend) -> None:
+    """Let `backend` be the one of its class of arrays."""
+    _BY_ARRAY[backend.array_class] = backend
+    ARRAY_CLASSES.add(backend.array_class)
+
+
+def is_installed(device_type: str) -> bool:
+    """Whether a backend of its own runs the devices of a type."""
+    found = _BACKENDS.get(device_type)
+    return found is not None and found.array_class is not np.ndarray
+
+
+_BY_ARRAY: dict[type, Backend] = {np.ndarray: backend_of("cpu")}
+
+
+def backend_of_array(array: Any) -> Backend:
+    """The backend that an array belongs to."""
+    return _BY_ARRAY[type(array)]
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of some backend, and no number."""
+    return type(value) in ARRAY_CLASSES
+
+
+_NUMBERS = (np.generic, bool, int, float, complex)
+
+
+def as_array(value: Any) -> Any:
+    """What NumPy returned, as an array: of results without dimensions it makes numbers. Anything else stays."""
+    return np.asarray(value) if type(value) is not np.ndarray and isinstance(value, _NUMBERS) else value
+
+
+def to_host(array: Any) -> Any:
+    """The elements of any array as an array of the host."""
+    return array if type(array) is np.ndarray else backend_of_array(array).to_host(array)
+
+
+def read(value: Any) -> Any:
+    """The one element of a kernel's result as a Python number: here a host waits for its device."""
+    if type(value) is np.ndarray or isinstance(value, np.generic):
+        return value.item()
+    backend = _BY_ARRAY.get(type(value))
+    return value if backend is None else backend.to_host(value).item()
+
+
+def moved(array: Any, target: Backend) -> Any:
+    """The elements of an array as one of `target`."""
+    return array if type(array) is target.array_class else target.from_host(to_host(array))
+
+
+def beside(host: Any, array: Any) -> Any:
+    """What the host has computed as an array where `array` is."""
+    return host if type(array) is np.ndarray else moved(host, backend_of_array(array))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar
 
+from .backend import is_installed
+
 DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", "hpu", "mtia", "privateuseone", "ipu")
 """The names that `device(...)` accepts. Tensors live on `cpu` and `meta`, and on accelerators where one is found."""
 
@@ -197,6 +199,8 @@ def usable_device(value: Any) -> device:
         raise RuntimeError(f"invalid device ordinal: {found}: with {CPU_VARIABLE}={CPU_DEVICES} the last is one less")
     if found.type == "meta":
         return META
+    if is_installed(found.type):
+        return found
     if found.type == "cuda":
         raise AssertionError(
             "Torch not compiled with CUDA enabled: this version of Flambeau has no CUDA devices. Use device='cpu'; the "

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .backend import backend_of_array
 from .narrow import strided
 from .size import contiguous_strides
-from .storage import owner_of
+from .storage import address_of, owner_of
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 """Sizes, strides and offset of a tensor on its storage, in elements."""
@@ -34,9 +35,15 @@ def restrided(
 ) -> Any:
     """A window that begins where `array` does or, where it is empty, `shift` bytes later. Strides in bytes."""
     if array.flags.forc:
-        return np.ndarray(shape, array_type or array.dtype, array, min(shift, array.nbytes), strides)
+        return _over(array, shape, array_type or array.dtype, min(shift, array.nbytes), strides)
     owner = owner_of(array)
-    return window(owner, array_type or array.dtype, shape, strides, array.ctypes.data - owner.ctypes.data + shift)
+    return window(owner, array_type or array.dtype, shape, strides, address_of(array) - address_of(owner) + shift)
+
+
+def _over(memory: Any, shape: tuple[int, ...], array_type: Any, start: int, strides: tuple[int, ...]) -> Any:
+    if type(memory) is np.ndarray:
+        return np.ndarray(shape, array_type, memory, start, strides)
+    return backend_of_array(memory).window(memory, shape, array_type, start, strides)
 
 
 def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Any:
@@ -45,10 +52,10 @@ def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], stride
         start = min(start, owner.nbytes)
     if start + span(shape, strides, array_type.itemsize) <= owner.nbytes:
         if owner.flags.forc:
-            return np.ndarray(shape, array_type, owner, start, strides)
+            return _over(owner, shape, array_type, start, strides)
         flat = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
         if flat.flags.c_contiguous:
-            return np.ndarray(shape, array_type, flat, start, strides)
+            return _over(flat, shape, array_type, start, strides)
     # Foreign memory with gaps, or a dataless array of the meta device, which owns less than it claims.
     first = strided(owner, (1,), (0,)).view(np.uint8)
     line = strided(first, (start + 1,), (1,))[start:]
@@ -125,4 +132,4 @@ def _window_on(buffer: Any, geometry: Geometry, low: int) -> Any:
     size, strides, offset = geometry
     item = buffer.itemsize
     start = 0 if 0 in size else (offset - low) * item
-    return np.ndarray(size, buffer.dtype, buffer, start, tuple([step * item for step in strides]))
+    return _over(buffer, size, buffer.dtype, start, tuple([step * item for step in strides]))

@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from .backend import Backend, backend_of, backend_of_array
 from .device import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .size import contiguous_strides
 
 Shape = tuple[int, ...]
+
+_HOST = backend_of("cpu")
 
 _CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1)), channels_last_3d: (5, (0, 2, 3, 4, 1))}
 """The rank that each format is for, and the order of its dimensions from the outermost to the innermost."""
@@ -92,14 +93,14 @@ def arranged(result: Any, *operands: Any) -> Any:
         return result
     if first.shape == shape:  # the usual cases, quickly: a transposed matrix, a part of a row-major tensor
         if first.flags.f_contiguous:
-            return np.asfortranarray(result)
+            return result if result.flags.f_contiguous else result.copy("F")
         if result.flags.c_contiguous and _is_row_major(first.strides):
             return result
     strides = _strides_by_order(shape, [_broadcast_strides(each, shape) for each in operands])
     present = element_strides(result)
     if all(size == 1 or wanted == step for size, wanted, step in zip(shape, strides, present, strict=True)):
         return result
-    copy = empty_array(shape, strides, result.dtype)
+    copy = empty_array(shape, strides, result.dtype, backend_of_array(result))
     copy[...] = result
     return copy
 
@@ -136,11 +137,17 @@ def strides_like(array: Any, wanted: memory_format | None) -> Shape:
     return channels_last_strides(array.shape, wanted)
 
 
-def empty_array(shape: Shape, strides: Shape, array_type: Any) -> Any:
+def empty_array(shape: Shape, strides: Shape, array_type: Any, backend: Backend = _HOST) -> Any:
     """Uninitialised memory seen with these strides (in elements), which may have gaps or overlap."""
     item = array_type.itemsize
     extent = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-    return np.ndarray(shape, array_type, np.empty(extent, array_type), 0, tuple([step * item for step in strides]))
+    steps = tuple([step * item for step in strides])
+    return backend.window(backend.empty((extent,), array_type), shape, array_type, 0, steps)
+
+
+def contiguous_array(array: Any) -> Any:
+    """`array` itself if its elements lie one after the other, else a copy where they do."""
+    return array if array.flags.c_contiguous else array.copy("C")
 
 
 def is_plain(array: Any) -> bool:
@@ -181,7 +188,9 @@ def in_format_of(result: Any, source: Any) -> Any:
         if not source.flags.c_contiguous and has_format(source, wanted):
             if has_format(result, wanted):
                 return result
-            turned = empty_array(result.shape, channels_last_strides(result.shape, wanted), result.dtype)
+            turned = empty_array(
+                result.shape, channels_last_strides(result.shape, wanted), result.dtype, backend_of_array(result)
+            )
             turned[...] = result
             return turned
-    return np.ascontiguousarray(result) if result.ndim else result
+    return contiguous_array(result)

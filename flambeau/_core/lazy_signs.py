@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import tensor as tensor_module  # tensors, in turn, import this file
+from .backend import as_array
 from .device import META, device
 from .dtype import BOOL, LEGACY_NAMES, WIDE_TYPES, dtype
 from .kind import Kind, kind_of
@@ -83,7 +84,7 @@ def signed(array: Any, kind: Kind) -> Any:
         array = np.conjugate(array)
     if kind.neg:
         array = np.negative(array)
-    return as_type(array, narrow) if narrow in WIDE_TYPES else np.asarray(array)
+    return as_type(array, narrow) if narrow in WIDE_TYPES else as_array(array)
 
 
 def settle(array: Any, kind: Kind) -> None:

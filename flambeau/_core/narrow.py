@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .backend import as_array, backend_of_array
 from .dtype import WIDE_TYPES, dtype, float8_e4m3fn, float8_e5m2
 
 _SINGLE = np.dtype(np.float32)
@@ -37,7 +38,7 @@ def as_type(array: Any, array_type: np.dtype[Any]) -> Any:
         return array.astype(array_type)
     array = array.astype(wide, copy=False)
     if array_type is float8_e4m3fn.numpy:  # PyTorch's one type that holds the largest number in place of infinity
-        return np.asarray(np.clip(array, -_LARGEST_E4M3FN, _LARGEST_E4M3FN)).astype(array_type)
+        return as_array(np.clip(array, -_LARGEST_E4M3FN, _LARGEST_E4M3FN)).astype(array_type)
     result = array.astype(array_type)
     if array_type is float8_e5m2.numpy:
         result.view(np.uint8)[np.isnan(array)] |= _NAN_E5M2
@@ -46,6 +47,8 @@ def as_type(array: Any, array_type: np.dtype[Any]) -> Any:
 
 def strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """NumPy's `as_strided`, which by itself does not know every narrow type."""
+    if type(array) is not np.ndarray:
+        return backend_of_array(array).window(array, shape, array.dtype, 0, strides)
     if array.dtype not in WIDE_TYPES:
         return as_strided(array, shape, strides)
     return as_strided(array.view(f"u{array.itemsize}"), shape, strides).view(array.dtype)
@@ -88,4 +91,4 @@ def _rounded(result: Any, types: dict[np.dtype[Any], np.dtype[Any]]) -> Any:
     narrow = types.get(result.dtype) if hasattr(result, "astype") else None
     if narrow is None:
         return result
-    return as_type(np.asarray(result) if isinstance(result, np.generic) else result, narrow)
+    return as_type(as_array(result), narrow)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .backend import to_host
 from .lazy_signs import content
 from .narrow import widened
 
@@ -96,7 +97,7 @@ def tensor_repr(
         grad_fn = "Invalid"
     place = str(tensor.device)
     return format_array(
-        None if place == "meta" else content(tensor),
+        None if place == "meta" else to_host(content(tensor)),
         shape=tuple(tensor.shape),
         dtype=str(tensor.dtype),
         default_dtype=str(default_dtype),

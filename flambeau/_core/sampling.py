@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import c_library
-from .backend import LARGE, faster
+from .backend import LARGE, beside, faster, read, to_host
 from .dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from .fused import multiply_add, multiply_add32
 from .generator import Generator
-from .narrow import is_complex
+from .layout import contiguous_array
+from .narrow import is_complex, strided
 from .normal_sampling import NORMAL_BLOCK, normal_blocks
 
 if TYPE_CHECKING:
@@ -70,16 +71,19 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: Genera
     _check_multinomial(weights, count, replacement)
     if replacement and count > 1:
         rows = weights.reshape(-1, weights.shape[-1])
-        return _multinomial_by_search(rows, count, generator).reshape(*weights.shape[:-1], count)
+        found = _multinomial_by_search(rows, count, generator).reshape(*weights.shape[:-1], count)
+        return beside(found, weights)  # type: ignore[no-any-return]
     _check_multinomial_weights(weights)
-    keys = np.empty(weights.shape, weights.dtype)
+    keys = np.empty(weights.shape, weights.dtype, like=weights)
     fill_exponential(keys, generator)
     # The smallest waiting time wins: exponential variables divided by their rates.
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = _computable(rounded(_computable(weights) / _computable(keys), weights.dtype))
     if count == 1:
-        return np.asarray(np.argmax(scores, axis=-1, keepdims=True))
-    return np.ascontiguousarray(np.argsort(-scores, axis=-1, kind="stable")[..., :count])
+        chosen: Array = np.argmax(scores, axis=-1, keepdims=True)
+    else:
+        chosen = contiguous_array(np.argsort(-scores, axis=-1, kind="stable")[..., :count])
+    return chosen
 
 
 # Filling --------------------------------------------------------------------------------------------------------------
@@ -119,7 +123,7 @@ def fill_uniform(out: Array, generator: Generator, low: float = 0.0, high: float
     # Rounding may have reached the upper end, which does not belong to the range.
     ends = rounded(np.array([low, high]), out.dtype)
     reached = values == ends[1]
-    if reached.any():
+    if read(reached.any()):
         values[reached] = ends[0]
     _store(out, values)
 
@@ -194,14 +198,14 @@ def fill_geometric(out: Array, generator: Generator, p: float) -> None:
 
 def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
     """Ones with probability `p` (a number, or an array that broadcasts to `out`), else zeros."""
-    scalar = not isinstance(p, np.ndarray)
+    scalar = isinstance(p, (int, float))
     if scalar and not 0.0 <= p <= 1.0:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     if out.size == 0:
         return
     if out.dtype.kind == "c" or _name(out.dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", out.dtype)
-    if isinstance(p, np.ndarray):
+    if not isinstance(p, (int, float)):
         _fill_bernoulli_by_element(out, generator, p)
     elif not _thrown(out, generator, p):
         _store(out, (generator.unit64(out.size) < p).astype(out.dtype))
@@ -209,7 +213,12 @@ def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
 
 def _thrown(out: Array, generator: Generator, p: float) -> bool:
     """Fill a large array by a generated kernel; whether there is one for it."""
-    if out.size < LARGE or (kernels := faster("random")) is None or not kernels.can_throw(out):
+    if (
+        type(out) is not np.ndarray
+        or out.size < LARGE
+        or (kernels := faster("random")) is None
+        or not kernels.can_throw(out)
+    ):
         return False
     kernels.throw_coins(out, generator.draw32(2 * out.size), p)
     return True
@@ -219,7 +228,7 @@ def _fill_bernoulli_by_element(out: Array, generator: Generator, p: Array) -> No
     if _name(p.dtype) not in _DIGITS:
         raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
     inside = (p >= 0) & (p <= 1)
-    if not inside.all():
+    if not read(inside.all()):
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false: "
             f"the probability {p[~inside][0]} is outside [0, 1]"
@@ -227,7 +236,7 @@ def _fill_bernoulli_by_element(out: Array, generator: Generator, p: Array) -> No
     order = _memory_order(out)
     chances = np.broadcast_to(p, out.shape).transpose(order)
     units = generator.unit64(out.size) if p.dtype == np.float64 else generator.unit32(out.size)
-    out.transpose(order)[...] = units.reshape(chances.shape) < chances.astype(units.dtype, copy=False)
+    out.transpose(order)[...] = beside(units.reshape(chances.shape), out) < chances.astype(units.dtype, copy=False)
 
 
 def fill_random(out: Array, generator: Generator) -> None:
@@ -291,10 +300,10 @@ def _memory_order(out: Array) -> list[int]:
 def _store(out: Array, values: Array) -> None:
     """Write the flat `values` into `out` in the order of its memory."""
     if out.flags.c_contiguous:
-        out[...] = values.reshape(out.shape)
+        out[...] = beside(values.reshape(out.shape), out)
         return
     in_memory_order = out.transpose(_memory_order(out))
-    in_memory_order[...] = values.reshape(in_memory_order.shape)
+    in_memory_order[...] = beside(values.reshape(in_memory_order.shape), out)
 
 
 def rounded(values: Array, dtype: np.dtype[Any]) -> Array:
@@ -315,7 +324,8 @@ def _computable(values: Array) -> Array:
 def _real_view(out: Array) -> Array:
     """A complex array as real numbers with one more dimension of two parts."""
     part = out.real if out.dtype.kind == "c" else out.view([("real", np.float16), ("imag", np.float16)])["real"]
-    return np.lib.stride_tricks.as_strided(part, (*out.shape, 2), (*out.strides, part.itemsize))
+    parts: Array = strided(part, (*out.shape, 2), (*out.strides, part.itemsize))
+    return parts
 
 
 # Categories ----------------------------------------------------------------------------------------------------------
@@ -323,17 +333,17 @@ def _real_view(out: Array) -> Array:
 
 def _multinomial_by_search(weights: Array, count: int, generator: Generator) -> npt.NDArray[np.int64]:
     rows = _computable(weights)
-    if (rows < 0).any() or np.isnan(rows).any():
+    if read((rows < 0).any()) or read(np.isnan(rows).any()):
         raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
-    if not np.isfinite(rows).all():
+    if not read(np.isfinite(rows).all()):
         raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
     cumulative = np.cumsum(rows, axis=-1, dtype=rows.dtype)
-    if (cumulative[:, -1:] <= 0).any():
+    if read((cumulative[:, -1:] <= 0).any()):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     cumulative /= cumulative[:, -1:]
     units = generator.unit64(len(rows) * count).reshape(len(rows), count)
     found = np.empty(units.shape, dtype=np.int64)
-    for row, draws, indices in zip(cumulative.astype(np.float64), units, found, strict=True):
+    for row, draws, indices in zip(to_host(cumulative).astype(np.float64), units, found, strict=True):
         indices[...] = np.searchsorted(row, draws, side="left")
     return found
 
@@ -360,9 +370,9 @@ def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
 
 def _check_multinomial_weights(weights: Array) -> None:
     rows = _computable(weights)
-    if not ((rows >= 0) & (rows < np.inf)).all():
+    if not read(((rows >= 0) & (rows < np.inf)).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if (rows.sum(axis=-1) == 0).any():
+    if read((rows.sum(axis=-1) == 0).any()):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 

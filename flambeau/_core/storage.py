@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .backend import backend_of, backend_of_array, is_array, read, to_host
 from .dataless import new_owner
 from .device import CPU, META, device
 
@@ -24,10 +25,11 @@ _STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
 def owner_of(array: Any) -> Any:
     """The array that `array` is a view of in the end: the one that stands for the whole memory."""
     base: Any = array.base
+    array_class = type(array)
     while base is not None:
         if type(base) is _STRIDED_BASE:
             base = base.base
-        elif type(base) is not np.ndarray:
+        elif type(base) is not array_class:
             break
         array = base
         base = array.base
@@ -36,8 +38,7 @@ def owner_of(array: Any) -> Any:
 
 def address_of(array: Any) -> int:
     """Where the first element of `array` is."""
-    address: int = array.__array_interface__["data"][0]
-    return address
+    return backend_of_array(array).address(array)
 
 
 def offset_of(array: Any) -> int:
@@ -76,7 +77,7 @@ def window(memory: Any, shape: tuple[int, ...], array_type: Any, offset: int, st
     """An array over part of `memory`, an array of bytes; offset and strides count bytes."""
     if 0 in shape:
         offset = min(offset, memory.nbytes)
-    return np.ndarray(shape, array_type, memory, offset, strides)
+    return backend_of_array(memory).window(memory, shape, array_type, offset, strides)
 
 
 def needed_bytes(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, itemsize: int) -> int:
@@ -124,7 +125,8 @@ class UntypedStorage:
         if place is META:
             nbytes = content if isinstance(content, int) else content.nbytes
             return _new_storage(new_owner(nbytes), META, nbytes)
-        return _new_storage(_bytes(np.zeros, content) if isinstance(content, int) else content, place)
+        memory = _bytes(np.zeros, content) if isinstance(content, int) else content
+        return _new_storage(backend_of(place.type).from_host(memory), place)
 
     @staticmethod
     def from_buffer(buffer: Any, *args: Any, byte_order: str = "native", **kwargs: Any) -> UntypedStorage:
@@ -192,7 +194,7 @@ class UntypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return _new_storage(self.bytes()[index].copy(), self.device)
-        return int(self.bytes()[index])
+        return int(read(self.bytes()[index]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.bytes()[index] = value
@@ -202,7 +204,7 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as Python ints."""
-        return self.bytes().tolist()  # type: ignore[no-any-return]
+        return to_host(self.bytes()).tolist()  # type: ignore[no-any-return]
 
     def fill_(self, value: int) -> UntypedStorage:
         """Set every byte to `value`."""
@@ -229,9 +231,9 @@ class UntypedStorage:
     _untyped = untyped
 
     def cpu(self) -> UntypedStorage:
-        """This storage if it is on the CPU."""
-        self.bytes()
-        return self
+        """This storage if it is on the CPU, else a copy there."""
+        memory = self.bytes()
+        return self if type(memory) is np.ndarray else _new_storage(to_host(memory), CPU)
 
     def resizable(self) -> bool:
         """Whether `resize_` may move the memory: not if a NumPy array or another buffer shares it."""
@@ -253,7 +255,7 @@ class UntypedStorage:
         if self.device is META:
             self._meta_bytes = nbytes
         elif nbytes != self._owner.nbytes:
-            self._move(_bytes(np.empty, nbytes), mover)
+            self._move(_bytes(backend_of(self.device.type).empty, nbytes), mover)
         return self
 
     def _move(self, memory: Any, mover: Any = None) -> None:
@@ -298,7 +300,7 @@ class UntypedStorage:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.device is META:
             return _load_meta_storage, (self.nbytes(),)
-        return _load_storage, (self.bytes().tobytes(),)
+        return _load_storage, (to_host(self.bytes()).tobytes(),)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         return self.clone()
@@ -371,7 +373,7 @@ def _is_alone(tensor: Any, owner: Any) -> bool:
 
 def _is_on(tensor: Any, owner: Any) -> bool:
     array = getattr(tensor, "_array", None)  # a tensor under construction has none yet
-    return type(array) is np.ndarray and owner_of(array) is owner
+    return is_array(array) and owner_of(array) is owner
 
 
 def _load_storage(content: bytes) -> UntypedStorage:

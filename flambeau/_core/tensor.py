@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .backend import backend_of, to_host
 from .caller import calling_place
-from .device import device, layout, strided
+from .device import CPU, device, layout, strided
 from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
 from .errors import INFERENCE_INPLACE, INFERENCE_VERSION
 from .hooks import HookDict, RemovableHandle
@@ -490,14 +491,14 @@ class Tensor(TensorMethods):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
         if self._kind.dtype.wide is not None:
             array = widened(array)
-        value = array.item()
+        value = to_host(array).item()
         return float(value) if self._kind.dtype.name == "bfloat16" else value
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
         if self.is_meta:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        array = widened(content(self))
+        array = widened(to_host(content(self)))
         return array.astype(np.float32).tolist() if self._kind.dtype.name == "bfloat16" else array.tolist()
 
 
@@ -514,8 +515,8 @@ PLAIN_TYPES: set[type] = {Tensor}
 
 def wrap(array: Any, place: device) -> Tensor:
     """A new tensor outside any graph over a kernel's result, which may be a NumPy scalar."""
-    if type(array) is not np.ndarray:
-        array = np.asarray(array)
+    if type(array) is not np.ndarray or place is not CPU:
+        array = backend_of(place.type).asarray(array)
     return Tensor._from_parts((array, kind_of_array(array.dtype, place), new_counter()))
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .backend import backend_of_array
 from .layout import empty_array, is_channels_last, ordered_strides
 from .size import contiguous_strides
 
@@ -49,11 +50,11 @@ def padded_sizes(sizes: Shape, geometry: Geometry) -> Shape:
     return tuple([size + 2 * p for size, p in zip(sizes, geometry.padding, strict=True)])
 
 
-def new_array(shape: Shape, array_type: Any, last: bool) -> Any:
-    """Uninitialised memory, with the channels innermost if `last`."""
+def new_array(shape: Shape, array_type: Any, last: bool, source: Any) -> Any:
+    """Uninitialised memory beside `source`, with the channels innermost if `last`."""
     if not last:
-        return np.empty(shape, array_type)
-    return empty_array(shape, strides_for(shape, last), array_type)
+        return np.empty(shape, array_type, like=source)
+    return empty_array(shape, strides_for(shape, last), array_type, backend_of_array(source))
 
 
 def strides_for(shape: Shape, last: bool) -> Shape:

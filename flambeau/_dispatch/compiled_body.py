@@ -97,6 +97,21 @@ class LargeBody:
         return module.pointwise(body, [self.given] * count, self.result)
 
 
+class UncompiledBody:
+    """The same for arrays that generated code cannot read: it is not there for them."""
+
+    __slots__ = ("plain",)
+
+    def __init__(self, plain: Body) -> None:
+        self.plain = plain
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.plain(*operands)
+
+    def into(self, target: Any, *operands: Any) -> bool:
+        return False
+
+
 def _is_huge(number: Any) -> bool:
     """Whether it is an integer beyond what a float is sure to hold."""
     return type(number) is int and number.bit_length() > 1000

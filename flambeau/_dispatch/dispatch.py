@@ -383,6 +383,6 @@ def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
 
 def fresh(array: Any, source: Tensor) -> Tensor:
     """A new tensor over `array` on the device of `source`."""
-    if type(array) is not np.ndarray:
+    if type(array) is not np.ndarray or not source._kind.is_cpu:
         array = source._kind.backend.asarray(array)
     return Tensor._from_parts((array, kind_of_array(array.dtype, source._kind.device), new_counter()))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import LARGE
+from .._core.backend import ARRAY_CLASSES, LARGE, as_array, is_array
 from .._core.caller import calling_place
 from .._core.device import CPU, META
 from .._core.dtype import (
@@ -37,7 +37,7 @@ from .._core.narrow import as_type, widened
 from .._core.node import OpNode, save
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new
-from .compiled_body import LargeBody
+from .compiled_body import LargeBody, UncompiledBody
 from .dispatch import after, formula_names, leading, node_class
 from .inplace import (
     check_castable,
@@ -57,7 +57,7 @@ from .recorder import PENDING, Recorder, elementwise_recorder, nothing
 from .registry import METHODS, explain, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
-Entry = tuple[Body, Kind, LargeBody]
+Entry = tuple[Body, Kind, LargeBody | UncompiledBody]
 """A body for small arrays, the kind of the result, and the body for large arrays."""
 
 SAME, FLOATING, TO_BOOL, TO_REAL = "same", "floating", "to_bool", "to_real"
@@ -162,7 +162,10 @@ class Elementwise(Op):
         result = kind_of(self.result_dtype(computed), kind.device)
         given = kind.dtype.numpy
         met = given if computed is kind.dtype else computed.numpy
-        entry = body, result, LargeBody(body, self.body, given, met, result.dtype.numpy, self.exact_numbers)
+        large: Any = LargeBody(body, self.body, given, met, result.dtype.numpy, self.exact_numbers)
+        if kind.backend.array_class is not np.ndarray:
+            large = UncompiledBody(body)
+        entry = body, result, large
         if kind.device is not META and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
             self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
         return entry
@@ -172,17 +175,19 @@ class Elementwise(Op):
         if computed.wide is not None:
             narrow, result_type = computed.numpy, self.result_dtype(computed).numpy
             return lambda *arrays: as_type(
-                np.asarray(body(*[widened(_as_array(each, narrow)) for each in arrays])), result_type
+                as_array(body(*[widened(_as_array(each, narrow)) for each in arrays])), result_type
             )
         if computed in _HALF and not self.keeps_halves:
             half, single, result_type = computed.numpy, float32.numpy, self.result_dtype(computed).numpy
             number = single.type if self.exact_numbers else lambda each: single.type(half.type(each))
-            return lambda *arrays: np.asarray(
-                body(*[each.astype(single) if type(each) is np.ndarray else number(each) for each in arrays])
+            return lambda *arrays: as_array(
+                body(*[each.astype(single) if type(each) in ARRAY_CLASSES else number(each) for each in arrays])
             ).astype(result_type, copy=False)
         if computed is not given:
             target = computed.numpy
-            return lambda *arrays: body(*[each.astype(target) if type(each) is np.ndarray else each for each in arrays])
+            return lambda *arrays: body(
+                *[each.astype(target) if type(each) in ARRAY_CLASSES else each for each in arrays]
+            )
         return body
 
     def __call__(self, *operands: Any) -> Tensor:
@@ -457,7 +462,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
             array = body(first, second)
         except ValueError:
             raise shape_error(op.title, left, right) from None
-        if type(array) is np.ndarray and array.ndim > 1:
+        if is_array(array) and array.ndim > 1:
             array = arranged(array, *[each._array for each in (left, right) if isinstance(each, Tensor)])
     return _finish(op, (left, right), array, result_kind)
 
@@ -493,7 +498,7 @@ def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:
 
 
 def _as_array(operand: Any, array_type: Any) -> Any:
-    return operand if type(operand) is np.ndarray else as_type(np.asarray(operand), array_type)
+    return operand if is_array(operand) else as_type(np.asarray(operand), array_type)
 
 
 def shape_error(name: str, left: Any, right: Any) -> Exception:

@@ -42,4 +42,4 @@ def factory(name: str) -> Callable[[Kernel], Factory]:
 @factory("constant")
 def constant(array: Any, kind: Kind) -> Any:
     """Data from outside."""
-    return array
+    return array if type(array) is kind.backend.array_class else kind.backend.from_host(array)

@@ -14,7 +14,7 @@ from .._core.layout import element_strides, is_dense
 from .._core.modes import THREAD
 from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node
 from .._core.slots import SLOTS
-from .._core.storage import owner_of
+from .._core.storage import address_of, owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from .storing import store_elements
 
@@ -168,7 +168,7 @@ def check_apart(written: Any, read: Any, but_same: bool = False) -> None:
     """Refuse to read memory that is being written; `but_same`: unless both are the same elements in the same order."""
     if owner_of(written) is not owner_of(read):
         return
-    same = written.ctypes.data == read.ctypes.data and _steps(written) == _steps(read)
+    same = address_of(written) == address_of(read) and _steps(written) == _steps(read)
     # With gaps in one of them the extents tell nothing: PyTorch lets such tensors pass.
     dense = all(is_dense(each.shape, element_strides(each)) for each in (written, read))
     if not (same and but_same) and dense and np.may_share_memory(written, read):

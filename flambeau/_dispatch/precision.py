@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.backend import is_array
 from .._core.dtype import DEFAULTS, FLOAT, LEGACY_NAMES
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
@@ -24,9 +25,7 @@ def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         if args[0].itemsize != 2 or (half := args[0].dtype).name not in _HALVES:
             return kernel(*args)
-        result = kernel(
-            *[each.astype(_SINGLE) if isinstance(each, np.ndarray) and each.dtype == half else each for each in args]
-        )
+        result = kernel(*[each.astype(_SINGLE) if is_array(each) and each.dtype == half else each for each in args])
         if type(result) is tuple:
             return tuple(_rounded(each, half) for each in result)
         return _rounded(result, half)
@@ -36,11 +35,6 @@ def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 def _rounded(result: Any, half: np.dtype[Any]) -> Any:
     return result.astype(half) if result.dtype == _SINGLE else result
-
-
-def as_array(value: Any) -> Any:
-    """What NumPy returned, as an array: of results without dimensions it makes numbers. Expressions stay."""
-    return value if type(value) is np.ndarray or hasattr(value, "is_expression") else np.asarray(value)
 
 
 def in_expressions(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

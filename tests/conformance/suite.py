@@ -111,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", action="append", help="glob of entry names, e.g. 'linalg.*'; may be repeated")
     parser.add_argument("--aspect", default="", help="only aspects that begin with this, e.g. gradient")
     parser.add_argument("--limit", type=int, help="at most so many samples for each aspect")
+    parser.add_argument("--device", choices=("cpu", "foreign"), default="cpu", help="foreign: what stands in for a GPU")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 1: this one")
     parser.add_argument("--json", type=Path, help="write the full report here")
     parser.add_argument("--update", action="store_true", help="after a whole run, write the list of known gaps anew")
@@ -122,6 +123,10 @@ def main() -> int:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
     options = _parser().parse_args()
+    if options.device == "foreign":
+        from . import foreign
+
+        return foreign.main(options.only, options.limit)
     from torch import __version__ as version
 
     from .entries import entries

@@ -59,7 +59,7 @@ def _rounded(result: Any, array_type: Any, last: bool) -> Any:
     """The result in the dtype of the operands."""
     if result.dtype == array_type:
         return result
-    rounded = new_array(result.shape, array_type, last)
+    rounded = new_array(result.shape, array_type, last, result)
     if not copy_into(rounded, result):
         rounded[...] = result
     return rounded
@@ -108,7 +108,7 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
     if steps is None or weight_steps is None:
         return None
     computed = _computed_in(dtype)
-    result = new_array((input.shape[0], weight.shape[0], *output), np.dtype(computed), last)
+    result = new_array((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, input)
     for by_tiles in (True, False):
         made = _correlation(dtype, input.shape, steps, weight.shape, weight_steps, output, geometry, last, by_tiles)
         if _written(made.work, result, weight, made.image.read(input, computed), bias, last):
@@ -185,7 +185,7 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
     if steps is None or weight_steps is None:
         return None
     computed = _computed_in(dtype)
-    result = new_array((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last)
+    result = new_array((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, grad)
     for by_tiles in (True, False):
         made = _spreading(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, by_tiles)
         if not made.covers:
@@ -310,7 +310,7 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         return None
     computed = _computed_in(dtype)
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
-    result = new_array((outputs, channels, *kernel), np.dtype(computed), last)
+    result = new_array((outputs, channels, *kernel), np.dtype(computed), last, input)
     if channels == 1 and outputs == geometry.groups and not last:
         image, work = _depthwise_weighing(dtype, input.shape, steps, grad.shape, kernel, geometry)
         work.run_weights(result, np.ascontiguousarray(grad, computed), image.read(input, computed))

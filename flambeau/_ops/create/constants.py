@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import to_host
 from ..._core.caller import warn_of_complex_half, warn_user_once
 from ..._core.dataless import empty_meta
 from ..._core.defaults import device_for
@@ -113,6 +114,8 @@ def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
 
 def _leaf(array: Any, kind: Kind, requires_grad: bool) -> Tensor:
     tensor: Tensor = new(Tensor)
+    if not kind.is_cpu and kind.device is not META and type(array) is np.ndarray:
+        array = kind.backend.from_host(array)
     tensor._array = array
     tensor._kind = kind
     tensor._counter = None if THREAD.modes.inference else [0, None]
@@ -183,9 +186,10 @@ def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
     if kind.device is META:
         return empty_meta(shape, kind.dtype.numpy)
     if 0 in shape:  # NumPy's strides would be 0
-        return empty_array(shape, contiguous_strides(shape), kind.dtype.numpy)
+        return empty_array(shape, contiguous_strides(shape), kind.dtype.numpy, kind.backend)
+    make = kind.backend.empty if value is None or value else kind.backend.zeros
     try:
-        array: Any = np.empty(shape, kind.dtype.numpy) if value is None or value else np.zeros(shape, kind.dtype.numpy)
+        array = make(shape, kind.dtype.numpy)
     except MemoryError as error:
         explain(error, "empty", {})
         raise
@@ -260,7 +264,7 @@ def strided_memory(shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind)
     array_type = kind.dtype.numpy
     if kind.device is META:
         return empty_meta(shape, array_type, tuple([step * array_type.itemsize for step in strides]))
-    array = empty_array(shape, strides, array_type)
+    array = empty_array(shape, strides, array_type, kind.backend)
     if DETERMINISM.fills:
         fill_unwritten(array)
     return array
@@ -388,7 +392,7 @@ def tensor(
         )
         if data.is_meta and device is None:
             device = META
-        data = content(data)
+        data = to_host(content(data))
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
     array = array_from_data(data, array_type, DEFAULTS.float.numpy)
     kind = kind_of_array(array.dtype, device_for(device))

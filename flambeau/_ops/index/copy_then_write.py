@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import is_array
 from ..._core.caller import warn_user
 from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
@@ -93,7 +94,7 @@ def check_memory(name: str, target: Tensor, args: Sequence[Any]) -> None:
             check_separate(target, each)
         elif isinstance(each, (list, tuple)):
             for array in each:
-                if isinstance(array, np.ndarray):
+                if is_array(array):
                     check_apart(target._array, array)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, read
 from ..._core.determinism import alert_not_deterministic
 from ..._core.dtype import LEGACY_NAMES, int32, int64
+from ..._core.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_apart
@@ -21,7 +22,7 @@ from .copy_then_write import publish_change, writing
 def positions_along(index: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, ...]:
     """The NumPy index that takes `index` as positions along `dim` and each other dimension as it runs."""
     key: list[Any] = [
-        np.arange(size).reshape([-1 if i == each else 1 for i in range(index.ndim)])
+        np.arange(size, like=index).reshape([-1 if i == each else 1 for i in range(index.ndim)])
         for each, size in enumerate(index.shape)
     ]
     key[dim] = index
@@ -32,11 +33,11 @@ def check_positions(index: Any, size: int, dim: int) -> None:
     """Refuse positions outside a dimension of `size`."""
     if index.size >= LARGE and arrays.within(index, size):
         return
-    if index.size and (index.min() < 0 or index.max() >= size):
+    if index.size and (read(index.min() < 0) or read(index.max() >= size)):
         wrong = index[(index < 0) | (index >= size)]
         raise RuntimeError(
-            f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {size}: positions are "
-            f"0 to {size - 1}"
+            f"index {int(read(wrong.reshape(-1)[0]))} is out of bounds for dimension {dim} with size {size}: positions "
+            f"are 0 to {size - 1}"
         )
 
 
@@ -65,7 +66,7 @@ def _gather_gradient(grad: Any, self_sym_sizes: tuple[int, ...], dim: int, index
 @primitive("GatherBackward0", self=_gather_gradient)
 def _gather(self: Array, dim: int, index: Array) -> Array:
     if index.size == 0:
-        return np.empty(index.shape, self.dtype)
+        return np.empty(index.shape, self.dtype, like=self)
     source = self if self.ndim else self.reshape(1)
     positions = index if index.ndim else index.reshape(1)
     check_positions(positions, source.shape[dim], dim)
@@ -75,7 +76,7 @@ def _gather(self: Array, dim: int, index: Array) -> Array:
             return done.reshape(index.shape)
     if source.ndim == 1:
         return source[positions].reshape(index.shape)
-    return np.ascontiguousarray(source[positions_along(positions, source.shape, dim)])
+    return contiguous_array(source[positions_along(positions, source.shape, dim)])
 
 
 @public(out=store_apart)
@@ -138,7 +139,7 @@ def _index_select_gradient(grad: Any, self_sym_sizes: tuple[int, ...], dim: int,
 def _index_select(self: Array, dim: int, index: Array) -> Array:
     positions = index.reshape(-1)
     size = self.shape[dim] if self.ndim else 1
-    if positions.size and (positions.min() < 0 or positions.max() >= size):
+    if positions.size and (read(positions.min() < 0) or read(positions.max() >= size)):
         wrong = positions[(positions < 0) | (positions >= size)]
         raise IndexError(
             f"index out of range in self: index {int(wrong[0])} for dimension {dim} with size {size} of shape "
@@ -150,7 +151,7 @@ def _index_select(self: Array, dim: int, index: Array) -> Array:
         done = arrays.selected(self, dim, positions)
         if done is not None:
             return done
-    return np.ascontiguousarray(self.take(positions, axis=dim))
+    return contiguous_array(self.take(positions, axis=dim))
 
 
 @public(out=store_apart)
@@ -174,9 +175,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _flat_positions(index: Any, numel: int) -> Any:
-    if index.size and (index.min() < -numel or index.max() >= numel):
+    if index.size and (read(index.min() < -numel) or read(index.max() >= numel)):
         wrong = index[(index < -numel) | (index >= numel)]
-        raise IndexError(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {numel} elements.")
+        raise IndexError(
+            f"out of range: tried to access index {int(read(wrong.reshape(-1)[0]))} on a tensor of {numel} elements."
+        )
     return index
 
 
@@ -194,7 +197,7 @@ def _take(self: Array, index: Array) -> Array:
     if index.size and not self.size:
         raise IndexError("take(): tried to take from an empty tensor")
     positions = _flat_positions(index, self.size)
-    return self.reshape(-1)[positions] if index.size else np.empty(index.shape, self.dtype)
+    return self.reshape(-1)[positions] if index.size else np.empty(index.shape, self.dtype, like=self)
 
 
 @public(out=True)

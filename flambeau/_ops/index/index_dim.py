@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import add_slices
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, as_array, read
 from ..._core.caller import warn_user_once
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.tensor import Tensor
@@ -31,7 +31,7 @@ def _one_dim(array: Any) -> Any:
 
 def _in_range(index: Any, size: int, dim: int, error: type[Exception], prefix: str = "", lowest: int = 0) -> Any:
     positions = index.reshape(-1)
-    if positions.size and (positions.min() < lowest or positions.max() >= size):
+    if positions.size and (read(positions.min() < lowest) or read(positions.max() >= size)):
         wrong = positions[(positions < lowest) | (positions >= size)]
         raise error(f"{prefix}index {int(wrong[0])} is out of bounds for dimension {dim} with size {size}")
     return positions
@@ -53,7 +53,7 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
     else:
         positions = _in_range(index, target.shape[dim], dim, RuntimeError)
     if alpha != 1:
-        values = values * np.asarray(alpha).astype(values.dtype)
+        values = values * as_array(alpha).astype(values.dtype)
     if positions.size == 0 or values.size == 0:
         return
     if target.dtype.kind == "b":
@@ -274,12 +274,12 @@ def _index_reduce(self: Array, dim: int, index: Array, source: Array, reduce: st
     target, values = _one_dim(self), _one_dim(source)
     positions = index.reshape(-1)
     size = target.shape[dim]
-    if positions.size and (positions.min() < 0 or positions.max() >= size):
+    if positions.size and (read(positions.min() < 0) or read(positions.max() >= size)):
         raise IndexError(f"index out of range in self: positions along dimension {dim} are 0 to {size - 1}")
     if positions.size and values.size:
         # One index array for each dimension, so that counts and sums have the same key.
         key = [
-            np.arange(n).reshape([-1 if i == each else 1 for i in range(values.ndim)])
+            np.arange(n, like=self).reshape([-1 if i == each else 1 for i in range(values.ndim)])
             for each, n in enumerate(values.shape)
         ]
         key[dim] = positions.reshape([-1 if i == dim else 1 for i in range(values.ndim)])

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._backends.arrays import add_slices
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, as_array, beside, is_array, read
 from ..._core.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
+from ..._core.layout import contiguous_array
 from ..._core.lazy_signs import content
 
 Array = np.ndarray[Any, Any]
@@ -177,7 +178,7 @@ def _as_tuple(index: Any) -> Sequence[Any]:
 
 def _tensor_array(value: Any) -> Array | None:
     array = getattr(value, "_array", None)
-    if not isinstance(array, np.ndarray):
+    if not is_array(array):
         return None
     return content(value) if value._kind.indirect else array
 
@@ -206,9 +207,9 @@ def _classify_array(array: Array) -> Any:
     dtype = array.dtype
     if array.ndim == 0:
         if dtype in (BOOL, _UINT8):
-            return bool(array)
+            return bool(read(array))
         if dtype.kind in "iu":
-            return _checked_int64(int(array))
+            return _checked_int64(int(read(array)))
     elif dtype in (INT64, BOOL):
         return array
     elif dtype == _INT32:
@@ -245,7 +246,7 @@ def _checked_int64(position: int) -> int:
 def _dims_consumed(item: Any) -> int:
     if item is None or item is ... or item is True or item is False:
         return 0
-    return item.ndim if isinstance(item, np.ndarray) and item.dtype == BOOL else 1
+    return item.ndim if is_array(item) and item.dtype == BOOL else 1
 
 
 def _checked_position(position: int, dim: int, shape: Shape) -> int:
@@ -292,8 +293,16 @@ def _expand_masks(entries: list[Array | None], view_shape: list[int]) -> Advance
 # The advanced stage
 
 
+def _positions_beside(view: Array, advanced: Advanced) -> Advanced:
+    """Lists and tensors of the CPU may name positions on any device."""
+    if type(view) is np.ndarray:
+        return advanced
+    return tuple([None if entry is None else beside(entry, view) for entry in advanced])
+
+
 def advanced_get(view: Array, advanced: Advanced) -> Array:
     """A new array with the elements that `advanced` selects, in the memory order that PyTorch gives it."""
+    advanced = _positions_beside(view, advanced)
     indexed = [dim for dim, entry in enumerate(advanced) if entry is not None]
     dense = view.flags.c_contiguous
     if not view.size:
@@ -307,9 +316,10 @@ def advanced_get(view: Array, advanced: Advanced) -> Array:
             result = view[_numpy_key(advanced)]
     except IndexError:
         _check_arrays(view.shape, advanced)
-        return np.empty(indexed_shape(view.shape, advanced), view.dtype)
+        return np.empty(indexed_shape(view.shape, advanced), view.dtype, like=view)
     if dense and all(entry is None or entry.flags.c_contiguous for entry in advanced):
-        return result if result.flags.c_contiguous else np.ascontiguousarray(result)
+        dense_result: Array = contiguous_array(result)
+        return dense_result
     return _in_memory_order(result, _memory_order(view, advanced, result.shape))
 
 
@@ -319,6 +329,7 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
     Values are broadcast to the selection. With `accumulate`, an element that is selected several times receives every
     one of its values; 16-bit floats are summed in float32 and rounded once.
     """
+    advanced = _positions_beside(view, advanced)
     if accumulate:
         _check_arrays(view.shape, advanced)
         _accumulate(view, advanced, _broadcast_values(values, view, advanced))
@@ -411,7 +422,7 @@ def _check_arrays(shape: Shape, advanced: Advanced) -> None:
         return
     for dim, entry in indexed:
         size = shape[dim]
-        if entry.min() < -size or entry.max() >= size:
+        if read(entry.min() < -size) or read(entry.max() >= size):
             wrong = entry[(entry < -size) | (entry >= size)]
             raise IndexError(_out_of_bounds(int(wrong[0]), dim, shape))
 
@@ -426,7 +437,7 @@ def _without_leading_ones(values: Array) -> Array:
 
 def _broadcast_values(values: Any, view: Array, advanced: Advanced) -> Array:
     target = indexed_shape(view.shape, advanced)
-    array = np.asarray(values, view.dtype)
+    array = as_array(values).astype(view.dtype, copy=False)
     try:
         return np.broadcast_to(_without_leading_ones(array), target)
     except ValueError:
@@ -480,7 +491,7 @@ def _in_memory_order(result: Array, order: list[int]) -> Array:
     slowest_first = order[::-1]
     transposed = result.transpose(slowest_first)
     # The reshapes give dimensions of size 1 the strides of a contiguous array.
-    dense = np.ascontiguousarray(transposed).reshape(-1).reshape(transposed.shape)
+    dense: Array = contiguous_array(transposed).reshape(-1).reshape(transposed.shape)
     return dense.transpose(np.argsort(slowest_first))
 
 
@@ -518,7 +529,8 @@ def _row_numbers(shape: Shape, advanced: Advanced, indexed: list[int]) -> Array:
         entry, size = advanced[dim], shape[dim]
         assert entry is not None
         rows = rows * size + np.where(entry < 0, entry + size, entry)
-    return np.asarray(rows).reshape(-1)
+    flat: Array = as_array(rows).reshape(-1)
+    return flat
 
 
 def _add_rows(table: Array, table_shape: Shape, rows: Array, values: Array, narrow_float: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import fill_where
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, as_array, read
 from ..._core.caller import warn_user_once
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
@@ -137,7 +137,7 @@ def _fill(array: Array, mask: Array, value: Array) -> None:
 
 @writing("MaskedFillBackward0", self=lambda grad, mask: grad.masked_fill(mask, 0))
 def _masked_fill_number(self: Array, mask: Array, value: Any) -> None:
-    _fill(self, mask, np.asarray(value).astype(self.dtype))
+    _fill(self, mask, as_array(value).astype(self.dtype))
 
 
 @writing(
@@ -245,7 +245,7 @@ def _masked_scatter_source(grad: Any, mask: Tensor, source_sym_sizes: tuple[int,
 )
 def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
     chosen = np.broadcast_to(mask, self.shape)
-    count = int(np.count_nonzero(chosen))
+    count = int(read(np.count_nonzero(chosen)))
     if source.size < count:
         raise RuntimeError(
             f"Number of elements of source < number of ones in mask: {source.size} elements for {count} positions"
@@ -288,8 +288,8 @@ publish_change(_masked_scatter, "masked_scatter", _masked_scatter_in_place)
 @primitive(None, shape=shape_in_elements("nonzero"))
 def _nonzero(self: Array) -> Array:
     if self.ndim == 0:
-        return np.empty((int(bool(self)), 0), np.int64)
-    return np.array(self.nonzero(), np.int64).T  # columns are contiguous, as in PyTorch
+        return np.empty((int(bool(read(self))), 0), np.int64, like=self)
+    return np.array(self.nonzero(), np.int64, like=self).T  # columns are contiguous, as in PyTorch
 
 
 def _store_positions(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
@@ -321,7 +321,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 @primitive(None, shape=lambda self, size, fill_value: np.empty_like(self, np.int64, shape=(size, self.ndim)))
 def _nonzero_static(self: Array, size: int, fill_value: int) -> Array:
     found = _nonzero.kernel(self)
-    result = np.full((size, found.shape[1]), fill_value, np.int64)
+    result = np.full((size, found.shape[1]), fill_value, np.int64, like=self)
     result[: len(found)] = found[:size]
     return result
 
@@ -374,7 +374,7 @@ def _unravelled(self: Array, sizes: tuple[int, ...]) -> tuple[Array, ...]:
     for size in reversed(sizes):
         parts.append(np.remainder(rest, size))
         rest = rest // size
-    together = np.stack(parts[::-1], -1) if parts else np.empty((*rest.shape, 0))
+    together = np.stack(parts[::-1], -1) if parts else np.empty((*rest.shape, 0), like=self)
     return tuple([together[..., place] for place in range(len(sizes))])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public
@@ -30,7 +31,7 @@ def _index_gradient(grad: Any, self_sym_sizes: tuple[int, ...], mask: Any, indic
 
 @primitive("UnsafeMaskedIndexBackward0", op_name="unsafe_masked_index", self=_index_gradient)
 def _pick(self: Array, mask: Array, indices: list[Array], fill: Any) -> Array:
-    found = np.asarray(advanced_get(self, _clamped(self.shape, indices)))
+    found = as_array(advanced_get(self, _clamped(self.shape, indices)))
     found[np.broadcast_to(_hidden(mask, found.ndim), found.shape)] = fill
     return found
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import is_array
+
 _HALF_SIZE = 2
 
 
@@ -17,7 +19,7 @@ def reduce_at(target: Any, key: Any, values: Any, reduce: str, include_self: boo
     """
     if target.dtype.itemsize == _HALF_SIZE and target.dtype.kind not in "iu":
         wide = target.astype(np.float32)
-        reduce_at(wide, key, values.astype(np.float32) if type(values) is np.ndarray else values, reduce, include_self)
+        reduce_at(wide, key, values.astype(np.float32) if is_array(values) else values, reduce, include_self)
         target[...] = wide
         return
     if not include_self:
@@ -31,7 +33,7 @@ def reduce_at(target: Any, key: Any, values: Any, reduce: str, include_self: boo
     else:
         np.minimum.at(target, key, values)
     if reduce == "mean":
-        counts = np.full(target.shape, int(include_self), np.int64)
+        counts = np.full(target.shape, int(include_self), np.int64, like=target)
         np.add.at(counts, key, 1)
         np.maximum(counts, 1, out=counts)
         if not include_self:

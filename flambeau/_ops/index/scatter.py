@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-import numpy as np
-
 from ..._backends import arrays
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, is_array
 from ..._core.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
@@ -63,7 +61,7 @@ def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, A
     if index.ndim == 0:
         index = index.reshape(1)
     check_positions(index, target.shape[dim], dim)
-    if type(values) is np.ndarray:
+    if is_array(values):
         values = values.reshape(values.shape or (1,))[tuple([slice(size) for size in index.shape])]
     return target, positions_along(index, target.shape, dim), values
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, is_array
 from ..._core.device import CPU, META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.kind import kind_of_array
@@ -269,7 +270,7 @@ def _index(self: Array, advanced: Any, indices: Any) -> Array:
 
 @primitive("IndexPutImplBackward0", grad=lambda grad, indices: _pick(grad, indices))
 def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: Any, indices: Any) -> Array:
-    result = np.zeros(sizes, grad.dtype)
+    result = np.zeros(sizes, grad.dtype, like=grad)
     advanced_put(result, advanced, grad, accumulate=True)
     return result
 
@@ -316,7 +317,7 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
     array = tensor._array
     if tensor._kind.indirect:
         return False
-    if type(source) is np.ndarray and source.dtype is not array.dtype:
+    if is_array(source) and source.dtype is not array.dtype:
         return False
     mask = index.dtype is _BOOL and index.ndim and index.shape == array.shape
     if not (mask or (index.dtype is _INT64 and index.ndim and index.size and array.size)):
@@ -324,7 +325,7 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
     if 0 in array.strides:  # it may be expanded: the general way warns
         return False
     check_writable(tensor)
-    if type(source) is np.ndarray and not (mask and source.size == 1):
+    if is_array(source) and not (mask and source.size == 1):
         check_apart(array, source)
     try:
         array[index] = source
@@ -348,7 +349,7 @@ def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
         raise
     if 0 in part.strides:
         check_no_overlap(Tensor._from_parts((part, tensor._kind, None)))
-    if type(source) is np.ndarray and source.ndim and np.may_share_memory(part, source):
+    if is_array(source) and source.ndim and np.may_share_memory(part, source):
         check_apart(part, source, but_same=True)
     assign_to_view(part, source)
     if tensor._kind.indirect:
@@ -392,7 +393,7 @@ def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:
 def _as_element(value: Any, target: dtype) -> Any:
     """A number as a 0-d array; integers must fit, floats may become infinite."""
     if target.category == FLOAT and isinstance(value, (int, float)):
-        return np.asarray(float(value)).astype(target.numpy)
+        return as_array(float(value)).astype(target.numpy)
     return np.asarray(fitting(value, target), target.numpy)
 
 
@@ -418,7 +419,7 @@ def _is_one_mask(index: Any) -> bool:
     """Whether the only index tensor is a mask: one value is then written in whatever dtype it has."""
     items = index if isinstance(index, tuple) else (index,)
     arrays = [
-        np.asarray(item._array if isinstance(item, Tensor) else item)
+        item._array if isinstance(item, Tensor) else np.asarray(item)
         for item in items
         if item is not ... and item is not None and not isinstance(item, (int, slice, np.integer))
     ]

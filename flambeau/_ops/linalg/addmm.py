@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.array_derivatives import unrecorded
@@ -48,7 +49,7 @@ def _sum_with(self: Any, result: Any, beta: Any, alpha: Any) -> Any:
         result = result + self
     elif beta != 0:
         result = result + self * beta
-    return np.asarray(result)
+    return as_array(result)
 
 
 def _half(array: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.lazy_signs import every_element
@@ -80,7 +81,7 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor) -> None:
 def first_failure(info: Tensor) -> tuple[str, int] | None:
     """Of the first matrix that failed: its place in the batch, in the words of an error message, and its code."""
     codes = every_element(info)
-    if info._kind.device is META or not codes.any():
+    if info._kind.device is META or not read(codes.any()):
         return None
     position = int(np.flatnonzero(codes)[0])
     return (f"(Batch element {position}): " if codes.ndim else ""), int(codes.flat[position])
@@ -88,7 +89,7 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
 
 def row_major(array: Any) -> Any:
     """A contiguous copy of `array`; its strides are exact, also where a size is 1."""
-    copied = np.empty(array.shape, array.dtype)
+    copied = np.empty(array.shape, array.dtype, like=array)
     copied[...] = array
     return copied
 

@@ -227,7 +227,7 @@ def _dense(tensor: Any) -> Any:
 def _cross(self: Array, other: Array, dim: int) -> Array:
     left, right = np.broadcast_arrays(self, other)
     a, b = np.moveaxis(left, dim, 0), np.moveaxis(right, dim, 0)
-    result = np.empty(left.shape, left.dtype)
+    result = np.empty(left.shape, left.dtype, like=self)
     parts = np.moveaxis(result, dim, 0)
     for place in range(3):
         one, two = (place + 1) % 3, (place + 2) % 3

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import lapack
+from ..._core.backend import as_array, beside, read
 from ..._core.caller import warn_of_old_name
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.lazy_signs import content, every_element
@@ -105,7 +106,7 @@ def _on_diagonal(values: Any, like: Any) -> Any:
 @primitive("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
 def _qr(A: Array, mode: Any) -> Any:
     if mode == "r":
-        return np.empty(0, A.dtype), column_major(lapack.qr(A, "r"))
+        return np.empty(0, A.dtype, like=A), column_major(lapack.qr(A, "r"))
     Q, R = lapack.qr(A, mode)
     return column_major(Q), column_major(R)
 
@@ -151,7 +152,7 @@ _PHASE_TOLERANCE = 1e-2
 
 def _refuse_phase(name: str, what: str, diagonal: Any) -> None:
     """Complex vectors are unique up to a phase: a function of them that depends on it has no derivative."""
-    if not diagonal.is_meta and np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE:
+    if not diagonal.is_meta and read(np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE):
         raise RuntimeError(
             f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
             "loss function depends on this quantity, so it is ill-defined."
@@ -196,7 +197,7 @@ def _svd_gradient(grads: Any, needs: Any, U: Any, S: Any, Vh: Any, full_matrices
 
 
 def _raise_diverged(name: str, A: Array) -> None:
-    if not np.isfinite(A).all():
+    if not read(np.isfinite(A).all()):
         raise LinAlgError(
             f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
         )
@@ -349,7 +350,7 @@ def _eigvals(self: Array) -> Array:
 def _check_eig(A: Tensor) -> None:
     check_square("linalg.eig", A)
     check_floating("linalg.eig", A, "linalg_eig_out_cpu")
-    if not A.is_meta and not np.isfinite(every_element(A)).all():
+    if not A.is_meta and not read(np.isfinite(every_element(A)).all()):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
@@ -383,8 +384,8 @@ def _thresholds(atol: Any, rtol: Any, A: Array) -> tuple[Any, Any]:
     if rtol is None:
         # An absolute tolerance stands alone; otherwise rounding errors set the relative one.
         default = float(finfo_of(A).eps) * max(A.shape[-2:])
-        rtol = default if atol is None else np.where(np.asarray(atol) > 0, 0.0, default)
-    return np.asarray(0.0 if atol is None else atol), np.asarray(rtol)
+        rtol = default if atol is None else np.where(as_array(atol) > 0, 0.0, default)
+    return beside(as_array(0.0 if atol is None else atol), A), beside(as_array(rtol), A)
 
 
 def finfo_of(array: Array) -> Any:
@@ -397,7 +398,7 @@ def _pinv(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     absolute, relative = _thresholds(atol, rtol, self)
     rows, columns = self.shape[-2:]
     if self.size == 0:
-        return np.zeros((*self.shape[:-2], columns, rows), self.dtype)
+        return np.zeros((*self.shape[:-2], columns, rows), self.dtype, like=self)
     try:
         if hermitian:
             S, U = lapack.eigh(self)
@@ -465,23 +466,24 @@ def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     batch = np.broadcast_shapes(self.shape[:-2], b.shape[:-2])
     solution = np.matmul(_pinv.kernel(self, None, rcond, False), b)
     # The solution is the upper part of LAPACK's array, which has room for max(rows, columns) rows.
-    padding = np.zeros((*batch, max(rows, columns), b.shape[-1]), self.dtype)
+    padding = np.zeros((*batch, max(rows, columns), b.shape[-1]), self.dtype, like=self)
     padding[..., :columns, :] = solution
     solution = column_major(padding)[..., :columns, :]
-    nothing = np.empty(0, real)
+    nothing = np.empty(0, real, like=self)
     if driver == "gels":
-        rank, values, full = np.empty(0, np.int64), nothing, True
+        rank, values, full = np.empty(0, np.int64, like=self), nothing, True
     else:
         values = lapack.svd(self, compute_uv=False)
         absolute, relative = _thresholds(None, rcond, self)
         bound = np.maximum(absolute, relative * values.max(-1, keepdims=True, initial=0))
-        rank = np.asarray((values > bound).sum(-1), np.int64)
-        full = bool((rank == columns).all())
+        rank = as_array((values > bound).sum(-1)).astype(np.int64, copy=False)
+        full = bool(read((rank == columns).all()))
         values = nothing if driver == "gelsy" else values
     residuals = nothing
     if rows > columns and full and driver != "gelsy":
         error = np.matmul(self, solution) - b
-        residuals = np.asarray((error.real**2 + error.imag**2 if error.dtype.kind == "c" else error**2).sum(-2), real)
+        squares = error.real**2 + error.imag**2 if error.dtype.kind == "c" else error**2
+        residuals = as_array(squares.sum(-2)).astype(real, copy=False)
     return solution, residuals, rank, values
 
 
@@ -539,7 +541,7 @@ def matrix_rank(
 @primitive(None)
 def _rank(self: Array, atol: Any, rtol: Any) -> Array:
     bound = np.maximum(atol[..., None], rtol[..., None] * self.max(-1, keepdims=True, initial=0))
-    return np.asarray((self > bound).sum(-1), np.int64)
+    return as_array((self > bound).sum(-1)).astype(np.int64, copy=False)
 
 
 @public("linalg.cond", function=False, method=False, out=True)

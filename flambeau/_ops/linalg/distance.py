@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, beside
 from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.layout import contiguous_array
 from ..._core.lazy_signs import every_element
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -52,7 +54,7 @@ def _pair_gradient(grad: Any, x1: Any, x2: Any, result: Any, p: float) -> Any:
 )
 def _cdist(x1: Array, x2: Array, p: float) -> Array:
     difference = x1[..., :, None, :] - x2[..., None, :, :]
-    return np.ascontiguousarray(_norm_of(difference, p, (difference.ndim - 1,), False))
+    return contiguous_array(_norm_of(difference, p, (difference.ndim - 1,), False))
 
 
 def _euclidean_gradient(grad: Any, x: Any, other: Any, result: Any) -> Any:
@@ -143,7 +145,7 @@ def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
 
 @primitive("PdistBackward0", self=_pdist_gradient)
 def _pdist(self: Array, p: float) -> Array:
-    first, second = _pairs(self.shape[0])
+    first, second = (beside(each, self) for each in _pairs(self.shape[0]))
     return _norm_of(self[first] - self[second], p, (1,), False)
 
 
@@ -170,7 +172,7 @@ def _norm_along(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) ->
 
 @primitive("AddBackward1", self=lambda grad: grad)
 def _shifted(self: Array, other: float) -> Array:
-    return np.asarray(self + self.dtype.type(other))
+    return as_array(self + self.dtype.type(other))
 
 
 @public("nn.functional.pairwise_distance", method=False)

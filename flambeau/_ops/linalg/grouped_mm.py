@@ -24,11 +24,11 @@ def _grouped(self: Array, mat2: Array, offs: Array | None) -> Array:
         return np.matmul(self, mat2)
     ranges = [slice(start, end) for start, end in zip([0, *offs[:-1].tolist()], offs.tolist(), strict=True)]
     if self.ndim == mat2.ndim:  # the dimension that is summed over has the groups
-        result = np.empty((len(ranges), self.shape[0], mat2.shape[1]), self.dtype)
+        result = np.empty((len(ranges), self.shape[0], mat2.shape[1]), self.dtype, like=self)
         for group, part in enumerate(ranges):
             np.matmul(self[:, part], mat2[part], result[group])
         return result
-    result = np.zeros((self.shape[-2], mat2.shape[-1]), self.dtype)
+    result = np.zeros((self.shape[-2], mat2.shape[-1]), self.dtype, like=self)
     for group, part in enumerate(ranges):
         if self.ndim == 2:
             np.matmul(self[part], mat2[group], result[part])

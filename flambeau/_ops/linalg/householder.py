@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._backends import lapack
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed
@@ -50,9 +51,9 @@ def _no_derivative(grads: Any, needs: Any) -> list[Any]:
 @primitive("GeqrfBackward0", joint=_no_derivative, results=("a", "tau"))
 def _geqrf(self: Array) -> Any:
     if self.size == 0:
-        return column_major(self), np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype)
+        return column_major(self), np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype, like=self)
     turned, tau = lapack.qr(self, "raw")
-    return column_major(turned.swapaxes(-1, -2)), np.ascontiguousarray(tau)
+    return column_major(turned.swapaxes(-1, -2)), contiguous_array(tau)
 
 
 @public(out=write_as_computed)
@@ -69,7 +70,7 @@ def geqrf(input: Tensor) -> Any:
 def _vectors(raw: Array, count: int) -> Array:
     """V: the first `count` reflecting vectors, with the ones that the raw form leaves out."""
     vectors = np.tril(raw[..., :count], -1)
-    diagonal = np.arange(min(vectors.shape[-2:]))
+    diagonal = np.arange(min(vectors.shape[-2:]), like=raw)
     vectors[..., diagonal, diagonal] = 1
     return vectors
 
@@ -78,7 +79,7 @@ def _reflected(raw: Array, tau: Array, other: Array, adjoint: bool) -> Array:
     """Q `other`, or Q^H `other`."""
     vectors = _vectors(raw, tau.shape[-1])
     turned = vectors.swapaxes(-1, -2).conj()
-    identity = np.eye(tau.shape[-1], dtype=tau.dtype)
+    identity = np.eye(tau.shape[-1], dtype=tau.dtype, like=raw)
     triangle = solve_upper(
         identity + tau[..., None] * np.triu(np.matmul(turned, vectors), 1), identity * tau[..., None]
     )
@@ -141,7 +142,7 @@ def _product_gradients(grads: Any, needs: Any, input: Any, tau: Any) -> list[Any
 
 @primitive("LinalgHouseholderProductBackward0", joint=_product_gradients)
 def _householder_product(input: Array, tau: Array) -> Array:
-    return column_major(_reflected(input, tau, np.eye(*input.shape[-2:], dtype=input.dtype), False))
+    return column_major(_reflected(input, tau, np.eye(*input.shape[-2:], dtype=input.dtype, like=input), False))
 
 
 @public("linalg.householder_product", function=False, method=False, out=write_as_computed)

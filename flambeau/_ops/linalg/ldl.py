@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed
+from ..._dispatch.on_host import on_host
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..._dispatch.undifferentiable import no_derivative
@@ -41,7 +43,7 @@ def _pivot(rest: Array, on_diagonal: Array) -> tuple[int, int] | None:
     chosen = 1 + int(column.argmax())
     row = _size(rest[chosen])
     row[chosen] = 0
-    if head >= _GROWTH * largest * (largest / row.max()):
+    if read(head >= _GROWTH * largest * (largest / row.max())):
         return 0, 1
     return chosen, 1 if on_diagonal[chosen] >= _GROWTH * row.max() else 2
 
@@ -106,6 +108,7 @@ def _factor_shapes(self: Array, hermitian: bool) -> Any:
     results=("LD", "pivots", "info"),
     shape=_factor_shapes,
 )
+@on_host
 def _ldl_factor_ex(self: Array, hermitian: bool) -> Any:
     *batch, size, _ = self.shape
     packed = np.empty_like(self, order="C", subok=False)
@@ -193,6 +196,7 @@ def _divided(right: Array, packed: Array, begins: Array, hermitian: bool) -> Arr
     B=no_derivative("linalg_ldl_solve"),
     shape=lambda LD, pivots, B, hermitian: column_major(np.matmul(LD, B)),
 )
+@on_host
 def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     hermitian = hermitian and LD.dtype.kind == "c"
     *batch, size = pivots.shape

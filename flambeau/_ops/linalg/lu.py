@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, read
 from ..._core.caller import warn_of_old_name
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.tensor import Tensor
@@ -43,13 +44,13 @@ LU_UNPACK = return_type("lu_unpack", ("P", "L", "U"))
 
 def factored(matrices: Array, pivot: bool) -> tuple[Array, Array, Array]:
     """L and U in one array, the row swaps (counted from 1), and the order of rows that they make."""
-    packed = np.array(matrices, order="C")
+    packed = np.array(matrices, order="C", like=matrices)
     *batch, rows, columns = packed.shape
     packed = packed.reshape(math.prod(batch), rows, columns)
     count = min(rows, columns)
-    swaps = np.tile(np.arange(1, count + 1, dtype=np.int32), (len(packed), 1))
-    order = np.tile(np.arange(rows), (len(packed), 1))
-    each = np.arange(len(packed))
+    swaps = np.tile(np.arange(1, count + 1, dtype=np.int32, like=matrices), (len(packed), 1))
+    order = np.tile(np.arange(rows, like=matrices), (len(packed), 1))
+    each = np.arange(len(packed), like=matrices)
     for step in range(count):
         if pivot:
             chosen = step + _sizes(packed[:, step:, step]).argmax(-1)
@@ -70,11 +71,11 @@ def _sizes(values: Array) -> Array:
 
 def _permutation(order: Array, dtype: Any) -> Array:
     """The matrix P with P[order[i], i] = 1."""
-    return row_major((order[..., None, :] == np.arange(order.shape[-1])[:, None]).astype(dtype))
+    return row_major((order[..., None, :] == np.arange(order.shape[-1], like=order)[:, None]).astype(dtype))
 
 
 def _order_of_swaps(pivots: Array, rows: int) -> Array:
-    order = np.array(np.broadcast_to(np.arange(rows), (*pivots.shape[:-1], rows)))
+    order = np.array(np.broadcast_to(np.arange(rows, like=pivots), (*pivots.shape[:-1], rows)), like=pivots)
     for step in range(pivots.shape[-1]):
         chosen = pivots[..., step, None].astype(np.int64) - 1
         here = order[..., step].copy()
@@ -87,7 +88,7 @@ def _unpacked(packed: Array) -> tuple[Array, Array]:
     rows, columns = packed.shape[-2:]
     count = min(rows, columns)
     lower = np.tril(packed[..., :count], -1)
-    diagonal = np.arange(count)
+    diagonal = np.arange(count, like=packed)
     lower[..., diagonal, diagonal] = 1
     return lower, np.triu(packed[..., :count, :])
 
@@ -124,7 +125,7 @@ def _lu_gradients(grads: Any, needs: Any, P: Any, L: Any, U: Any, pivot: bool) -
 def _lu(A: Array, pivot: bool) -> Any:
     packed, _, order = factored(A, pivot)
     lower, upper = _unpacked(packed)
-    permutation = _permutation(order, A.dtype) if pivot else np.empty(0, A.dtype)
+    permutation = _permutation(order, A.dtype) if pivot else np.empty(0, A.dtype, like=A)
     return permutation, row_major(lower), row_major(upper)
 
 
@@ -154,8 +155,8 @@ def _lu_factor_gradients(grads: Any, needs: Any, LU: Any, pivots: Any, pivot: bo
 def _lu_factor_ex(A: Array, pivot: bool) -> Any:
     packed, pivots, _ = factored(A, pivot)
     zero = np.diagonal(packed, 0, -2, -1) == 0
-    info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(A.shape[:-2])
-    return column_major(packed), pivots, np.asarray(info, np.int32)
+    info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.shape[-1] else np.zeros(A.shape[:-2], like=A)
+    return column_major(packed), pivots, as_array(info).astype(np.int32, copy=False)
 
 
 def _raise_unfactored(name: str, info: Tensor) -> None:
@@ -207,7 +208,7 @@ def _lu_unpack_gradients(grads: Any, needs: Any, LU_data_sym_sizes: Any) -> list
 
 @primitive("LuUnpackBackward0", joint=_lu_unpack_gradients)
 def _lu_unpack(LU_data: Array, pivots: Array, unpack_data: bool, unpack_pivots: bool) -> Any:
-    nothing = np.empty(0, LU_data.dtype)
+    nothing = np.empty(0, LU_data.dtype, like=LU_data)
     permutation = lower = upper = nothing
     if unpack_pivots:
         permutation = _permutation(_order_of_swaps(pivots, LU_data.shape[-2]), LU_data.dtype)
@@ -306,11 +307,11 @@ def _exponential(matrices: Array) -> Array:
     finite = np.where(np.isfinite(norm), norm, 1)
     halvings = np.maximum(np.ceil(np.log2(np.maximum(finite, 1e-300))) + 1, 0).astype(np.int64)
     scaled = matrices * np.exp2(-halvings.astype(matrices.real.dtype))[..., None, None]
-    result = np.array(np.broadcast_to(np.eye(size, dtype=matrices.dtype), matrices.shape))
+    result = np.array(np.broadcast_to(np.eye(size, dtype=matrices.dtype, like=matrices), matrices.shape), like=matrices)
     for term in range(_DEGREE, 0, -1):  # Horner's rule
         result = np.matmul(scaled / term, result)
-        result[..., np.arange(size), np.arange(size)] += 1
-    for step in range(int(halvings.max(initial=0))):
+        result[..., np.arange(size, like=matrices), np.arange(size, like=matrices)] += 1
+    for step in range(int(read(halvings.max(initial=0)))):
         result = np.where((halvings > step)[..., None, None], np.matmul(result, result), result)
     return result
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import half_product
+from ..._core.backend import as_array
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
+from ..._core.layout import contiguous_array
 from ..._core.modes import THREAD
 from ..._core.node import initialise, new_node, save
 from ..._core.tensor import PLAIN_TYPES, Tensor, new
@@ -41,7 +43,7 @@ def product(left: Any, right: Any, operation: Callable[[Any, Any], Any], name: s
             done = half_product(left, right)
             if done is not None:
                 return done
-        return np.asarray(operation(left.astype(np.float32), right.astype(np.float32))).astype(array_type)
+        return as_array(operation(left.astype(np.float32), right.astype(np.float32))).astype(array_type)
     raise _not_implemented(name, array_type)
 
 
@@ -95,7 +97,7 @@ class MatrixProduct(Primitive[Tensor]):
             return super().__call__(left, right)
         array = self.kernel(left._array, right._array)
         if type(array) is not np.ndarray:
-            array = np.asarray(array)
+            array = as_array(array)
         output: Tensor = new(Tensor)
         output._array = array
         kind = output._kind = left._kind
@@ -391,7 +393,7 @@ def _batched(left: Any, right: Any) -> Tensor:
 def _batched_product(left: Any, right: Any) -> Any:
     if right.ndim == 2 and left.size and left.flags.c_contiguous:  # one product of all rows
         return array_dot(left.reshape(-1, left.shape[-1]), right).reshape(*left.shape[:-1], right.shape[1])
-    return np.ascontiguousarray(np.matmul(left, right))
+    return contiguous_array(np.matmul(left, right))
 
 
 def _batch_error(left: Tensor, right: Tensor) -> Exception:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import lapack
+from ..._core.backend import as_array, read
 from ..._core.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -41,7 +42,7 @@ TRIANGULAR_SOLVE = return_type("triangular_solve", ("solution", "cloned_coeffici
 def _each(matrices: Array, compute: Callable[[Array], tuple[Array, int]], like: Array) -> tuple[Array, Array]:
     """Run `compute`, which gives a result and an info code, on each matrix: the slow way, for batches with failures."""
     results = np.empty_like(like)
-    info = np.zeros(matrices.shape[:-2], np.int32)
+    info = np.zeros(matrices.shape[:-2], np.int32, like=matrices)
     for place in np.ndindex(info.shape):
         results[place], info[place] = compute(matrices[place])
     return results, info
@@ -72,7 +73,7 @@ def _det_gradient(grad: Any, A: Any, result: Any) -> Any:
     if A._array.shape[-1] == 1:  # the determinant is the element itself
         return grad[..., None, None].expand(A._array.shape)
     scale = grad * conj(result)
-    if not np.all(result._array):
+    if not read(np.all(result._array)):
         return grad[..., None, None] * _cofactors(A)
     return _solve_matrix(hermitian(A), _diagonal_matrix(scale, A))
 
@@ -120,7 +121,7 @@ def _slogdet_gradients(grads: Any, needs: Any, A: Any, sign: Any) -> list[Any]:
 @primitive("LinalgSlogdetBackward0", joint=_slogdet_gradients, results=("sign", "logabsdet"))
 def _slogdet(A: Array) -> Any:
     sign, logabsdet = lapack.slogdet(A)
-    return np.asarray(sign), np.asarray(logabsdet)
+    return as_array(sign), as_array(logabsdet)
 
 
 @public("linalg.slogdet", function=False, method=False, out=True, name="linalg_slogdet")
@@ -165,7 +166,7 @@ def zero_pivot(matrix: Array) -> int:
     from .lu import factored
 
     diagonal = np.diagonal(factored(matrix, True)[0])
-    return int(np.argmax(diagonal == 0)) + 1 if (diagonal == 0).any() else 0
+    return int(np.argmax(diagonal == 0)) + 1 if read((diagonal == 0).any()) else 0
 
 
 @primitive(
@@ -175,7 +176,7 @@ def zero_pivot(matrix: Array) -> int:
 )
 def _inv_ex(self: Array) -> Any:
     try:
-        return column_major(lapack.inv(self)), np.zeros(self.shape[:-2], np.int32)
+        return column_major(lapack.inv(self)), np.zeros(self.shape[:-2], np.int32, like=self)
     except np.linalg.LinAlgError:
         inverse, info = _each(self, _inverse_or_code, self)
         return column_major(inverse), info
@@ -241,7 +242,7 @@ def _solve_ex(A: Array, B: Array, left: bool) -> Any:
     right = B[..., None] if vector else B
     if not left:
         A, right = A.swapaxes(-1, -2), right.swapaxes(-1, -2)
-    info = np.zeros(A.shape[:-2], np.int32)
+    info = np.zeros(A.shape[:-2], np.int32, like=A)
     try:
         solution = lapack.solve(A, right)
     except np.linalg.LinAlgError:
@@ -327,7 +328,7 @@ def solve_upper(U: Array, B: Array) -> Array:
         return lapack.solve(U, B)  # elimination finds nothing to do below the diagonal
     except np.linalg.LinAlgError:
         shape = np.broadcast_shapes(U.shape[:-2], B.shape[:-2])
-        X = np.array(np.broadcast_to(B, (*shape, *B.shape[-2:])))
+        X = np.array(np.broadcast_to(B, (*shape, *B.shape[-2:])), like=U)
         for row in range(U.shape[-1] - 1, -1, -1):
             X[..., row, :] /= U[..., row, row, None]
             X[..., :row, :] -= U[..., :row, row, None] * X[..., row, None, :]
@@ -338,7 +339,7 @@ def solve_triangle(A: Array, B: Array, upper: bool, unitriangular: bool) -> Arra
     """The solution of A X = B, where only one triangle of `A` is looked at."""
     triangle = np.triu(A) if upper else np.tril(A)
     if unitriangular:
-        diagonal = np.arange(A.shape[-1])
+        diagonal = np.arange(A.shape[-1], like=A)
         triangle[..., diagonal, diagonal] = 1
     if upper:
         return solve_upper(triangle, B)
@@ -450,7 +451,7 @@ def _factors(A: Array, upper: bool) -> tuple[Array, Array]:
     """Cholesky factors, and for each matrix the order of the first leading minor that is not positive, or 0."""
     matrices = A.swapaxes(-1, -2).conj() if upper else A
     try:
-        lower, info = lapack.cholesky(matrices), np.zeros(A.shape[:-2], np.int32)
+        lower, info = lapack.cholesky(matrices), np.zeros(A.shape[:-2], np.int32, like=A)
     except np.linalg.LinAlgError:
         lower, info = _each(matrices, _lower_factor, matrices)
     return column_major(lower.swapaxes(-1, -2).conj() if upper else lower), info
@@ -549,7 +550,7 @@ def _cholesky_inverse_gradient(grad: Any, self: Any, result: Any, upper: bool) -
 
 @primitive("CholeskyInverseBackward0", self=_cholesky_inverse_gradient)
 def _cholesky_inverse(self: Array, upper: bool) -> Array:
-    identity = np.eye(self.shape[-1], dtype=self.dtype)
+    identity = np.eye(self.shape[-1], dtype=self.dtype, like=self)
     inverse = solve_triangle(self, identity, upper, False)
     adjoint = inverse.swapaxes(-1, -2).conj()
     return column_major(np.matmul(inverse, adjoint) if upper else np.matmul(adjoint, inverse))

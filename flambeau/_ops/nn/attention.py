@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import backend_of_array, is_array
 from ..._core.dtype import C_NAMES, FLOAT, bool_, float32
 from ..._core.layout import element_strides, empty_array, preserved_strides
 from ..._core.modes import THREAD
@@ -46,9 +47,9 @@ def _safe_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 # ----- attention in one op -----------------------------------------------------------------------------------------
 
 
-def _causal(rows: int, columns: int) -> Array:
+def _causal(scores: Array) -> Array:
     """Where a query may look at a key: not at later ones."""
-    return np.tri(rows, columns, dtype=np.bool_)
+    return np.tri(*scores.shape[-2:], dtype=np.bool_, like=scores)
 
 
 def _scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float) -> Any:
@@ -62,8 +63,8 @@ def _scores(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float)
 
 def _causal_mask(scores: Any) -> Any:
     rows, columns = scores.shape[-2:]
-    if type(scores) is np.ndarray:
-        return np.where(_causal(rows, columns), scores.dtype.type(0), scores.dtype.type(_LOWEST))
+    if is_array(scores):
+        return np.where(_causal(scores), scores.dtype.type(0), scores.dtype.type(_LOWEST))
     zeros = scores.new_zeros((rows, columns))
     return zeros.masked_fill(zeros.new_ones((rows, columns), dtype=bool_).tril().logical_not(), _LOWEST)
 
@@ -77,7 +78,7 @@ def _weights(scores: Any, logsumexp: Any) -> Any:
 
     Rows without any visible key have the sum 0: their weights are 0, not exp(-inf - -inf).
     """
-    if type(scores) is np.ndarray:
+    if is_array(scores):
         return np.exp(scores - np.where(logsumexp == _LOWEST, logsumexp.dtype.type(0), logsumexp)[..., None])
     return (scores - logsumexp.masked_fill(logsumexp == _LOWEST, 0.0).unsqueeze(-1)).exp()
 
@@ -135,7 +136,7 @@ def _attention(
     if attn_mask is not None:
         weights += widened(attn_mask)
     if is_causal:
-        np.copyto(weights, _LOWEST, where=~_causal(*weights.shape[-2:]))
+        np.copyto(weights, _LOWEST, where=~_causal(weights))
     highest = np.maximum.reduce(weights, axis=-1, keepdims=True)
     highest = np.where(highest == _LOWEST, highest.dtype.type(0), highest)
     weights -= highest
@@ -144,7 +145,9 @@ def _attention(
     # The weights of half-precision inputs are rounded as these, as in PyTorch.
     result = np.matmul(weights if weights.dtype == value.dtype else widened(weights.astype(value.dtype)), v)
     result /= np.where(sums == 0, sums.dtype.type(1), sums)
-    output = empty_array(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+    output = empty_array(
+        query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype, backend_of_array(query)
+    )
     output[...] = result
     return output, (highest + np.log(sums))[..., 0]
 

@@ -202,7 +202,7 @@ def _convolution_backward_kernel(
     geometry = Geometry(stride, padding, dilation, groups)
     last = _gives_channels_last(input, weight)
     array_type = grad_output.dtype
-    of_input = of_weight = of_bias = np.empty(0, array_type)
+    of_input = of_weight = of_bias = np.empty(0, array_type, like=grad_output)
     if not compute:
         of_bias = _empty((0,), array_type)
         shapes = (input.shape, weight.shape, (grad_output.shape[1],))
@@ -446,7 +446,7 @@ def _conv_tbc(self: Array, weight: Array, bias: Array, pad: int) -> Array:
     input, kernel = self.transpose(1, 2, 0), weight.transpose(2, 1, 0)
     steps = len(self) + 2 * pad - len(weight) + 1
     found = correlate(input, kernel, bias, (steps,), Geometry((1,), (pad,), (1,), 1), False)
-    result = new_array((steps, *self.shape[1:2], weight.shape[2]), self.dtype, False)
+    result = new_array((steps, *self.shape[1:2], weight.shape[2]), self.dtype, False, self)
     result[...] = found.transpose(2, 0, 1)
     return result
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._backends import convolutions
 from ..._core.geometry import restrided
+from ..._core.layout import contiguous_array
 from ..._core.windows import Geometry, Shape, correlated_sizes, new_array, padded_sizes, suggests_channels_last
 from ..._dispatch.precision import in_single
 
@@ -70,7 +71,7 @@ def windows_of(input: Any, kernel: Shape, geometry: Geometry) -> Any:
     """The windows (batch, channels, *output, *kernel) of an input, which is copied only to pad it."""
     output = correlated_sizes(input.shape[2:], kernel, geometry)
     if any(geometry.padding):
-        padded = np.zeros((*input.shape[:2], *padded_sizes(input.shape[2:], geometry)), input.dtype)
+        padded = np.zeros((*input.shape[:2], *padded_sizes(input.shape[2:], geometry)), input.dtype, like=input)
         _inner(padded, geometry)[...] = input
         input = padded
     return _windows(input, output, kernel, geometry)
@@ -78,9 +79,9 @@ def windows_of(input: Any, kernel: Shape, geometry: Geometry) -> Any:
 
 def sum_of_windows(windows: Any, sizes: Shape, geometry: Geometry) -> Any:
     """The transpose of `windows_of`: the sum of windows, each put where it lies on an array of spatial `sizes`."""
-    padded = np.zeros((*windows.shape[:2], *padded_sizes(sizes, geometry)), windows.dtype)
+    padded = np.zeros((*windows.shape[:2], *padded_sizes(sizes, geometry)), windows.dtype, like=windows)
     _add_windows(padded, windows, windows.shape[-len(sizes) :], geometry)
-    return np.ascontiguousarray(_inner(padded, geometry))
+    return contiguous_array(_inner(padded, geometry))
 
 
 # ----- blocks -------------------------------------------------------------------------------------------------------
@@ -186,10 +187,10 @@ class _Plan:
             found = matrices.reshape(self.groups, inner, count, *sizes)
             target[...] = found.transpose(2, 0, 1, *range(3, 3 + rank)).reshape(target.shape)
 
-    def padding_buffer(self, count: int, array_type: Any) -> Any:
+    def padding_buffer(self, count: int, source: Any) -> Any:
         """Zeros for the padded samples of one block, in the memory order of the matrices."""
         shape = (min(count, self.samples), self.groups * self.channels, *self.padded)
-        buffer = new_array(shape, array_type, self.rows)
+        buffer = new_array(shape, source.dtype, self.rows, source)
         buffer.fill(0)
         return buffer
 
@@ -211,7 +212,7 @@ def _plan(input_shape: Shape, output: Shape, kernel: Shape, geometry: Geometry, 
 
 def _blocks(input: Any, plan: _Plan) -> Iterator[tuple[slice, slice, Any]]:
     """For each block its samples, its output rows, and its windows as matrices."""
-    buffer = plan.padding_buffer(len(input), input.dtype) if any(plan.geometry.padding) else None
+    buffer = plan.padding_buffer(len(input), input) if any(plan.geometry.padding) else None
     columns = None
     order = plan.order
     for batch in plan.batches(len(input)):
@@ -230,7 +231,7 @@ def _blocks(input: Any, plan: _Plan) -> Iterator[tuple[slice, slice, Any]]:
                 yield batch, strip, block.reshape(shape)
                 continue
             if columns is None:
-                columns = np.empty(block.size, input.dtype)
+                columns = np.empty(block.size, input.dtype, like=input)
             matrices = columns[: block.size]
             matrices.reshape(block.shape)[...] = block
             yield batch, strip, matrices.reshape(shape)
@@ -251,7 +252,7 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
     """
     shape = (input.shape[0], weight.shape[0], *output)
     if 0 in shape or not weight.size:
-        result = new_array(shape, input.dtype, last)
+        result = new_array(shape, input.dtype, last, input)
         result.fill(0)
         return _with_bias(result, bias)
     done = convolutions.correlate(input, weight, bias, output, geometry, last)
@@ -269,7 +270,7 @@ def _correlate_blocks(input: Any, weight: Any, bias: Any, output: Shape, geometr
     if shape[0] == 1 and plan.is_whole and not (plan.rows or last):  # the product lies in memory as the result does
         ((_, _, block),) = _blocks(input, plan)
         return _with_bias(np.matmul(matrices, block).reshape(shape), bias)
-    result = new_array(shape, input.dtype, last)
+    result = new_array(shape, input.dtype, last, input)
     transposed = matrices.transpose(0, 2, 1)
     for batch, strip, block in _blocks(input, plan):
         found = np.matmul(block, transposed) if plan.rows else np.matmul(matrices, block)
@@ -282,7 +283,7 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
     channels = weight.shape[1] * geometry.groups
     shape = (grad.shape[0], channels, *sizes)
     if not (grad.size and weight.size and 0 not in shape):
-        result = new_array(shape, grad.dtype, last)
+        result = new_array(shape, grad.dtype, last, grad)
         result.fill(0)
         return _with_bias(result, bias)
     done = convolutions.spread(grad, weight, bias, sizes, geometry, last)
@@ -299,9 +300,9 @@ def _spread_blocks(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Ge
     plan = _plan(shape, grad.shape[2:], kernel, geometry, _by_rows(grad, channels, geometry.groups))
     matrices = plan.weights(weight)
     transposed = matrices.transpose(0, 2, 1)
-    buffer = plan.padding_buffer(len(grad), grad.dtype)
+    buffer = plan.padding_buffer(len(grad), grad)
     in_place = plan.is_whole and not any(geometry.padding) and plan.rows is last
-    result = buffer if in_place else new_array(shape, grad.dtype, last)
+    result = buffer if in_place else new_array(shape, grad.dtype, last, grad)
     for batch in plan.batches(len(grad)):
         padded = buffer[: batch.stop - batch.start]
         if batch.start:
@@ -321,7 +322,7 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
     if not (input.size and grad.size):
-        result = new_array((outputs, channels, *kernel), input.dtype, last)
+        result = new_array((outputs, channels, *kernel), input.dtype, last, input)
         result.fill(0)
         return result
     done = convolutions.weight_gradient(input, grad, kernel, geometry, last)
@@ -344,7 +345,7 @@ def _weigh_blocks(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last
     found = plan.weights_back(total)
     if not last and found.flags.c_contiguous:
         return found
-    result = new_array((outputs, channels, *kernel), input.dtype, last)
+    result = new_array((outputs, channels, *kernel), input.dtype, last, input)
     result[...] = found
     return result
 

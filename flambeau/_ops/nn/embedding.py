@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.lazy_signs import content, every_element
 from ..._core.modes import recording
@@ -90,7 +91,7 @@ def _embedding_dense_backward(
     width = grad_output.shape[-1]
     added = _scaled_rows(widened(grad_output), factors).reshape(-1, width)
     flat = indices.reshape(-1)
-    total = np.zeros((num_weights, width), added.dtype)
+    total = np.zeros((num_weights, width), added.dtype, like=grad_output)
     if flat.size:
         order = np.argsort(flat, kind="stable")
         ordered = flat[order]
@@ -123,7 +124,7 @@ def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fr
 
 def _check_range(weight: Tensor, indices: Tensor) -> None:
     array, rows = every_element(indices), weight._array.shape[0]
-    if not indices.is_meta and array.size and not (array.min() >= 0 and array.max() < rows):
+    if not indices.is_meta and array.size and not (read(array.min() >= 0) and read(array.max() < rows)):
         wrong = array[(array < 0) | (array >= rows)].flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
 
@@ -199,7 +200,7 @@ def embedding(
 def _bag_numbers(offsets: Array, count: int, include_last_offset: bool) -> tuple[Array, int]:
     """For each index the bag that it is in, and how many bags there are."""
     starts = offsets[:-1] if include_last_offset else offsets
-    return np.searchsorted(starts, np.arange(count), side="right") - 1, len(starts)
+    return np.searchsorted(starts, np.arange(count, like=offsets), side="right") - 1, len(starts)
 
 
 def _row_gradients(grad: Any, mode: int, bags: Any, sizes: Any, per_sample_weights: Any) -> Any:
@@ -272,10 +273,10 @@ def _bags(
     values = widened(weight[rows])
     if per_sample_weights is not None:
         values = values * widened(per_sample_weights[kept])[:, None]
-    result = np.zeros((count, weight.shape[1]), values.dtype)
+    result = np.zeros((count, weight.shape[1]), values.dtype, like=weight)
     origins = sizes
     if mode == MAX:
-        origins = np.zeros(result.shape, indices.dtype)
+        origins = np.zeros(result.shape, indices.dtype, like=weight)
     if filled.size:
         result[filled] = (np.maximum if mode == MAX else np.add).reduceat(values, starts, axis=0)
         if mode == MAX:
@@ -288,7 +289,7 @@ def _bags(
 
 def _first_origins(values: Array, highest: Array, rows: Array, starts: Array) -> Array:
     """For each bag and column the first row that has the maximum."""
-    places = np.arange(len(rows))[:, None]
+    places = np.arange(len(rows), like=values)[:, None]
     at_maximum = (values == highest) | (np.isnan(values) & np.isnan(highest))
     first = np.minimum.reduceat(np.where(at_maximum, places, len(rows)), starts, axis=0)
     return rows[first]
@@ -316,7 +317,7 @@ def _check_bags(
     if indices.is_meta:
         return
     array, rows = content(indices), weight._array.shape[0]
-    starts = content(offsets)
+    starts = to_host(content(offsets))
     if starts.size:
         if starts[0] != 0:
             raise RuntimeError(
@@ -450,7 +451,7 @@ def embedding_bag(
 
 @primitive(None)
 def _one_hot(self: Array, num_classes: int) -> Array:
-    result = np.zeros((*self.shape, num_classes), np.int64)
+    result = np.zeros((*self.shape, num_classes), np.int64, like=self)
     if self.size:
         np.put_along_axis(result, self[..., None], 1, -1)
     return result
@@ -468,14 +469,14 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     elif not array.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    elif array.min() < 0:
+    elif read(array.min() < 0):
         raise RuntimeError("Class values must be non-negative.")
     elif num_classes == -1:
         if input.stands_for_many:
             input.item()  # refuses
-        num_classes = int(array.max()) + 1
+        num_classes = int(read(array.max())) + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
-    elif array.max() >= num_classes:
+    elif read(array.max() >= num_classes):
         raise RuntimeError(f"Class values must be smaller than num_classes: {array.max()} is not below {num_classes}.")
     return _one_hot(input, num_classes)

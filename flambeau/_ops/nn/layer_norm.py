@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, finfo, float32
-from ..._core.layout import has_format, in_format_of
+from ..._core.layout import contiguous_array, has_format, in_format_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, several
@@ -70,7 +70,7 @@ def _layer_norm(
     kept: Any,
 ) -> tuple[Array, Array, Array]:
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    wide = widened(np.ascontiguousarray(input))
+    wide = widened(contiguous_array(input))
     rest, mean, variance = centred(wide, dims)
     rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))
     rest *= rstd
@@ -191,7 +191,7 @@ def _rms_norm_gradients(
 def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float) -> tuple[Array, Array]:
     """`rms_norm` in one step, and 1 / the roots of the mean squares."""
     inner = len(normalized_shape)
-    wide = widened(np.ascontiguousarray(input))
+    wide = widened(contiguous_array(input))
     squares = np.mean(wide * wide, tuple(range(input.ndim - inner, input.ndim)), keepdims=True)
     rstd = 1 / np.sqrt(squares + squares.dtype.type(eps))
     result = wide * rstd
@@ -277,7 +277,7 @@ def _group_norm(
     eps: float,
     kept: Any,
 ) -> tuple[Array, Array, Array]:
-    wide = widened(np.ascontiguousarray(input)).reshape(N, group, C // group * HxW)
+    wide = widened(contiguous_array(input)).reshape(N, group, C // group * HxW)
     rest, mean, variance = centred(wide, (2,))
     rstd = 1 / np.sqrt(variance + variance.dtype.type(eps))
     rest *= rstd

@@ -60,7 +60,7 @@ def _batch_norm_kernel(
         rest += _by_channel(widened(bias), dims)
     result = in_format_of(rest.astype(input.dtype, copy=False), input)
     if not training:
-        mean = rstd = np.empty(0, kept)
+        mean = rstd = np.empty(0, kept, like=input)
     return result, mean, rstd, variance
 
 

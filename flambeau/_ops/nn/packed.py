@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
@@ -32,7 +33,7 @@ def _packed(input: Array, sizes: tuple[int, ...]) -> Array:
 
 @primitive("PadPackedSequenceBackward0", data=lambda grad, sizes: _packed(grad, sizes))
 def _padded(data: Array, sizes: tuple[int, ...], length: int, batch: int, padding: Any) -> Array:
-    result = np.full((length, batch, *data.shape[1:]), padding, data.dtype)
+    result = np.full((length, batch, *data.shape[1:]), padding, data.dtype, like=data)
     result[_present(sizes, length, batch)] = data
     return result
 
@@ -55,11 +56,11 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size={steps.shape[1]})"
         )
-    if counts.min() <= 0:
+    if read(counts.min() <= 0):
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
-    if (counts[1:] > counts[:-1]).any():
+    if read((counts[1:] > counts[:-1]).any()):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
             "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement."

@@ -381,8 +381,8 @@ def gru_layer(
     hidden = _State(hx, sizes)
     width = hx.shape[-1]
     turned = w_hh.T
-    gates = np.empty((len(products), 4 * width), products.dtype)
-    states = np.empty((len(products), width), products.dtype)
+    gates = np.empty((len(products), 4 * width), products.dtype, like=input)
+    states = np.empty((len(products), width), products.dtype, like=input)
     columns = [gates[:, at : at + width] for at in range(0, 4 * width, width)]
     arrays = (products[:, : 2 * width], products[:, 2 * width :], gates[:, : 2 * width], *columns, states)
     for to_open, to_new, open_, reset, update, new, product, state in zip(
@@ -558,8 +558,8 @@ def lstm_layer(
     gates *= scale[0]
     turned = (w_hh * scale[0][:, None]).T
     hidden, cell = _State(hx, sizes), _State(cx, sizes)
-    output = np.empty((count, hx.shape[-1]), gates.dtype)
-    cells, shown = np.empty((count, width), gates.dtype), np.empty((count, width), gates.dtype)
+    output = np.empty((count, hx.shape[-1]), gates.dtype, like=input)
+    cells, shown = np.empty((count, width), gates.dtype, like=input), np.empty((count, width), gates.dtype, like=input)
     columns = [gates[:, at : at + width] for at in range(0, 4 * width, width)]
     arrays = (gates, *columns, cells, shown, output)
     for gate, enter, forget, new, leave, this, show, state in zip(

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, read
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
 from ..._dispatch.inplace import run_inplace
-from ..._dispatch.precision import as_array, in_single, no_gradient, only_where, refuse
+from ..._dispatch.precision import in_single, no_gradient, only_where, refuse
 from ..._dispatch.registry import explain_call, export, public
 from ..shape.view import wrap_dim
 from .special_kernels import erf
@@ -190,9 +191,9 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
 def _rrelu_slopes(self: Array, lower: float, upper: float, generator: Any) -> Array:
     from ..._core.sampling import fill_uniform
 
-    drawn = np.empty(int(np.count_nonzero(self <= 0)), np.float64)
+    drawn = np.empty(int(read(np.count_nonzero(self <= 0))), np.float64, like=self)
     fill_uniform(drawn, generator, lower, upper)
-    slopes = np.ones(self.shape, self.dtype)
+    slopes = np.ones(self.shape, self.dtype, like=self)
     slopes[self <= 0] = drawn.astype(slopes.dtype)
     return slopes
 

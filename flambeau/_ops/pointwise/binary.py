@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, read
 from ..._core.dtype import (
     BOOL,
     COMPLEX,
@@ -82,7 +83,7 @@ def _fitted(number: Any, array: Array) -> Any:
     """`number` in the array's dtype; integers wrap around."""
     if type(number) is float and array.dtype.char in "fd":
         return number  # NumPy itself fits Python's numbers to the array
-    return np.asarray(number).astype(array.dtype)
+    return as_array(number).astype(array.dtype)
 
 
 # Half precision stays half precision in these three: PyTorch too rounds the product before it adds.
@@ -264,18 +265,18 @@ div_number = binary(
 
 
 def _check_divisor(divisor: Array) -> None:
-    if not np.all(divisor):
+    if not read(np.all(divisor)):
         raise RuntimeError("ZeroDivisionError: integer division or modulo by zero")
 
 
 def _divided_down(a: Array, b: Array) -> Array:
-    if np.asarray(a).dtype.kind in "iu":
+    if as_array(a).dtype.kind in "iu":
         _check_divisor(b)
     return np.floor_divide(a, b)
 
 
 def _divided_to_zero(a: Array, b: Array) -> Array:
-    if np.asarray(a).dtype.kind not in "iu":
+    if as_array(a).dtype.kind not in "iu":
         return np.trunc(np.true_divide(a, b))
     _check_divisor(b)
     quotient = np.floor_divide(a, b)
@@ -345,15 +346,15 @@ def true_divide(input: Operand, other: Operand) -> Tensor:
 
 
 def _modulo(a: Array, b: Array) -> Array:
-    if np.asarray(a).dtype.kind in "iu":
+    if as_array(a).dtype.kind in "iu":
         _check_divisor(b)
         return np.remainder(a, b)
     rest = np.fmod(a, b)  # NumPy's remainder gives zeros the sign of the divisor, PyTorch's that of the dividend
-    return np.where((rest != 0) & ((rest < 0) != (np.asarray(b) < 0)), rest + b, rest)
+    return np.where((rest != 0) & ((rest < 0) != (as_array(b) < 0)), rest + b, rest)
 
 
 def _fmod(a: Array, b: Array) -> Array:
-    if np.asarray(a).dtype.kind in "iu":
+    if as_array(a).dtype.kind in "iu":
         _check_divisor(b)
     return np.fmod(a, b)
 
@@ -413,7 +414,7 @@ def fmod(input: Tensor, other: Operand) -> Tensor:
 
 
 def _power(base: Array, exponent: Array) -> Array:
-    base, exponent = np.asarray(base), np.asarray(exponent)
+    base, exponent = as_array(base), as_array(exponent)
     if base.dtype.kind == "c":
         # By way of the logarithm: 0 times an infinity.
         undefined = (exponent == 0) & ~(np.isfinite(base) & (base != 0))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
@@ -48,7 +49,7 @@ hypot = binary(
 
 
 def _logaddexp(a: Array, b: Array) -> Array:
-    if np.asarray(a).dtype.kind != "c":
+    if as_array(a).dtype.kind != "c":
         return np.logaddexp(a, b)
     b = b if hasattr(b, "dtype") else a.dtype.type(b)
     high: Any = np.where(a.real >= b.real, a, b)
@@ -83,7 +84,7 @@ logaddexp2 = binary(
 def _times_log(logarithm: Any) -> Any:
     def body(x: Array, y: Array) -> Array:
         product = x * logarithm(y if hasattr(y, "dtype") else x.dtype.type(y))  # of a number NumPy's would be float64
-        return np.where((np.asarray(x) == 0) & ~np.isnan(y), product.dtype.type(0), product)
+        return np.where((as_array(x) == 0) & ~np.isnan(y), product.dtype.type(0), product)
 
     return body
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -88,4 +89,4 @@ def equal(input: Tensor, other: Tensor) -> bool:
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{input.device} and {other.device}!"
         )
-    return input._array.shape == other._array.shape and bool(eq(input, other)._array.all())
+    return input._array.shape == other._array.shape and bool(read(eq(input, other)._array.all()))

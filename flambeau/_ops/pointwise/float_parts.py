@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, int32
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
@@ -20,7 +21,7 @@ FREXP = return_type("frexp", ("mantissa", "exponent"))
 @in_single
 def _frexp(self: Array) -> tuple[Array, Array]:
     mantissa, exponent = np.frexp(self)
-    return np.asarray(mantissa), np.asarray(exponent, np.int32)
+    return as_array(mantissa), as_array(exponent).astype(np.int32, copy=False)
 
 
 def _store(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, read
 from ..._core.dtype import BOOL, COMPLEX, INTEGER
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import binary
@@ -47,7 +48,7 @@ def _series(a: Array, x: Array) -> Array:
     term = 1 / a
     total = term.copy()
     step = a.copy()
-    while np.any(term > total * _PRECISION):
+    while read(np.any(term > total * _PRECISION)):
         step += 1
         term = term * (x / step)
         total += term
@@ -70,7 +71,7 @@ def _fraction(a: Array, x: Array) -> Array:
         c = np.where(c == 0, tiny, c)
         change = d * c
         h = h * change
-        if np.all(np.abs(change - 1) < 1e-16):
+        if read(np.all(np.abs(change - 1) < 1e-16)):
             break
     return h * _density(a, x)
 
@@ -110,12 +111,12 @@ def _both(a: Array, x: Array) -> tuple[Array, Array]:
         (large & below, True, lambda s, t: _integral(s, t, True)),
         (large & ~below, False, lambda s, t: _integral(s, t, False)),
     ):
-        if not choice.any():
+        if not read(choice.any()):
             continue
         part = np.clip(compute(a[choice], x[choice]), 0.0, 1.0)
         lower[choice], upper[choice] = (part, 1 - part) if is_below else (1 - part, part)
     small = (x <= 1) & (lower > 0.5)
-    if small.any():
+    if read(small.any()):
         upper[small] = _small_tail(a[small], x[small])
     return lower, upper
 
@@ -129,9 +130,9 @@ def _regularised(a: Array, x: Array, lower: bool) -> Array:
         [np.nan, np.where(x > 0, 1.0, np.nan), 0.0, np.where(np.isinf(x), np.nan, 0.0), 1.0],
         np.nan,
     )
-    result = np.asarray(at_edges if lower else 1 - at_edges)
+    result = as_array(at_edges if lower else 1 - at_edges)
     inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
-    if inside.any():
+    if read(inside.any()):
         result[inside] = _both(a[inside], x[inside])[0 if lower else 1]
     return result.astype(dtype)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
@@ -36,7 +37,7 @@ def _recurrence(x: Array, degree: Array, first: First, step: Step) -> Array:
     given, x = x.dtype, x.astype(np.float64)
     before, current = np.ones_like(x), first(x)
     result = np.where(degree <= 0, before, current)
-    highest = degree.max(initial=0)
+    highest = read(degree.max(initial=0))
     k = 1
     while k < highest:
         before, current = current, step(x, k, current, before)
@@ -44,7 +45,7 @@ def _recurrence(x: Array, degree: Array, first: First, step: Step) -> Array:
             current = np.where(np.abs(current) > limit, np.copysign(np.inf, current), current)
         k += 1
         result = np.where(degree >= k, current, result)
-        if k % 64 == 0 and np.isnan(current[degree > k]).all():  # what is no number stays none
+        if k % 64 == 0 and read(np.isnan(current[degree > k]).all()):  # what is no number stays none
             break
     return result.astype(given)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import COMPLEX, finfo
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import compiled_at_any_size
@@ -257,7 +258,7 @@ def _mvlgamma_gradient(grad: Any, self: Any, p: int) -> Any:
 def _mvlgamma(self: Array, p: int) -> Array:
     total = kernels.lgamma(self) + self.dtype.type(math.log(math.pi) * p * (p - 1) / 4)
     for index in range(1, p):
-        total = total + kernels.lgamma(np.asarray(self - self.dtype.type(index / 2)))
+        total = total + kernels.lgamma(as_array(self - self.dtype.type(index / 2)))
     return total
 
 

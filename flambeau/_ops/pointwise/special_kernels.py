@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, read
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.precision import in_expressions
 
@@ -109,14 +110,16 @@ def _erfcx_of_positive(x: Array) -> Array:
 @in_expressions("erf")
 def erf(x: Array) -> Array:
     """The error function."""
-    if x.size <= _FEW and x.flags.c_contiguous:  # cheaper one by one than the calls that the fits take
+    if (
+        x.size <= _FEW and x.flags.c_contiguous and type(x) is np.ndarray
+    ):  # cheaper one by one than the calls that the fits take
         return np.array([math.erf(each) for each in x.ravel().tolist()], x.dtype).reshape(x.shape)
     return _erf_single(x) if x.dtype == np.float32 else _erf_double(x)
 
 
 def _erf_single(x: Array) -> Array:
     clipped = np.clip(x, np.float32(-3.95), np.float32(3.95))
-    square = np.asarray(clipped * clipped)
+    square = as_array(clipped * clipped)
     return np.clip(clipped * polynomial(_ERF_SINGLE[0], square) / polynomial(_ERF_SINGLE[1], square), -1, 1)
 
 
@@ -280,13 +283,13 @@ _EULER_MACLAURIN = (
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, the sum of (k + q) ** -x over k = 0, 1, ..."""
     x, q = np.broadcast_arrays(x, q)
-    result = np.zeros(x.shape)
+    result = np.zeros(x.shape, like=x)
     shifted = q.copy()
     for _ in range(12):
         result += shifted**-x
         shifted = shifted + 1
     # Where q is far below zero a few terms more are needed before the tail may be taken as an integral.
-    while (negative := (shifted < 9) & (q > -1e5) & (x > 1)).any():
+    while read((negative := (shifted < 9) & (q > -1e5) & (x > 1)).any()):
         result = np.where(negative, result + shifted**-x, result)
         shifted = np.where(negative, shifted + 1, shifted)
     power = shifted**-x
@@ -308,7 +311,7 @@ def polygamma(order: int, x: Array) -> Array:
     sign = -1.0 if order % 2 == 0 else 1.0
     if order == 1:
         return trigamma(x)
-    return x.dtype.type(sign * math.factorial(order)) * zeta(np.asarray(order + 1, x.dtype), x).astype(x.dtype)
+    return x.dtype.type(sign * math.factorial(order)) * zeta(np.full_like(x, order + 1), x).astype(x.dtype)
 
 
 @compiled_at_any_size

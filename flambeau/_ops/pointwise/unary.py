@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import pointwise
@@ -15,7 +16,7 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, unary
 from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.inplace import run_inplace
-from ..._dispatch.precision import as_array, as_floating, in_single, no_gradient, only_where, refuse
+from ..._dispatch.precision import as_floating, in_single, no_gradient, only_where, refuse
 from ..._dispatch.registry import export_method, public
 from .binary import conj
 
@@ -471,7 +472,7 @@ for _test in (signbit, isposinf, isneginf):
     _test.op.truth_only = True  # type: ignore[attr-defined]
 isreal = unary(
     "isreal",
-    lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool),
+    lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool, like=x),
     rule=TO_BOOL,
     inplace=False,
     doc="Whether each element has no imaginary part.",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import permutation, sampling
+from ..._core.backend import read
 from ..._core.dataless import empty_meta
 from ..._core.device import META
 from ..._core.dtype import LEGACY_NAMES, int64
@@ -246,7 +247,7 @@ def randint_like(
 
 @primitive("BernoulliBackward0", draws=True, self=_zeros)
 def _bernoulli(self: Array, generator: Any) -> Array:
-    result = np.zeros(self.shape, self.dtype)
+    result = np.zeros(self.shape, self.dtype, like=self)
     if generator is not None:
         sampling.fill_bernoulli(result, generator, self)
     return result
@@ -258,7 +259,7 @@ def _no_derivative(grad: Tensor) -> Tensor:
 
 @primitive("NotImplemented", draws=True, self=_no_derivative)
 def _bernoulli_everywhere(self: Array, p: float, generator: Any) -> Array:
-    result = np.zeros(self.shape, self.dtype)
+    result = np.zeros(self.shape, self.dtype, like=self)
     if generator is not None:
         sampling.fill_bernoulli(result, generator, p)
     return result
@@ -313,7 +314,7 @@ def multinomial(
 
 def _standard_normals(shape: tuple[int, ...], like: Array, generator: Generator | None, std: float = 1.0) -> Array:
     """Numbers around zero in the type of `like`; on the meta device, without a generator, just zeros."""
-    result = np.zeros(shape, like.dtype)
+    result = np.zeros(shape, like.dtype, like=like)
     if generator is not None:
         sampling.fill_normal(result, generator, 0.0, std)
     return result
@@ -379,7 +380,7 @@ def _check_deviation(std: Tensor | float) -> None:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     elif std.dtype.is_complex:
         raise RuntimeError(f"normal expects standard deviation to be non-complex, but its dtype is {std.dtype}")
-    elif not std.is_meta and std._array.size and not (content(std) >= 0).all():
+    elif not std.is_meta and std._array.size and not read((content(std) >= 0).all()):
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {content(std).min()}")
 
 

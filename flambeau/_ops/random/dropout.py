@@ -6,8 +6,7 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
+from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES, bool_
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
@@ -110,7 +109,7 @@ def _scale(p: float, train: bool) -> float:
 )
 @in_single
 def _native_dropout(input: Array, mask: Array, p: float, train: bool) -> tuple[Array, Array]:
-    return (input * mask * _scale(p, train) if train else input.copy("K")), np.asarray(mask)
+    return (input * mask * _scale(p, train) if train else input.copy("K")), as_array(mask)
 
 
 @public(method=False)

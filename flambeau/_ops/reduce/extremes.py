@@ -65,11 +65,11 @@ def check_nonempty(name: str, input: Tensor, dim: int | None = None) -> None:
 def _extreme_along(ufunc: Any, array: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     """Extremes along `dim` and where the first of each is; the first NaN wins, as in PyTorch."""
     if array.ndim == 0:
-        return array.copy(), np.zeros((), np.int64)
+        return array.copy(), np.zeros((), np.int64, like=array)
     indices = array.argmax(dim) if ufunc is np.maximum else array.argmin(dim)
     values = ufunc.reduce(array, dim)
     if array.ndim > 2 and not array.flags.c_contiguous:
-        values, indices = np.array(values, order="C"), np.array(indices, order="C")
+        values, indices = np.array(values, order="C", like=array), np.array(indices, order="C", like=array)
     if keepdim:
         shape = kept_shape(array.shape, (dim,))
         return values.reshape(shape), indices.reshape(shape)
@@ -252,20 +252,20 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
 @primitive(None)
 def _argmax(self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.ndim == 0:
-        return np.zeros((), np.int64)
+        return np.zeros((), np.int64, like=self)
     return _laid_out(self.argmax(dim), self, dim, keepdim)
 
 
 @primitive(None)
 def _argmin(self: Array, dim: int | None, keepdim: bool) -> Array:
     if self.ndim == 0:
-        return np.zeros((), np.int64)
+        return np.zeros((), np.int64, like=self)
     return _laid_out(self.argmin(dim), self, dim, keepdim)
 
 
 def _laid_out(found: Any, array: Any, dim: int | None, keepdim: bool) -> Any:
     if found.ndim > 1 and not found.flags.c_contiguous:
-        found = np.array(found, order="C")
+        found = np.array(found, order="C", like=array)
     return found.reshape(kept_shape(array.shape, None if dim is None else (dim,))) if keepdim else found
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, uint64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -16,7 +17,7 @@ from .reductions import Dims, no_kernel, reduced, reduced_dims
 @primitive(None)
 def _xor_sum(self: Array, dim: tuple[int, ...], keepdim: bool, floating: bool) -> Array:
     bits = self.astype(np.float64).view(np.uint64) if floating else self.astype(np.int64).view(np.uint64)
-    return np.asarray(reduced(np.bitwise_xor, bits, dim, keepdim), np.uint64)
+    return as_array(reduced(np.bitwise_xor, bits, dim, keepdim)).astype(np.uint64, copy=False)
 
 
 def _store(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:

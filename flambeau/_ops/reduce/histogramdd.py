@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import to_host
 from ..._core.dtype import float32, float64
 from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.on_host import on_host
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..._dispatch.undifferentiable import no_derivative
@@ -20,6 +22,7 @@ HISTOGRAMDD = return_type("histogramdd", ("hist", "bin_edges"))
 
 
 @primitive("NotImplemented", self=no_derivative("_histogramdd_from_bin_cts"))
+@on_host
 def _count(self: Array, edges: list[Array], weight: Array | None, density: bool) -> Array:
     points = self.reshape(-1, self.shape[-1])
     shape = [len(each) - 1 for each in edges]
@@ -51,7 +54,7 @@ def _bounds(input: Tensor, range: Any) -> list[tuple[float, float]]:
     elif not input.numel():
         pairs = [(0.0, 1.0)] * dims
     else:
-        points = content(input).reshape(-1, dims)
+        points = to_host(content(input)).reshape(-1, dims)
         pairs = [(float(column.min()), float(column.max())) for column in points.T]
     for dim, (low, high) in enumerate(pairs):
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import is_array
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.tensor import Tensor
 
@@ -20,7 +21,7 @@ def widened(array: Any) -> Any:
 
 def widened_tensor(tensor: Any) -> Any:
     """The same for tensors, in derivatives; None passes, and so do arrays."""
-    if tensor is None or type(tensor) is np.ndarray or tensor._kind.dtype.itemsize != 2:
+    if tensor is None or is_array(tensor) or tensor._kind.dtype.itemsize != 2:
         return tensor
     return tensor.to(float32)
 

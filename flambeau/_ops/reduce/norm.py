@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import composite
@@ -52,7 +53,7 @@ def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))
     else:
         value = _norm_of_sizes(np.absolute(wide), ord, dim, keepdim)
-    return np.asarray(value).astype(array.real.dtype, copy=False)
+    return as_array(value).astype(array.real.dtype, copy=False)
 
 
 def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -177,7 +178,7 @@ def _renorm_gradient(grad: Tensor, self: Tensor, p: float, dim: int, maxnorm: fl
 def _renorm(self: Array, p: float, dim: int, maxnorm: float) -> Array:
     size = in_single(_norm_of(in_single(self), p, tuple(each for each in range(self.ndim) if each != dim), True))
     factor = np.where(size > maxnorm, maxnorm / (size + _EPSILON), 1).astype(size.dtype)
-    return np.array(in_single(self) * factor, self.dtype, order="C")
+    return np.array(in_single(self) * factor, self.dtype, order="C", like=self)
 
 
 @public(inplace=True, out=True)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, as_array, read
 from ..._core.device import META
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
+from ..._core.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.dispatch import Array, primitive
@@ -81,7 +82,7 @@ def reduced(ufunc: Any, array: Any, dim: tuple[int, ...] | None, keepdim: bool =
             return total.astype(array.dtype)
     if array.flags.c_contiguous and array.size:  # arrays without elements all say that they are contiguous
         return ufunc.reduce(array, dim, dtype, None, keepdim)
-    result = np.array(ufunc.reduce(array, dim, dtype), order="C")
+    result = np.array(ufunc.reduce(array, dim, dtype), order="C", like=array)
     return result.reshape(kept_shape(array.shape, dim)) if keepdim else result
 
 
@@ -115,7 +116,7 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
             lines = np.moveaxis(array, axis, 0)
             blocks = np.add.reduce(lines[:whole].reshape(-1, _BLOCK, *lines.shape[1:]), 1)
             total = _total(blocks, (0,), False) + np.add.reduce(lines[whole:], 0)
-            return total.reshape(kept_shape(array.shape, dim)) if keepdim else np.ascontiguousarray(total)
+            return total.reshape(kept_shape(array.shape, dim)) if keepdim else contiguous_array(total)
     return reduced(np.add, array, dim, keepdim)
 
 
@@ -126,7 +127,7 @@ def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType
         wide = np.float64 if array.dtype.itemsize == 8 else np.float32
         if array.size >= LARGE and (done := _reduced_at_once(np.add, array, dim, keepdim, wide)) is not None:
             return done.astype(dtype.numpy)
-        return np.asarray(_total(array.astype(wide), dim, keepdim)).astype(dtype.numpy)
+        return as_array(_total(array.astype(wide), dim, keepdim)).astype(dtype.numpy)
     if dtype.category <= INTEGER:
         return reduced(np.add, array.astype(dtype.numpy), dim, keepdim, dtype.numpy)
     return _total(array.astype(dtype.numpy), dim, keepdim)
@@ -205,7 +206,7 @@ def _mean_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DTyp
     if array.dtype is dtype.numpy and dtype.itemsize > 2:
         return _total(array, dim, keepdim) / count
     wide = array.astype(np.float32 if dtype.itemsize == 2 else dtype.numpy)
-    return np.asarray(_total(wide, dim, keepdim) / count).astype(dtype.numpy, copy=False)
+    return as_array(_total(wide, dim, keepdim) / count).astype(dtype.numpy, copy=False)
 
 
 @primitive(
@@ -263,7 +264,7 @@ def _prod_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DTyp
         return reduced(np.multiply, array, dim, keepdim, array.dtype)
     half = dtype.itemsize == 2 and dtype.category == FLOAT
     wide = array.astype(np.float32 if half else dtype.numpy)
-    return np.asarray(reduced(np.multiply, wide, dim, keepdim, wide.dtype)).astype(dtype.numpy, copy=False)
+    return as_array(reduced(np.multiply, wide, dim, keepdim, wide.dtype)).astype(dtype.numpy, copy=False)
 
 
 def _product_of_others(tensor: Tensor, dim: int) -> Tensor:
@@ -284,7 +285,7 @@ def _cat(tensors: list[Tensor], dim: int) -> Any:
 
 
 def _is_without_zeros(self: Tensor) -> bool:
-    return self._kind.device is not META and bool(self._array.all())
+    return self._kind.device is not META and bool(read(self._array.all()))
 
 
 def _prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -501,7 +502,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 @primitive(None)
 def _count_nonzero(self: Array, dim: tuple[int, ...]) -> Array:
     if len(dim) == self.ndim:
-        return np.array(np.count_nonzero(self != 0), np.int64)
+        return np.array(np.count_nonzero(self != 0), np.int64, like=self)
     return reduced(np.add, (self != 0).astype(np.int64), dim)
 
 

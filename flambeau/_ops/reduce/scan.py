@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
+from ..._core.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_exactly
@@ -42,7 +43,7 @@ def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
             return done
     wide = _wide(array.dtype)
     result = ufunc.accumulate(array.astype(wide, copy=False), dim, wide).astype(array.dtype, copy=False)
-    return result if array.flags.c_contiguous else np.array(result, order="C")
+    return result if array.flags.c_contiguous else np.array(result, order="C", like=array)
 
 
 def _running_dtype(name: str, input: Tensor, dtype: Any, out: Any) -> Any:
@@ -76,7 +77,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Te
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if self.numel() <= 1:
         return grad
-    if not bool((self == 0).any()):
+    if not bool(read((self == 0).any())):
         return reverse_cumsum(grad * conj(result), dim) / conj(self)  # type: ignore[no-any-return]
     # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
     # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.
@@ -108,7 +109,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> T
 def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
     """Running extremes and where each was last attained; a NaN stays from where it occurs."""
     if array.ndim == 0 or array.shape[dim] == 0:
-        return array.copy(), np.zeros(array.shape, np.int64)
+        return array.copy(), np.zeros(array.shape, np.int64, like=array)
     lines = np.moveaxis(array, dim, 0)
     comparable = lines.astype(np.uint8) if lines.dtype == bool else lines
     values = (np.maximum if largest else np.minimum).accumulate(comparable, axis=0)
@@ -116,11 +117,11 @@ def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
     if comparable.dtype.kind in "fV":
         attained |= np.isnan(comparable)
     shape = (-1,) + (1,) * (lines.ndim - 1)
-    places = np.where(attained, np.arange(len(lines), dtype=np.int64).reshape(shape), 0)
+    places = np.where(attained, np.arange(len(lines), dtype=np.int64, like=array).reshape(shape), 0)
     indices = np.maximum.accumulate(places, axis=0)
     return (
-        np.ascontiguousarray(np.moveaxis(values.astype(array.dtype), 0, dim)),
-        np.ascontiguousarray(np.moveaxis(indices, 0, dim)),
+        contiguous_array(np.moveaxis(values.astype(array.dtype), 0, dim)),
+        contiguous_array(np.moveaxis(indices, 0, dim)),
     )
 
 
@@ -172,7 +173,7 @@ def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
         if done is not None:
             return done
     wide = _wide(self.dtype)
-    result = np.array(self, wide, order="C")
+    result = np.array(self, wide, order="C", like=self)
     lines, fades = np.moveaxis(result, dim, 0), np.moveaxis(fade.astype(wide, copy=False), dim, 0)
     for place in range(1, len(lines)):
         lines[place] += fades[place] * lines[place - 1]
@@ -207,11 +208,11 @@ def _logcumsumexp(self: Array, dim: int) -> Array:
         if done is not None:
             return done
     result = np.logaddexp.accumulate(self.astype(np.float64, copy=False), axis=dim).astype(self.dtype, copy=False)
-    return result if self.flags.c_contiguous else np.array(result, order="C")
+    return result if self.flags.c_contiguous else np.array(result, order="C", like=self)
 
 
 def _complex_logcumsumexp(array: Any, dim: int) -> Any:
-    result = np.array(array, np.complex128, order="C")
+    result = np.array(array, np.complex128, order="C", like=array)
     lines = np.moveaxis(result, dim, 0)
     for place in range(1, len(lines)):
         before, here = lines[place - 1], lines[place]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES
 from ..._core.lazy_signs import every_element
 from ..._core.tensor import Tensor
@@ -28,7 +29,7 @@ def _bounds(shape: tuple[int, ...], lengths: Array | None, offsets: Array | None
         assert lengths is not None
         ends = np.cumsum(lengths, -1)
         starts = ends - lengths
-    outer = np.arange(int(np.prod(shape[:axis], dtype=np.int64))).reshape(*shape[:axis], 1) * shape[axis]
+    outer = np.arange(int(np.prod(shape[:axis], dtype=np.int64)), like=ends).reshape(*shape[:axis], 1) * shape[axis]
     return (starts + outer).ravel(), (ends + outer).ravel()
 
 
@@ -38,11 +39,11 @@ def _rows(data: Array, axis: int) -> Array:
 
 def _reduce_segments(rows: Array, starts: Array, ends: Array, combine: Any, fill: Any) -> Array:
     """`combine` over the rows of each segment; `fill` where there are none."""
-    result = np.full((len(starts), rows.shape[1]), fill, rows.dtype)
+    result = np.full((len(starts), rows.shape[1]), fill, rows.dtype, like=rows)
     present = ends > starts
-    if present.any() and rows.size:
+    if read(present.any()) and rows.size:
         edges = np.stack([starts[present], ends[present]], 1).ravel()  # every other interval lies between segments
-        if edges[-1] == len(rows):
+        if read(edges[-1]) == len(rows):
             edges = edges[:-1]
         result[present] = combine.reduceat(rows, edges, axis=0)[::2]
     return result
@@ -65,8 +66,8 @@ def _segment_backward(
 ) -> Array:
     starts, ends = _bounds(data.shape, lengths, offsets, axis)
     counts = ends - starts
-    segment = np.repeat(np.arange(len(counts)), counts)
-    places = np.arange(len(segment)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+    segment = np.repeat(np.arange(len(counts), like=self), counts)
+    places = np.arange(len(segment), like=self) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
     rows, results = _rows(data, axis), _rows(result, axis)
     values, slopes = rows[places], _rows(self, axis)[segment]
     if reduce == "mean":
@@ -90,8 +91,8 @@ def _segment_backward(
 def _totals(chosen: Array, counts: Array) -> Array:
     """How many of the elements of each segment are chosen."""
     ends = np.cumsum(counts)
-    sums = np.concatenate([np.zeros((1, chosen.shape[1]), np.int64), np.cumsum(chosen, 0)])
-    return np.asarray(sums[ends] - sums[ends - counts])
+    sums = np.concatenate([np.zeros((1, chosen.shape[1]), np.int64, like=chosen), np.cumsum(chosen, 0)])
+    return as_array(sums[ends] - sums[ends - counts])
 
 
 def _gradient(
@@ -138,9 +139,9 @@ def _check_segments(data: Tensor, name: str, segments: Tensor, axis: int) -> Non
 def _check_lengths(data: Tensor, lengths: Tensor, axis: int) -> None:
     if lengths.is_meta:
         return
-    if np.any(every_element(lengths) < 0):
+    if read(np.any(every_element(lengths) < 0)):
         raise RuntimeError("lengths contains negative value!")
-    if np.any(every_element(lengths).sum(-1) != data.shape[axis]):
+    if read(np.any(every_element(lengths).sum(-1) != data.shape[axis])):
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
             f"!unsafe: to {data.shape[axis]}."

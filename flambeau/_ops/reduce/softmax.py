@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
+from ..._core.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.precision import as_floating, in_single
@@ -51,7 +53,7 @@ def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
 @in_single
 def _softmax(self: Array, dim: int) -> Array:
     if not self.size:
-        return np.empty(self.shape, self.dtype)
+        return np.empty(self.shape, self.dtype, like=self)
     if not self.ndim:
         return self - self + 1
     powers = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
@@ -64,7 +66,7 @@ def _softmax(self: Array, dim: int) -> Array:
 @in_single
 def _log_softmax(self: Array, dim: int) -> Array:
     if not self.size:
-        return np.empty(self.shape, self.dtype)
+        return np.empty(self.shape, self.dtype, like=self)
     if not self.ndim:
         return self - self
     shifted = np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
@@ -160,7 +162,7 @@ def _logsumexp(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     highest = np.maximum.reduce(self.real, axis=dim, keepdims=True) if self.ndim else self.real
     highest = np.where(np.isinf(highest), 0, highest).astype(highest.dtype)
     powers = np.exp(np.subtract(self, highest, order="C"))
-    total = np.asarray(np.log(reduced(np.add, powers, dim, True)) + highest, order="C")
+    total = contiguous_array(as_array(np.log(reduced(np.add, powers, dim, True)) + highest))
     return total if keepdim or not self.ndim else np.squeeze(total, dim)
 
 

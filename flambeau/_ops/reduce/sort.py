@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.backend import as_array, backend_of_array, read
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
-from ..._core.layout import empty_array, strides_like
+from ..._core.layout import contiguous_array, empty_array, strides_like
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import store_apart, store_exactly
@@ -35,7 +36,7 @@ def ordered_positions(array: Any, dim: int, descending: bool) -> Any:
     if array.dtype.kind in "iub":
         return np.invert(array).argsort(dim, "stable")  # ~x falls as x rises, without overflow
     negative = np.negative(array)
-    if array.size and not np.isnan(np.maximum.reduce(negative, None)):
+    if array.size and not read(np.isnan(np.maximum.reduce(negative, None))):
         return negative.argsort(dim, "stable")
     backwards = (slice(None),) * dim + (slice(None, None, -1),)
     return array.shape[dim] - 1 - array[backwards].argsort(dim, "stable")[backwards]
@@ -52,8 +53,8 @@ def taken(array: Any, indices: Any, dim: int) -> Any:
     if array.ndim == 2:
         rows, columns = indices.shape
         if dim == 1:
-            return array[np.arange(rows)[:, None], indices]
-        return array[indices, np.arange(columns)]
+            return array[np.arange(rows, like=array)[:, None], indices]
+        return array[indices, np.arange(columns, like=array)]
     return np.take_along_axis(array, indices, dim)
 
 
@@ -63,7 +64,7 @@ def _scattered_back(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int
 
 def _sorted(array: Any, dim: int, descending: bool) -> tuple[Any, Any]:
     if array.ndim == 0:
-        return array.copy(), np.zeros((), np.int64)
+        return array.copy(), np.zeros((), np.int64, like=array)
     indices = ordered_positions(array, dim, descending)
     values = taken(array, indices, dim)
     return as_laid_out(values, array), as_laid_out(indices, array)
@@ -72,8 +73,8 @@ def _sorted(array: Any, dim: int, descending: bool) -> tuple[Any, Any]:
 def as_laid_out(result: Any, source: Any) -> Any:
     """`result` with the strides that a copy of `source` has."""
     if source.flags.c_contiguous:
-        return np.ascontiguousarray(result)
-    placed = empty_array(source.shape, strides_like(source, None), result.dtype)
+        return contiguous_array(result)
+    placed = empty_array(source.shape, strides_like(source, None), result.dtype, backend_of_array(result))
     placed[...] = result
     return placed
 
@@ -118,13 +119,17 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 @primitive("TopkBackward0", results=("values", "indices"), self=_scattered_back)
 def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
     if self.ndim == 0:
-        return (self.copy(), np.zeros((), np.int64)) if k else (self[None][:0], np.zeros(0, np.int64))
+        return (
+            (self.copy(), np.zeros((), np.int64, like=self))
+            if k
+            else (self[None][:0], np.zeros(0, np.int64, like=self))
+        )
     first = (slice(None),) * dim + (slice(k),)
     if self.shape[dim] > 64 + 4 * k and self.dtype.kind in "iuf":
         indices = _leading_positions(self, k, dim, largest)
     else:
         indices = ordered_positions(self, dim, largest)[first]
-    return np.ascontiguousarray(taken(self, indices, dim)), np.ascontiguousarray(indices)
+    return contiguous_array(taken(self, indices, dim)), contiguous_array(indices)
 
 
 def _leading_positions(array: Any, k: int, dim: int, largest: bool) -> Any:
@@ -157,7 +162,7 @@ def _chosen(array: Any, positions: Any, dim: int, keepdim: bool) -> tuple[Any, A
     values = taken(array, positions, dim)
     if not keepdim:
         values, positions = np.squeeze(values, dim), np.squeeze(positions, dim)
-    return np.array(values, order="C"), np.array(positions, np.int64, order="C")
+    return np.array(values, order="C", like=array), np.array(positions, np.int64, order="C", like=array)
 
 
 def _chosen_shapes(self: Array, dim: int, keepdim: bool) -> Any:
@@ -174,7 +179,7 @@ def _chosen_shapes(self: Array, dim: int, keepdim: bool) -> Any:
 )
 def _kthvalue(self: Array, k: int, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
-        return self.copy(), np.zeros((), np.int64)
+        return self.copy(), np.zeros((), np.int64, like=self)
     return _selected(self, dim, keepdim, "given", k - 1)
 
 
@@ -199,7 +204,7 @@ def _selected(array: Any, dim: int, keepdim: bool, kind: str, rank: int = 0) -> 
         return done
     lines = np.moveaxis(_sortable(array), dim, -1)
     size = lines.shape[-1]
-    missing = np.isnan(lines).sum(-1) if lines.dtype.kind == "f" else np.zeros(lines.shape[:-1], np.int64)
+    missing = np.isnan(lines).sum(-1) if lines.dtype.kind == "f" else np.zeros(lines.shape[:-1], np.int64, like=array)
     if kind == "median":  # of elements among which there is a NaN, that
         ranks = np.where(missing > 0, size - missing, (size - 1) // 2)
     else:
@@ -219,7 +224,7 @@ def _positions_of_ranks(lines: Any, ranks: Any) -> Any:
         are_equal |= is_nan & np.isnan(values)
         are_before |= ~is_nan & np.isnan(values)
     among_equal = ranks - are_before.sum(-1, keepdims=True)
-    if not among_equal.any():
+    if not read(among_equal.any()):
         return are_equal.argmax(-1)[..., None]
     return (are_equal.cumsum(-1) > among_equal).argmax(-1)[..., None]
 
@@ -227,14 +232,14 @@ def _positions_of_ranks(lines: Any, ranks: Any) -> Any:
 @primitive("MedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _median_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
-        return self.copy(), np.zeros((), np.int64)
+        return self.copy(), np.zeros((), np.int64, like=self)
     return _selected(self, dim, keepdim, "median")
 
 
 @primitive("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
-        return self.copy(), np.zeros((), np.int64)
+        return self.copy(), np.zeros((), np.int64, like=self)
     return _selected(self, dim, keepdim, "nanmedian")
 
 
@@ -246,7 +251,7 @@ def _whole_median_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor
 def _whole_median(array: Any, kind: str) -> Any:
     flat = array.reshape(-1)
     if flat.size == 0:
-        return np.array(np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min, array.dtype)
+        return np.array(np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min, array.dtype, like=array)
     return _selected(flat, 0, False, kind)[0]
 
 
@@ -287,13 +292,13 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
 @primitive("ModeBackward0", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
-        return self.copy(), np.zeros((), np.int64)
+        return self.copy(), np.zeros((), np.int64, like=self)
     lines = np.moveaxis(self, dim, -1)
-    positions = np.zeros((*lines.shape[:-1], 1), np.int64)
+    positions = np.zeros((*lines.shape[:-1], 1), np.int64, like=self)
     for place in np.ndindex(lines.shape[:-1]):
         line = _sortable(lines[place])
         values, counts = np.unique(line, return_counts=True, equal_nan=False)
-        positions[place] = np.flatnonzero(line == values[np.argmax(counts)])[-1] if counts.max() > 0 else 0
+        positions[place] = np.flatnonzero(line == values[np.argmax(counts)])[-1] if read(counts.max() > 0) else 0
     return _chosen(self, np.moveaxis(positions, -1, dim), dim, keepdim)
 
 
@@ -319,7 +324,7 @@ def _unique(self: Array, dim: int | None) -> Any:
         values, inverse, counts = np.unique(
             np.moveaxis(_sortable(self), dim, 0), return_inverse=True, return_counts=True, axis=0, equal_nan=False
         )
-        values = np.moveaxis(np.ascontiguousarray(values), 0, dim)
+        values = np.moveaxis(contiguous_array(values), 0, dim)
         shape = (self.shape[dim],)
     return values.astype(self.dtype, copy=False), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
 
@@ -328,14 +333,18 @@ def _unique(self: Array, dim: int | None) -> Any:
 def _unique_consecutive(self: Array, dim: int | None) -> Any:
     lines = self.reshape(-1) if dim is None else np.moveaxis(self, dim, 0)
     if len(lines) == 0:
-        return np.array(self), np.zeros(self.shape if dim is None else (0,), np.int64), np.zeros(0, np.int64)
+        return (
+            np.array(self, like=self),
+            np.zeros(self.shape if dim is None else (0,), np.int64, like=self),
+            np.zeros(0, np.int64, like=self),
+        )
     changes = np.not_equal(lines[1:], lines[:-1]).any(axis=tuple(range(1, lines.ndim)))
     starts = np.flatnonzero(np.concatenate([[True], changes]))
     inverse = np.cumsum(np.concatenate([[0], changes])).astype(np.int64)
     counts = np.diff(np.append(starts, len(lines))).astype(np.int64)
     if dim is None:
         return lines[starts], inverse.reshape(self.shape), counts
-    return np.moveaxis(np.ascontiguousarray(lines[starts]), 0, dim), inverse, counts
+    return np.moveaxis(contiguous_array(lines[starts]), 0, dim), inverse, counts
 
 
 def _with_extras(results: tuple[Tensor, ...], inverse: bool, counts: bool) -> Any:
@@ -386,8 +395,8 @@ def unique_consecutive(
 def _searchsorted(sorted_sequence: Array, values: Array, right: bool, dtype: Any) -> Array:
     side: Any = "right" if right else "left"
     if sorted_sequence.ndim == 1:
-        return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(dtype.numpy)
-    result = np.empty(values.shape, dtype.numpy)
+        return as_array(np.searchsorted(sorted_sequence, values, side)).astype(dtype.numpy)
+    result = np.empty(values.shape, dtype.numpy, like=sorted_sequence)
     for place in np.ndindex(values.shape[:-1]):
         result[place] = np.searchsorted(sorted_sequence[place], values[place], side)
     return result

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.device import contiguous_format
 from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, float32, float64
 from ..._core.lazy_signs import every_element
@@ -150,7 +151,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise no_kernel("bincount_cpu", input)
     if minlength < 0:
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
-    if input._array.ndim != 1 or (input._array.size and not input.is_meta and every_element(input).min() < 0):
+    if input._array.ndim != 1 or (input._array.size and not input.is_meta and read(every_element(input).min() < 0)):
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs: got {input.dtype} of shape {list(input.shape)}"
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import lazy_signs
+from ..._core.backend import backend_of_array
 from ..._core.kind import Kind
 from ..._core.layout import empty_array, is_plain, strides_like
 from ..._core.lazy_signs import marked
@@ -73,7 +74,9 @@ def _conjugated(array: Any) -> Any:
         return array.copy()
     if is_plain(array):
         return np.conjugate(array)
-    return np.conjugate(array, empty_array(array.shape, strides_like(array, None), array.dtype))
+    return np.conjugate(
+        array, empty_array(array.shape, strides_like(array, None), array.dtype, backend_of_array(array))
+    )
 
 
 @primitive("ConjPhysicalBackward0", self=lambda grad: grad.conj_physical())

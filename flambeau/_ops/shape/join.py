@@ -77,9 +77,9 @@ def _concatenated(arrays: Sequence[Any], dim: int, array_type: np.dtype[Any]) ->
     shape[dim] = sum([each.shape[dim] for each in arrays])
     if all(map(is_channels_last, arrays)):
         order = (0, first.ndim - 1, *range(1, first.ndim - 1))
-        result = np.empty([shape[0], *shape[2:], shape[1]], array_type).transpose(order)
+        result = np.empty([shape[0], *shape[2:], shape[1]], array_type, like=first).transpose(order)
     else:
-        result = np.empty(shape, array_type)
+        result = np.empty(shape, array_type, like=first)
     return np.concatenate(arrays, dim, result, casting="unsafe")
 
 
@@ -98,7 +98,7 @@ def _cat_gradients(grad: Tensor, tensors_sym_sizes: Any, dim: int) -> list[Any]:
 @primitive("CatBackward0", tensors=_cat_gradients)
 def _cat(tensors: list[Array], dim: int, dtype: Any) -> Array:
     arrays = [each for each in tensors if each.shape != _NO_ELEMENTS]
-    return _concatenated(arrays, dim, dtype.numpy) if arrays else np.empty(0, dtype.numpy)
+    return _concatenated(arrays, dim, dtype.numpy) if arrays else np.empty(0, dtype.numpy, like=tensors[0])
 
 
 def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
@@ -248,7 +248,7 @@ def _block_gradients(grad: Tensor, tensors_sym_sizes: Any) -> list[Any]:
 @primitive("BlockDiagBackward0", tensors=_block_gradients)
 def _block_diag(tensors: list[Array], dtype: Any) -> Array:
     blocks = [each.reshape(_block_shape(each.shape)) for each in tensors]
-    result = np.zeros((sum(each.shape[0] for each in blocks), sum(each.shape[1] for each in blocks)), dtype.numpy)
+    result = np.zeros([sum([each.shape[dim] for each in blocks]) for dim in (0, 1)], dtype.numpy, like=blocks[0])
     row = column = 0
     for block in blocks:
         height, width = block.shape
@@ -358,7 +358,7 @@ def _chunks(tensors: list[Array], dim: int, num_chunks: int) -> Array:
     rows = []
     for array in tensors:
         length = -(-array.shape[dim] // num_chunks)
-        padded = np.zeros((*array.shape[:dim], length * num_chunks, *array.shape[dim + 1 :]), array.dtype)
+        padded = np.zeros((*array.shape[:dim], length * num_chunks, *array.shape[dim + 1 :]), array.dtype, like=array)
         padded[(*_ALL[dim], slice(array.shape[dim]))] = array
         rows.append(padded.reshape(*array.shape[:dim], num_chunks, -1))
     return np.concatenate(rows, dim + 1)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import backend_of_array, to_host
 from ..._core.dataless import empty_meta
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.geometry import overlaps, positions, window
-from ..._core.layout import element_strides, empty_array, strides_like
+from ..._core.layout import contiguous_array, element_strides, empty_array, strides_like
 from ..._core.lazy_signs import content
-from ..._core.storage import owner_of
+from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public
@@ -48,7 +49,7 @@ def _repeat_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], repeats: tup
 @primitive("RepeatBackward0", self=_repeat_gradient)
 def _repeat(self: Array, repeats: tuple[int, ...]) -> Array:
     shape = (1,) * (len(repeats) - self.ndim) + self.shape
-    result = np.empty([count * size for count, size in zip(repeats, shape, strict=True)], self.dtype)
+    result = np.empty([count * size for count, size in zip(repeats, shape, strict=True)], self.dtype, like=self)
     pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
     result.reshape(pairs)[...] = self.reshape([size for each in shape for size in (1, each)])
     return result
@@ -117,7 +118,7 @@ def repeat_interleave(
 def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> Any:
     if repeats.dtype not in (int32, int64):
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{LEGACY_NAMES[repeats.dtype]}'")
-    counts = content(repeats)
+    counts = to_host(content(repeats))
     if counts.ndim != 1:
         raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat, got shape {list(counts.shape)}")
     if repeats.is_meta:
@@ -154,7 +155,7 @@ def _roll_gradient(grad: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...])
 
 @primitive("RollBackward0", self=_roll_gradient)
 def _roll(self: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
-    return np.ascontiguousarray(np.roll(self, shifts, dims) if dims else np.roll(self, shifts[0])).reshape(self.shape)
+    return contiguous_array(np.roll(self, shifts, dims) if dims else np.roll(self, shifts[0])).reshape(self.shape)
 
 
 @public()
@@ -176,7 +177,7 @@ def _flip(self: Array, dims: tuple[int, ...]) -> Array:
 
 
 def _flipped(array: Any, dims: Any) -> Any:
-    result = empty_array(array.shape, strides_like(array, None), array.dtype)
+    result = empty_array(array.shape, strides_like(array, None), array.dtype, backend_of_array(array))
     result[...] = np.flip(array, dims) if array.ndim else array
     return result
 
@@ -232,19 +233,19 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 
 def _kept(self: Any, keep: Any) -> Any:
-    result = np.zeros(self.shape, self.dtype)
+    result = np.zeros(self.shape, self.dtype, like=self)
     np.copyto(result, self, where=keep)
     return result
 
 
 @primitive("TrilBackward0", self=lambda grad, diagonal: grad.tril(diagonal))
 def _tril(self: Array, diagonal: int) -> Array:
-    return _kept(self, np.tri(self.shape[-2], self.shape[-1], diagonal, np.bool_))
+    return _kept(self, np.tri(self.shape[-2], self.shape[-1], diagonal, np.bool_, like=self))
 
 
 @primitive("TriuBackward0", self=lambda grad, diagonal: grad.triu(diagonal))
 def _triu(self: Array, diagonal: int) -> Array:
-    return _kept(self, ~np.tri(self.shape[-2], self.shape[-1], diagonal - 1, np.bool_))
+    return _kept(self, ~np.tri(self.shape[-2], self.shape[-1], diagonal - 1, np.bool_, like=self))
 
 
 def _check_matrix(input: Tensor, name: str) -> None:
@@ -274,7 +275,7 @@ def _diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
     shape = list(self.shape[:-1])
     for dim in sorted((dim1, dim2)):
         shape.insert(dim, size)
-    result = np.zeros(shape, self.dtype)
+    result = np.zeros(shape, self.dtype, like=self)
     _diagonal_of(result, offset, dim1, dim2)[...] = self
     return result
 
@@ -339,7 +340,12 @@ def _check_source(src: Tensor, shape: tuple[int, ...]) -> None:
 def _same_strides(array: Any) -> Any:
     """A copy with the strides of `array`, gaps and all, unless elements share memory."""
     shared = overlaps(array.shape, array.strides)
-    result = empty_array(array.shape, strides_like(array, None) if shared else element_strides(array), array.dtype)
+    result = empty_array(
+        array.shape,
+        strides_like(array, None) if shared else element_strides(array),
+        array.dtype,
+        backend_of_array(array),
+    )
     result[...] = array
     return result
 
@@ -479,7 +485,7 @@ def _as_strided_scatter(
 ) -> Array:
     owner = owner_of(self)
     memory, item = owner.copy("K"), self.itemsize
-    own_start = self.ctypes.data - owner.ctypes.data
+    own_start = address_of(self) - address_of(owner)
     start = own_start if storage_offset is None else storage_offset * item
     window(memory, self.dtype, size, tuple([step * item for step in stride]), start)[...] = src
     return window(memory, self.dtype, self.shape, self.strides, own_start)

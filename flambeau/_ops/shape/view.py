@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core.dtype import INTEGER
 from ..._core.geometry import Geometry, contiguous_byte_strides, move_between, restrided, row_strides_of, span, window
-from ..._core.storage import owner_of
+from ..._core.storage import address_of, owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.broadcast import sum_to_shape
 from ..._dispatch.dispatch import Array, primitive
@@ -386,7 +386,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @primitive("SelectBackwardBackward0", grad_output=lambda grad, dim, index: grad.select(dim, index))
 def _select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
-    result = np.zeros(input_sizes, grad_output.dtype)
+    result = np.zeros(input_sizes, grad_output.dtype, like=grad_output)
     result[_ALL[dim] + (index, ...)] = grad_output
     return result
 
@@ -426,7 +426,7 @@ def _slice_again(grad: Tensor, dim: int, start: int, end: int, step: int) -> Ten
 def _slice_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
 ) -> Array:
-    result = np.zeros(input_sizes, grad_output.dtype)
+    result = np.zeros(input_sizes, grad_output.dtype, like=grad_output)
     result[_ALL[dim] + (slice(start, end, step),)] = grad_output
     return result
 
@@ -499,7 +499,7 @@ def _diagonal_of(array: Any, offset: int, dim1: int, dim2: int) -> Any:
     grad_output=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
 )
 def _diagonal_backward(grad_output: Array, input_sizes: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Array:
-    result = np.zeros(input_sizes, grad_output.dtype)
+    result = np.zeros(input_sizes, grad_output.dtype, like=grad_output)
     _diagonal_of(result, offset, dim1, dim2)[...] = grad_output
     return result
 
@@ -542,7 +542,7 @@ def _unfold_geometry(shape: Any, strides: Any, itemsize: int, dimension: int, si
     grad_in=lambda grad, dim, size, step: grad.unfold(dim, size, step),
 )
 def _unfold_backward(grad_in: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int) -> Array:
-    result = np.zeros(input_sizes, grad_in.dtype)
+    result = np.zeros(input_sizes, grad_in.dtype, like=grad_in)
     if not input_sizes:
         return result + grad_in.sum()
     for position in range(size):  # windows may overlap: each position within the window alone does not
@@ -617,7 +617,7 @@ def _as_strided_gradient(
 def _as_strided(self: Array, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None) -> Array:
     item = self.itemsize
     owner = owner_of(self)
-    start = self.ctypes.data - owner.ctypes.data if storage_offset is None else storage_offset * item
+    start = address_of(self) - address_of(owner) if storage_offset is None else storage_offset * item
     return window(owner, self.dtype, size, tuple([step * item for step in stride]), start)
 
 

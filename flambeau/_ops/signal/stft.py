@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.caller import warn_user_once
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES
@@ -204,7 +205,7 @@ def _check_envelope(envelope: Tensor) -> None:
         raise RuntimeError(
             "istft: min(): Expected reduction dim to be specified for input.numel() == 0. No samples are left."
         )
-    if envelope._kind.device is not META and (lowest := np.abs(array).min()) < 1e-11:
+    if envelope._kind.device is not META and read((lowest := np.abs(array).min()) < 1e-11):
         raise RuntimeError(
             f"istft: window overlap add min: {lowest}. Where the windows add up to zero the signal is unknown: use a "
             "smaller hop_length, another window, or center=True"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.dtype import FLOAT, INTEGER, int64
 from ..._core.sparse import (
     CSR,
@@ -173,7 +174,7 @@ def _softmax(input: Any, dim: int, dtype: Any, logarithm: bool) -> Any:
     flat = flat_indices(array.indices[others], tuple(array.shape[each] for each in others))
     _, group = np.unique(flat, return_inverse=True)
     group = group.reshape(-1)
-    count = int(group.max()) + 1
+    count = int(read(group.max())) + 1
     largest = np.full((count, *array.values.shape[1:]), -np.inf, accumulating(array.values).dtype)
     np.maximum.at(largest, group, accumulating(array.values))
     largest[~np.isfinite(largest)] = 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import read
 from ..._core.caller import warn_user_once
 from ..._core.defaults import device_for
 from ..._core.device import LAYOUTS, META, layout
@@ -258,7 +259,7 @@ def _empty_coo(size: Any, dtype: Any, place: Any) -> Tensor:
 def _is_sorted(array: CooArray) -> bool:
     from ..._core.sparse import flat_indices
 
-    return bool((np.diff(flat_indices(array.indices, array.shape)) > 0).all())
+    return bool(read((np.diff(flat_indices(array.indices, array.shape)) > 0).all()))
 
 
 def check_sparse(value: SparseTensor) -> None:
@@ -333,7 +334,7 @@ def sparse_csr_tensor(
     if crow.dtype != col.dtype:
         raise RuntimeError(f"crow_indices and col_indices must have the same dtype, not {crow.dtype} and {col.dtype}")
     if size is None:
-        size = (max(crow.shape[0] - 1, 0), int(col.max()) + 1 if col.size else 0)
+        size = (max(crow.shape[0] - 1, 0), int(read(col.max())) + 1 if col.size else 0)
     shape = tuple(int(each) for each in size)
     _check_rows(crow, col, content._array, shape)
     return _leaf(make_csr(places[0], places[1], content, shape), requires_grad)  # type: ignore[no-any-return]
@@ -365,12 +366,12 @@ def _check_rows(crow: Any, col: Any, values: Any, shape: tuple[int, ...]) -> Non
             f"number of dimensions and lengths of col_indices and values must be the same, but got {list(col.shape)} "
             f"and {list(values.shape)}"
         )
-    if crow[0] != 0 or crow[-1] != col.shape[0] or (np.diff(crow) < 0).any():
+    if crow[0] != 0 or crow[-1] != col.shape[0] or read((np.diff(crow) < 0).any()):
         raise RuntimeError(
             f"crow_indices must begin with 0, rise, and end with the number of values ({col.shape[0]}), but they are "
             f"{crow.tolist() if crow.size < 20 else '...'}"
         )
-    if col.size and (col.min() < 0 or col.max() >= shape[1]):
+    if col.size and (read(col.min() < 0) or read(col.max() >= shape[1])):
         raise RuntimeError(f"col_indices must be from 0 to {shape[1] - 1}, but they are {col.min()} to {col.max()}")
 
 

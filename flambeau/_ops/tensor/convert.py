@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import moved
 from ..._core.caller import warn_of_complex_half
 from ..._core.dataless import empty_meta
 from ..._core.defaults import device_for
@@ -54,7 +55,7 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
         strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
         array = empty_meta(input._array.shape, array_type, strides)
     else:
-        array = copied(content(input), memory_format, array_type)
+        array = moved(copied(content(input), memory_format, array_type), kind.backend)
     return recorded(_to_device, (input, kind.dtype, memory_format, source), array, kind)
 
 

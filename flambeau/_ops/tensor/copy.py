@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import copy_into
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, backend_of_array, moved
 from ..._core.caller import calling_place
 from ..._core.dataless import empty_meta
 from ..._core.device import META, contiguous_format
+from ..._core.kind import kind_of
 from ..._core.layout import empty_array, has_format, strides_like
-from ..._core.lazy_signs import settle
+from ..._core.lazy_signs import content, settle
 from ..._core.modes import THREAD
 from ..._core.slots import SLOTS
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, Primitive, after, primitive
-from ..._dispatch.factory import constant_beside
+from ..._dispatch.factory import constant, constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
@@ -42,7 +43,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
     ):
         return array.copy()
     if array.size >= LARGE:
-        result = empty_array(array.shape, strides_like(array, memory_format), array_type)
+        result = empty_array(array.shape, strides_like(array, memory_format), array_type, backend_of_array(array))
         if not copy_into(result, array):
             write(result, array)
         return result
@@ -53,7 +54,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
                 return array.astype(array_type)  # dense: NumPy keeps the strides too
         elif memory_format is contiguous_format:
             return array.astype(array_type, "C")
-    result = empty_array(array.shape, strides_like(array, memory_format), array_type)
+    result = empty_array(array.shape, strides_like(array, memory_format), array_type, backend_of_array(array))
     write(result, array)
     return result
 
@@ -232,7 +233,7 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if input._kind.device is not META:
         if src._kind.device is META:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        store_elements(input, src)
+        store_elements(input, src if src._kind.backend is input._kind.backend else _beside(src, input))
     if src._kind.device is input._kind.device:
         changed(input, _copy, src)
     else:
@@ -240,6 +241,11 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if THREAD.modes.forward_level >= 0:
         SLOTS.adopt_tangent(input, src)
     return input
+
+
+def _beside(src: Tensor, target: Tensor) -> Tensor:
+    """A copy of a tensor of another type of device."""
+    return constant(moved(content(src), target._kind.backend), kind_of(src._kind.dtype, target._kind.device))
 
 
 def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import FLOAT, LEGACY_NAMES
+from ...._core.layout import contiguous_array
 from ...._core.modes import THREAD, recording
 from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor
@@ -77,7 +78,7 @@ def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: boo
         parts.append(np.zeros_like(places) if mode == NEAREST else places - before)
         slopes.append(np.broadcast_to(slope * moved, places.shape))
         masks.append(exists)
-    return np.array(parts), np.array(slopes), np.array(indices), np.array(masks)
+    return np.stack(parts), np.stack(slopes), np.array(indices, like=places), np.array(masks, like=places)
 
 
 _OFFSETS = {BILINEAR: (0, 1), NEAREST: (0,), BICUBIC: (-1, 0, 1, 2)}
@@ -110,7 +111,7 @@ def _slopes(part: Any, mode: int) -> list[Any]:
 
 def _pixels(indices: Any, masks: Any, steps: Sizes) -> Any:
     """For each combination of taps: its numbers, the index in the flattened image, and whether it exists."""
-    for taps in itertools.product(*map(range, map(len, indices))):
+    for taps in itertools.product(range(indices.shape[1]), repeat=indices.shape[0]):
         index = sum(indices[dim][tap] * steps[dim] for dim, tap in enumerate(taps))
         exists = masks[0][taps[0]]
         for dim, tap in enumerate(taps[1:], 1):
@@ -133,9 +134,9 @@ def _shape(input: Any, grid: Any) -> Sizes:
 def _sampled(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
     spatial = input.shape[2:]
     parts, _, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
-    weights = [_weights(part, mode) for part in parts]
+    weights = [_weights(parts[dim], mode) for dim in range(len(parts))]
     flat = input.reshape(*input.shape[:2], math.prod(spatial))
-    result = np.zeros((*input.shape[:2], parts.shape[-1]), input.dtype)
+    result = np.zeros((*input.shape[:2], parts.shape[-1]), input.dtype, like=input)
     for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
         values = np.take_along_axis(flat, index[:, np.newaxis], 2)
         weight = _product([weights[dim][tap] for dim, tap in enumerate(taps)])
@@ -150,12 +151,12 @@ def _sampled_backward(
     area = math.prod(spatial)
     planes = math.prod(input.shape[:2])
     parts, moves, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
-    weights, slopes = [_weights(part, mode) for part in parts], [_slopes(part, mode) for part in parts]
+    weights, slopes = [_weights(parts[dim], mode) for dim in range(len(parts))], [_slopes(part, mode) for part in parts]
     flat = input.reshape(*input.shape[:2], area)
     wanted = grad.reshape(*input.shape[:2], parts.shape[-1])
-    of_input = np.zeros(planes * area if output_mask[0] else 0, grad.dtype)
-    of_places = np.zeros(parts.shape, grad.dtype)
-    offsets = (np.arange(planes) * area).reshape(*input.shape[:2], 1)
+    of_input = np.zeros(planes * area if output_mask[0] else 0, grad.dtype, like=grad)
+    of_places = np.zeros(parts.shape, grad.dtype, like=grad)
+    offsets = (np.arange(planes, like=grad) * area).reshape(*input.shape[:2], 1)
     for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
         index, exists = index[:, np.newaxis], exists[:, np.newaxis]
         chosen = [weights[dim][tap] for dim, tap in enumerate(taps)]
@@ -167,10 +168,10 @@ def _sampled_backward(
             for dim, tap in enumerate(taps):
                 of_places[dim] += values * _product([*chosen[:dim], slopes[dim][tap], *chosen[dim + 1 :]])
     of_grid = np.moveaxis((of_places * moves)[::-1], 0, -1).reshape(grid.shape)
-    nothing = np.zeros((), grad.dtype)
+    nothing = np.zeros((), grad.dtype, like=grad)
     return (
         of_input.reshape(input.shape) if output_mask[0] else np.broadcast_to(nothing, input.shape),
-        np.ascontiguousarray(of_grid) if output_mask[1] else np.broadcast_to(nothing, grid.shape),
+        contiguous_array(of_grid) if output_mask[1] else np.broadcast_to(nothing, grid.shape),
     )
 
 

@@ -46,7 +46,7 @@ def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors
     # Filters, and all that is done to bytes, leave a dimension of unchanged size alone.
     skipping = lines[0].weights is not None and (integers or lines[0].counts is not None)
     if skipping and spatial == counts:
-        result = empty(array.shape, array.dtype, last)
+        result = empty(array.shape, array.dtype, last, array)
         result[...] = array
         return result
     result, moved = channels_to_end(_widened(array), rank)

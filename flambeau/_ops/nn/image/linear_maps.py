@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._core.backend import beside
 from ...._core.windows import channel_last
 
 
@@ -29,11 +30,11 @@ def apply_taps(array: Any, axis: int, taps: Taps) -> Any:
     """Sums of inputs along `axis` (counted from the end)."""
     total: Any = None
     for tap, places in enumerate(taps.indices):
-        part = np.take(array, places, axis)
+        part = np.take(array, beside(places, array), axis)
         if taps.weights is not None:
-            part *= _shaped(taps.weights[tap], axis)
+            part *= beside(_shaped(taps.weights[tap], axis), array)
         if taps.counts is not None and not (present := taps.counts > tap).all():
-            part = np.where(_shaped(present, axis), part, part.dtype.type(0))
+            part = np.where(beside(_shaped(present, axis), array), part, part.dtype.type(0))
         total = part if total is None else np.add(total, part, total)
     return total
 

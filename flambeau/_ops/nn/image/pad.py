@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import backend_of_array, beside
 from ...._core.dtype import BOOL, COMPLEX, INTEGER
 from ...._core.layout import empty_array, strides_like
 from ...._core.tensor import Tensor
@@ -37,7 +38,7 @@ def _amounts(pad: Pads, dims: int) -> list[tuple[int, int]]:
 
 def _new(shape: Shape, source: Any) -> Any:
     """Memory for the padded `source`, with the channels innermost where it has them there."""
-    return new_array(shape, source.dtype, source.ndim in (4, 5) and suggests_channels_last(source))
+    return new_array(shape, source.dtype, source.ndim in (4, 5) and suggests_channels_last(source), source)
 
 
 # ----- constants ----------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def _constant_pad_nd(self: Array, pad: Pads, value: Any) -> Array:
     amounts = _amounts(pad, self.ndim)
     kept = self[tuple([slice(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, amounts, strict=True)])]
     if all(each <= 0 for each in pad):  # nothing is added: a copy, which keeps the order of the memory
-        result = empty_array(kept.shape, strides_like(kept, None), self.dtype)
+        result = empty_array(kept.shape, strides_like(kept, None), self.dtype, backend_of_array(self))
         result[...] = kept
         return result
     result = _new(tuple([size + a + b for size, (a, b) in zip(self.shape, amounts, strict=True)]), self)
@@ -115,7 +116,7 @@ def _taken(array: Any, pad: Pads, sources: Any) -> Any:
     found = array
     for dim, (size, (before, after)) in enumerate(zip(array.shape, amounts, strict=True)):
         if before or after:
-            found = np.take(found, sources(size, before, after), axis=dim)
+            found = np.take(found, beside(sources(size, before, after), found), axis=dim)
     result[...] = found
     return result
 
@@ -127,7 +128,7 @@ def _put_back(grad: Any, shape: Shape, pad: Pads, sources: Any) -> Any:
             continue
         places = sources(size, before, after)
         lead = (slice(None),) * dim
-        total = np.zeros((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype)
+        total = np.zeros((*grad.shape[:dim], size, *grad.shape[dim + 1 :]), grad.dtype, like=grad)
         # The middle goes where it came from; the few padded slices follow one by one, as several may meet.
         first, last = max(before, 0), len(places) - max(after, 0)
         if last > first:

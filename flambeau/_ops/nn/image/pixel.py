@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import backend_of_array
 from ...._core.layout import empty_array, strides_like
 from ...._core.tensor import Tensor
 from ...._core.windows import new_array, suggests_channels_last
@@ -16,7 +17,7 @@ from ...._dispatch.registry import public
 def _arranged(shuffled: Any, shape: tuple[int, ...], source: Any) -> Any:
     """`shuffled` in its final shape, with the channels innermost where `source`, an image, has them there."""
     last = source.ndim == 4 and suggests_channels_last(source)
-    result = new_array(shape, source.dtype, last)
+    result = new_array(shape, source.dtype, last, source)
     result[...] = shuffled.reshape(shape)
     return result
 
@@ -47,7 +48,7 @@ def _pixel_unshuffle(self: Array, downscale_factor: int) -> Array:
 
 def _shuffled(self: Any, groups: int) -> Any:
     if not self.size:
-        return empty_array(self.shape, strides_like(self, None), self.dtype)
+        return empty_array(self.shape, strides_like(self, None), self.dtype, backend_of_array(self))
     batch, channels, *sizes = self.shape
     split = self.reshape(batch, groups, channels // groups, *sizes)
     return _arranged(np.swapaxes(split, 1, 2), self.shape, self)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import read
 from .linear_maps import Taps
 
 Filter = Callable[[Any], Any]
@@ -172,7 +173,7 @@ def fixed_point(taps: Taps) -> tuple[Taps, int]:
         again = taps.indices[tap] == taps.indices[tap - 1]
         weights[tap] += np.where(again, weights[tap - 1], 0)
         weights[tap - 1] = np.where(again, 0, weights[tap - 1])
-    largest = float(np.max(weights, initial=0))
+    largest = float(read(np.max(weights, initial=0)))
     bits = 0
     while bits < 22 and int(0.5 + largest * (1 << (bits + 1))) < 1 << 15:
         bits += 1

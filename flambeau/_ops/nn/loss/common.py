@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
@@ -104,7 +105,7 @@ def _mse_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
 )
 @in_single
 def _mse_loss(self: Array, target: Array, reduction: int) -> Array:
-    return reduced_array(np.asarray(np.square(self - target)), reduction)
+    return reduced_array(as_array(np.square(self - target)), reduction)
 
 
 @public("nn.functional.mse_loss", function=False, method=False)
@@ -152,7 +153,7 @@ def _smooth_l1_gradient(grad: Any, self: Any, target: Any, beta: float, reductio
 )
 @in_single
 def _smooth_l1_loss(self: Array, target: Array, reduction: int, beta: float) -> Array:
-    size = np.asarray(np.abs(self - target))
+    size = as_array(np.abs(self - target))
     return reduced_array(np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
 
 
@@ -186,7 +187,7 @@ def _huber_gradient(grad: Any, self: Any, target: Any, delta: float, reduction: 
 )
 @in_single
 def _huber_loss(self: Array, target: Array, reduction: int, delta: float) -> Array:
-    size = np.asarray(np.abs(self - target))
+    size = as_array(np.abs(self - target))
     return reduced_array(np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
 
 
@@ -228,7 +229,7 @@ def _bce_target_gradient(grad: Any, self: Any, weight: Any, reduction: int) -> A
 @in_single
 def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
     yes, no = np.maximum(np.log(self), _LOWEST_LOG), np.maximum(np.log1p(-self), _LOWEST_LOG)
-    losses = np.asarray((target - 1) * no - target * yes)
+    losses = as_array((target - 1) * no - target * yes)
     return reduced_array(losses if weight is None else losses * weight, reduction)
 
 
@@ -251,7 +252,7 @@ def binary_cross_entropy(
     if input.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
     array = every_element(input)
-    if not input.is_meta and array.size and not np.all((array >= 0) & (array <= 1)):
+    if not input.is_meta and array.size and not read(np.all((array >= 0) & (array <= 1))):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if weight is not None:
         weight = weight.expand(input._array.shape)
@@ -282,7 +283,7 @@ def _with_logits(self: Array, target: Array, weight: Array | None, pos_weight: A
     softplus_of_negative = np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0)
     if pos_weight is not None:
         softplus_of_negative = softplus_of_negative * ((pos_weight - 1) * target + 1)
-    losses = np.asarray((1 - target) * self + softplus_of_negative)
+    losses = as_array((1 - target) * self + softplus_of_negative)
     return reduced_array(losses if weight is None else losses * weight, reduction)
 
 
@@ -343,28 +344,28 @@ def _picked(array: Array, target: Array) -> Array:
     if array.ndim == 1:
         return array[target]
     if array.ndim == 2:
-        return array[np.arange(len(array)), target]
+        return array[np.arange(len(array), like=array), target]
     return np.take_along_axis(array, np.expand_dims(target, 1), 1).squeeze(1)
 
 
 def _check_targets(target: Array, classes: int, ignore_index: int) -> None:
     # Negative numbers are large ones if they are read without a sign: one comparison finds all that may be wrong.
-    if (target.view(f"u{target.itemsize}") >= classes).any():
+    if read((target.view(f"u{target.itemsize}") >= classes).any()):
         wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
-        if wrong.any():
+        if read(wrong.any()):
             raise IndexError(f"Target {target[wrong].flat[0]} is out of bounds: there are {classes} classes.")
 
 
 def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     _check_targets(target, self.shape[min(self.ndim - 1, 1)], ignore_index)
-    if weight is None and target.size and not (target == ignore_index).any():
-        losses = np.asarray(-_picked(self, target))
+    if weight is None and target.size and not read((target == ignore_index).any()):
+        losses = as_array(-_picked(self, target))
         if reduction == NONE:
             return losses
         total = np.add.reduce(losses, axis=None)
         return total / self.dtype.type(target.size) if reduction == MEAN else total
     safe, weights = _class_weights(target, weight, ignore_index, self.dtype)
-    losses = np.asarray(-_picked(self, safe) * weights) if target.size else np.empty(target.shape, self.dtype)
+    losses = as_array(-_picked(self, safe) * weights) if target.size else np.empty(target.shape, self.dtype, like=self)
     if reduction == NONE:
         return np.where(weights == 0, self.dtype.type(0), losses) if weight is None else losses
     total = np.add.reduce(losses, axis=None)
@@ -382,13 +383,13 @@ def _nll_backward(
     safe, weights = _class_weights(target, weight, ignore_index, input.dtype)
     if reduction == MEAN:
         weights = weights / np.add.reduce(weights, axis=None)
-    result = np.zeros(input.shape, input.dtype)
+    result = np.zeros(input.shape, input.dtype, like=self)
     if target.size:
         values = np.where(target != ignore_index, -self * weights, self.dtype.type(0))
         if input.ndim == 1:
             result[safe] = values
         elif input.ndim == 2:
-            result[np.arange(len(result)), safe] = values
+            result[np.arange(len(result), like=self), safe] = values
         else:
             np.put_along_axis(result, np.expand_dims(safe, 1), np.expand_dims(values, 1), 1)
     return result

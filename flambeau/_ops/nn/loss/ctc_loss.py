@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import read, to_host
 from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int64
 from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
@@ -28,23 +29,23 @@ _WHERE = "(while checking arguments for ctc_loss)"
 
 def _states(targets: Array, target_lengths: Array, blank: int) -> tuple[Array, Array]:
     """The class of each state of each sequence, and which states there are."""
-    batch, longest = len(target_lengths), int(target_lengths.max(initial=0))
-    places = np.arange(longest)
+    batch, longest = len(target_lengths), int(read(target_lengths.max(initial=0)))
+    places = np.arange(longest, like=targets)
     used = places < target_lengths[:, None]
-    labels = np.full((batch, longest), blank, np.int64)
+    labels = np.full((batch, longest), blank, np.int64, like=targets)
     if targets.ndim == 1:
         first = np.cumsum(target_lengths) - target_lengths
         labels[used] = targets[(first[:, None] + places)[used]]
     else:
         labels[used] = targets[:, :longest][used]
-    states = np.full((batch, 2 * longest + 1), blank, np.int64)
+    states = np.full((batch, 2 * longest + 1), blank, np.int64, like=targets)
     states[:, 1::2] = labels
-    return states, np.arange(2 * longest + 1) < 2 * target_lengths[:, None] + 1
+    return states, np.arange(2 * longest + 1, like=targets) < 2 * target_lengths[:, None] + 1
 
 
 def _skippable(states: Array) -> Array:
     """For each state whether it can follow the one before the previous one: another label."""
-    result = np.zeros(states.shape, bool)
+    result = np.zeros(states.shape, bool, like=states)
     result[:, 3::2] = states[:, 3::2] != states[:, 1:-2:2]
     return result
 
@@ -58,7 +59,7 @@ def _state_log_probs(log_probs: Array, states: Array) -> Array:
 
 def _moved(values: Array, steps: int) -> Array:
     """`values` moved along the states: state s gets what state s - steps had."""
-    result = np.full(values.shape, _NEVER, values.dtype)
+    result = np.full(values.shape, _NEVER, values.dtype, like=values)
     if steps > 0:
         result[:, steps:] = values[:, :-steps]
     else:
@@ -76,7 +77,7 @@ def _arrivals(values: Array, skippable: Array, direction: int) -> Array:
 
 
 def _moved_flags(flags: Array) -> Array:
-    result = np.zeros(flags.shape, bool)
+    result = np.zeros(flags.shape, bool, like=flags)
     result[:, :-2] = flags[:, 2:]
     return result
 
@@ -85,7 +86,7 @@ def _forward(log_probs: Array, states: Array, exist: Array) -> Array:
     """log alpha[sequence, time, state]: all that is seen up to a time, ending in a state."""
     seen = _state_log_probs(log_probs, states)
     skippable = _skippable(states)
-    alpha = np.full((seen.shape[1], seen.shape[0], seen.shape[2]), _NEVER, log_probs.dtype)
+    alpha = np.full((seen.shape[1], seen.shape[0], seen.shape[2]), _NEVER, log_probs.dtype, like=log_probs)
     alpha[:, 0, :2] = np.where(exist[:, :2], seen[0, :, :2], _NEVER)
     for time in range(1, len(seen)):
         alpha[:, time] = np.where(exist, _arrivals(alpha[:, time - 1], skippable, 1) + seen[time], _NEVER)
@@ -96,7 +97,7 @@ def _backward(log_probs: Array, states: Array, exist: Array, input_lengths: Arra
     """log beta[sequence, time, state]: all that is seen after a time, starting from a state."""
     seen = _state_log_probs(log_probs, states)
     skippable = _skippable(states)
-    beta = np.full((seen.shape[1], seen.shape[0], seen.shape[2]), _NEVER, log_probs.dtype)
+    beta = np.full((seen.shape[1], seen.shape[0], seen.shape[2]), _NEVER, log_probs.dtype, like=log_probs)
     final = np.where(last, log_probs.dtype.type(0), log_probs.dtype.type(_NEVER))
     for time in range(len(seen) - 1, -1, -1):
         if time + 1 < len(seen):
@@ -109,7 +110,7 @@ def _backward(log_probs: Array, states: Array, exist: Array, input_lengths: Arra
 
 def _last_states(exist: Array, target_lengths: Array) -> Array:
     """The states in which a sequence may end: its last label and the blank after it."""
-    places = np.arange(exist.shape[1])
+    places = np.arange(exist.shape[1], like=exist)
     return exist & (places >= 2 * target_lengths[:, None] - 1)
 
 
@@ -132,18 +133,18 @@ def _ctc_loss_backward(
     zero_infinity: bool,
 ) -> Array:
     times, batch, classes = log_probs.shape
-    inputs, labels = np.array(input_lengths, np.int64), np.array(target_lengths, np.int64)
+    inputs, labels = np.array(input_lengths, np.int64, like=self), np.array(target_lengths, np.int64, like=self)
     states, exist = _states(targets, labels, blank)
     beta = _backward(log_probs, states, exist, inputs, _last_states(exist, labels))
     weights = np.exp(log_alpha + beta + neg_log_likelihood[:, None, None])
-    sequences, moments = np.arange(batch)[:, None, None], np.arange(times)[None, :, None]
+    sequences, moments = np.arange(batch, like=self)[:, None, None], np.arange(times, like=self)[None, :, None]
     inside = (states >= 0) & (states < classes)
     cells = (moments * batch + sequences) * classes + np.where(inside, states, 0)[:, None, :]
     kept = np.broadcast_to(inside[:, None, :], weights.shape)
     expected = np.bincount(cells[kept], weights[kept], times * batch * classes).reshape(log_probs.shape)
     gradient = (np.exp(log_probs) - expected.astype(log_probs.dtype)) * self[:, None]
     gradient[:, np.isinf(neg_log_likelihood)] = 0 if zero_infinity else np.nan
-    gradient[np.arange(times)[:, None] >= inputs] = 0
+    gradient[np.arange(times, like=self)[:, None] >= inputs] = 0
     return gradient
 
 
@@ -175,10 +176,13 @@ def _alignment_shapes(
 def _alignments(
     log_probs: Array, targets: Array, input_lengths: Lengths, target_lengths: Lengths, blank: int, zero_infinity: bool
 ) -> tuple[Array, Array]:
-    inputs, labels = np.array(input_lengths, np.int64), np.array(target_lengths, np.int64)
+    inputs, labels = (
+        np.array(input_lengths, np.int64, like=log_probs),
+        np.array(target_lengths, np.int64, like=log_probs),
+    )
     states, exist = _states(targets, labels, blank)
     alpha = _forward(log_probs, states, exist)
-    at_end = alpha[np.arange(len(inputs)), np.maximum(inputs - 1, 0)]
+    at_end = alpha[np.arange(len(inputs), like=log_probs), np.maximum(inputs - 1, 0)]
     total = np.logaddexp.reduce(np.where(_last_states(exist, labels), at_end, _NEVER), axis=1)
     empty = np.where(labels == 0, log_probs.dtype.type(0), log_probs.dtype.type(_NEVER))
     return -np.where(inputs == 0, empty, total), alpha
@@ -191,7 +195,7 @@ def _as_lengths(name: str, lengths: Any) -> Lengths:
         raise RuntimeError(f"{name} must be integral: got {lengths.dtype}")
     if lengths.is_meta:
         raise NotImplementedError(f"ctc_loss: {name} has no values on the meta device: give a tuple of ints")
-    return tuple(content(lengths).reshape(-1).tolist())
+    return tuple(to_host(content(lengths)).reshape(-1).tolist())
 
 
 def _check(log_probs: Tensor, targets: Tensor, inputs: Lengths, labels: Lengths, blank: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import read
 from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
 from ...._dispatch.registry import public
@@ -20,7 +21,7 @@ def _variance(input: Tensor, var: Tensor | float) -> Any:
         if var < 0:
             raise ValueError(f"var has negative entry/entries: {var}")
         return full_like(input, var)
-    if not var.is_meta and np.any(content(var) < 0):
+    if not var.is_meta and read(np.any(content(var) < 0)):
         raise ValueError("var has negative entry/entries")
     shape, given = input.shape, var.shape
     if given != shape:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import as_array, read
 from ...._core.dtype import bfloat16, float16, float32, int64
 from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
@@ -66,13 +67,13 @@ def _losses(
     chunk: int,
 ) -> Array:
     classes, weights = _row_weights(target, weight, ignore_index, input.dtype)
-    losses = np.empty(len(input), input.dtype)
+    losses = np.empty(len(input), input.dtype, like=input)
     for rows, logs in _log_probabilities(input, linear_weight, bias, chunk):
         losses[rows] = -np.take_along_axis(logs, classes[rows, None], 1)[:, 0] * weights[rows]
     losses[weights == 0] = 0
     if reduction == NONE:
         return losses
-    return np.asarray(losses.sum() / weights.sum() if reduction == MEAN else losses.sum())
+    return as_array(losses.sum() / weights.sum() if reduction == MEAN else losses.sum())
 
 
 @several(None)
@@ -90,9 +91,9 @@ def _chunked_backward(
 ) -> tuple[Array, Array, Array]:
     classes, weights = _row_weights(target, weight, ignore_index, input.dtype)
     factors = weights * grad / (weights.sum() if reduction == MEAN else 1)
-    of_input = np.empty(input.shape, input.dtype)
-    of_weight = np.zeros(linear_weight.shape, input.dtype)
-    of_bias = np.zeros(len(linear_weight), input.dtype)
+    of_input = np.empty(input.shape, input.dtype, like=grad)
+    of_weight = np.zeros(linear_weight.shape, input.dtype, like=grad)
+    of_bias = np.zeros(len(linear_weight), input.dtype, like=grad)
     for rows, logs in _log_probabilities(input, linear_weight, bias, chunk):
         slopes = np.exp(logs)
         np.put_along_axis(slopes, classes[rows, None], np.take_along_axis(slopes, classes[rows, None], 1) - 1, 1)
@@ -191,7 +192,7 @@ def _in_chunks(
     if not target.is_meta:
         labels = every_element(target)
         wrong = (labels != ignore_index) & ((labels < 0) | (labels >= classes))
-        if wrong.any():
+        if read(wrong.any()):
             raise RuntimeError(
                 f"index {labels[wrong].flat[0]} is out of bounds for dimension 1 with size {classes} (target)"
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import as_array, read
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
 from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
@@ -28,7 +29,7 @@ def _soft_margin_gradient(grad: Any, self: Any, target: Any, reduction: int) -> 
 @primitive("SoftMarginLossBackward0", self=_soft_margin_gradient)
 @in_single
 def _soft_margin_loss(self: Array, target: Array, reduction: int) -> Array:
-    return reduced_array(np.asarray(np.log1p(np.exp(-target * self))), reduction)
+    return reduced_array(as_array(np.log1p(np.exp(-target * self))), reduction)
 
 
 @public("nn.functional.soft_margin_loss", function=False, method=False)
@@ -184,7 +185,7 @@ def _multi_margin_loss(
     if weight is not None:
         losses = losses * weight[target.reshape(-1)]
     if not losses.size and reduction != NONE:
-        return np.zeros((), self.dtype)
+        return np.zeros((), self.dtype, like=self)
     return reduced_array(losses.reshape(target.shape), reduction)
 
 
@@ -219,7 +220,7 @@ def multi_margin_loss(
         found = LEGACY_NAMES[weight.dtype]
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {found} for weight")
     labels = every_element(target)
-    if not target.is_meta and np.any((labels < 0) | (labels >= classes)):
+    if not target.is_meta and read(np.any((labels < 0) | (labels >= classes))):
         raise RuntimeError(f"target out of range: there are {classes} classes")
     return _multi_margin_loss(input, target, p, margin, weight, number)
 
@@ -231,7 +232,7 @@ def _marked(target: Array) -> Array:
 
 def _as_flags(target: Array) -> Array:
     """For each class whether it is one of its row's labels."""
-    flags = np.zeros(target.shape, bool)
+    flags = np.zeros(target.shape, bool, like=target)
     rows, places = np.nonzero(_marked(target))
     flags[rows, target[rows, places]] = True
     return flags
@@ -280,8 +281,8 @@ def _multilabel_margin_loss(self: Array, target: Array, reduction: int) -> tuple
     losses = _label_violations(scores, labels, flags).sum((1, 2)) / self.dtype.type(scores.shape[1])
     marks = flags.astype(self.dtype).reshape(target.shape)
     if not losses.size and reduction != NONE:
-        return np.zeros((), self.dtype), marks
-    return np.asarray(reduced_array(losses.reshape(self.shape[:-1]), reduction)), marks
+        return np.zeros((), self.dtype, like=self), marks
+    return as_array(reduced_array(losses.reshape(self.shape[:-1]), reduction)), marks
 
 
 @public("nn.functional.multilabel_margin_loss", function=False, method=False)
@@ -302,6 +303,6 @@ def multilabel_margin_loss(
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     _check_labels(target)
     labels = every_element(target)
-    if not target.is_meta and np.any((labels < -1) | (labels >= classes)):
+    if not target.is_meta and read(np.any((labels < -1) | (labels >= classes))):
         raise RuntimeError(f"argument #2 'target' is out of range: there are {classes} classes")
     return _multilabel_margin_loss(input, target, number)[0]  # type: ignore[no-any-return]

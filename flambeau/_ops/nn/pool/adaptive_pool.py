@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import beside
 from ...._core.dtype import FLOAT
 from ...._core.tensor import Tensor
 from ...._core.windows import channel_last
@@ -54,7 +55,9 @@ def _average(array: Any, counts: Sizes, last: bool) -> Any:
     for axis in range(-1, -rank - 1, -1):
         taps, lengths = _taps(spatial[axis], counts[axis])
         place = axis - moved
-        result = apply_taps(result, place, taps) / lengths.astype(array.dtype).reshape(-1, *[1] * (-1 - place))
+        result = apply_taps(result, place, taps) / beside(
+            lengths.astype(array.dtype).reshape(-1, *[1] * (-1 - place)), array
+        )
     return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
 
 
@@ -62,14 +65,14 @@ def _average_in_halves(array: Any, counts: Sizes) -> Any:
     """The means over volumes in half precision: PyTorch rounds after every addition, so the order matters."""
     rank = len(counts)
     bounds = [_bounds(size, count) for size, count in zip(array.shape[-rank:], counts, strict=True)]
-    total = np.zeros((*array.shape[:-rank], *counts), array.dtype)
+    total = np.zeros((*array.shape[:-rank], *counts), array.dtype, like=array)
     for offsets in itertools.product(*[range((end - start).max(initial=0)) for start, end in bounds]):
         places = [np.minimum(start + at, end - 1) for at, (start, end) in zip(offsets, bounds, strict=True)]
         inside = [along(start + offsets[dim] < end, dim, rank) for dim, (start, end) in enumerate(bounds)]
-        values = array[(..., *np.ix_(*places))]
-        total = np.where(functools.reduce(np.logical_and, inside), total + values, total)
+        values = array[(..., *[beside(each, array) for each in np.ix_(*places)])]
+        total = np.where(beside(functools.reduce(np.logical_and, inside), array), total + values, total)
     for dim, (start, end) in enumerate(bounds):
-        total = total / along((end - start).astype(array.dtype), dim, rank)
+        total = total / beside(along((end - start).astype(array.dtype), dim, rank), array)
     return total
 
 
@@ -140,21 +143,21 @@ def _maxima(array: Any, counts: Sizes, last: bool) -> tuple[Any, Any]:
         return maxima(array, uniform, uniform, (0,) * rank, (1,) * rank, False, last)
     steps = row_major(spatial)
     bounds = [_bounds(size, count) for size, count in zip(spatial, counts, strict=True)]
-    best = empty((*array.shape[:-rank], *counts), array.dtype, last)
+    best = empty((*array.shape[:-rank], *counts), array.dtype, last, array)
     best.fill(lowest(array.dtype))
-    indices = empty(best.shape, np.int64, last)
-    indices[...] = _flat([start for start, _ in bounds], steps)
+    indices = empty(best.shape, np.int64, last, array)
+    indices[...] = beside(_flat([start for start, _ in bounds], steps), array)
     nan = has_nan(array)
     reach = [int((end - start).max(initial=0)) for start, end in bounds]
     for offsets in itertools.product(*map(range, reach)):
         # Windows that are shorter see their last element again, which changes nothing.
         places = [np.minimum(start + at, end - 1) for at, (start, end) in zip(offsets, bounds, strict=True)]
-        values = array[(..., *np.ix_(*places))]
+        values = array[(..., *[beside(each, array) for each in np.ix_(*places)])]
         better = values > best
         if nan:
             better |= np.isnan(values)
         np.copyto(best, values, where=better)
-        np.copyto(indices, _flat(places, steps), where=better)
+        np.copyto(indices, beside(_flat(places, steps), array), where=better)
     return best, indices
 
 

@@ -22,11 +22,11 @@ from .pool_window import Sizes, row_major
 
 def _starts(samples: Any, size: int, count: int, length: int) -> Any:
     """Where the `count` windows of each plane begin: steps of two sizes in an order that the sample decides."""
-    starts = np.full((len(samples), count), size - length, np.int64)
+    starts = np.full((len(samples), count), size - length, np.int64, like=samples)
     if count > 1:
         alpha = samples.dtype.type(size - length) / samples.dtype.type(count - 1)
         sample = samples.reshape(-1, 1)
-        numbers = np.arange(count - 1).astype(samples.dtype)
+        numbers = np.arange(count - 1, like=samples).astype(samples.dtype)
         starts[:, :-1] = ((numbers + sample) * alpha).astype(np.int64) - (sample * alpha).astype(np.int64)
     return starts
 
@@ -42,12 +42,12 @@ def _fractional(array: Any, kernel: Sizes, counts: Sizes, samples: Any) -> tuple
         for place, size, count, length in zip(order, spatial, counts, kernel, strict=True)
     ]
     steps = row_major(spatial)
-    corner = np.zeros((planes, *counts), np.int64)
+    corner = np.zeros((planes, *counts), np.int64, like=array)
     for dim, (start, step) in enumerate(zip(starts, steps, strict=True)):
         corner += (start * step).reshape(planes, *[counts[dim] if each == dim else 1 for each in range(rank)])
     corner = corner.reshape(planes, math.prod(counts))
     flat = array.reshape(planes, math.prod(spatial))
-    best = np.full(corner.shape, lowest(array.dtype), array.dtype)
+    best = np.full(corner.shape, lowest(array.dtype), array.dtype, like=array)
     indices = corner.copy()
     nan = has_nan(array)
     for offsets in itertools.product(*map(range, kernel)):

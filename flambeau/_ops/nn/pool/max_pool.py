@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import beside, read
 from ...._core.dtype import FLOAT, INTEGER
 from ...._core.modes import THREAD
 from ...._core.tensor import Tensor
@@ -43,7 +44,7 @@ def lowest(array_type: Any) -> Any:
 
 def has_nan(array: Any) -> bool:
     """Whether comparisons need to think of NaN."""
-    return array.dtype.kind == "f" and bool(np.isnan(array).any())
+    return array.dtype.kind == "f" and bool(read(np.isnan(array).any()))
 
 
 @functools.lru_cache(maxsize=32)
@@ -100,13 +101,13 @@ def _maxima(
     spatial = array.shape[-rank:]
     nan = has_nan(array)
     before, after = borders(spatial, counts, kernel, stride, padding, dilation)
-    if 0 < array.size < _FEW and not (last or nan or any(before) or any(after)):
+    if 0 < array.size < _FEW and type(array) is np.ndarray and not (last or nan or any(before) or any(after)):
         return _maxima_of_few(array, counts, kernel, stride, dilation)
-    best = empty((*array.shape[:-rank], *counts), array.dtype, last)
+    best = empty((*array.shape[:-rank], *counts), array.dtype, last, array)
     best.fill(lowest(array.dtype))
-    indices = empty(best.shape, np.int64, last)
+    indices = empty(best.shape, np.int64, last, array)
     steps = row_major(spatial)
-    corner, first = _first_places(steps, counts, stride, padding, dilation)
+    corner, first = (beside(each, array) for each in _first_places(steps, counts, stride, padding, dilation))
     indices[...] = first
     wide = padded(array, before, after, lowest(array.dtype))
     for position, key in window_slices(counts, kernel, stride, dilation):
@@ -132,9 +133,9 @@ def scattered(values: Array, indices: Array, source: Array, rank: int, last: boo
     """For each element of `source` the sum of the values whose index it is."""
     area = math.prod(source.shape[-rank:])
     planes = math.prod(source.shape[:-rank])
-    result = np.zeros(planes * area, values.dtype)
+    result = np.zeros(planes * area, values.dtype, like=values)
     if values.size:
-        places = indices.reshape(planes, -1) + np.arange(planes).reshape(-1, 1) * area
+        places = indices.reshape(planes, -1) + np.arange(planes, like=values).reshape(-1, 1) * area
         np.add.at(result, places.reshape(-1), values.reshape(-1))
     return laid_out(result.reshape(source.shape), last)
 
@@ -219,7 +220,7 @@ def _maxima_by_dimensions(
     last = channel_last(self, rank)
     if found.base is None and found.flags.c_contiguous is not last:
         return found
-    result = empty(found.shape, found.dtype, last)
+    result = empty(found.shape, found.dtype, last, found)
     result[...] = found
     return result
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import beside
 from ...._core.dtype import bfloat16, float16, float32, float64, int64
 from ...._core.tensor import Tensor
 from ...._core.windows import channel_last, output_sizes
@@ -42,6 +43,7 @@ def _divisor(
 
 
 def _quotient(total: Any, divisor: Any) -> Any:
+    divisor = beside(divisor, total)
     if total.dtype.kind == "f":
         return np.divide(total, divisor, total)
     return (np.abs(total) // np.abs(divisor)) * (np.sign(total) * np.sign(divisor))  # integers round towards zero
@@ -58,7 +60,7 @@ def averaged(
     ones = (1,) * rank
     counts = output_sizes(spatial, kernel, stride, padding, ones, ceil_mode)
     wide = padded(array, *borders(spatial, counts, kernel, stride, padding, ones), 0)
-    total = empty((*array.shape[:-rank], *counts), array.dtype, last)
+    total = empty((*array.shape[:-rank], *counts), array.dtype, last, array)
     total.fill(0)
     for _, key in window_slices(counts, kernel, stride, ones):
         total += wide[key]
@@ -79,13 +81,13 @@ def spread(
     share = grad / _divisor(spatial, counts, kernel, stride, padding, ceil_mode, include_pad, override, grad.dtype)
     before, after = borders(spatial, counts, kernel, stride, padding, ones)
     extent = [size + low + high for size, low, high in zip(spatial, before, after, strict=True)]
-    wide = empty((*source.shape[:-rank], *extent), grad.dtype, last)
+    wide = empty((*source.shape[:-rank], *extent), grad.dtype, last, grad)
     wide.fill(0)
     for _, key in reversed(window_slices(counts, kernel, stride, ones)):
         wide[key] += share
     if tuple(extent) == spatial:
         return wide
-    result = empty(source.shape, grad.dtype, last)
+    result = empty(source.shape, grad.dtype, last, grad)
     result[...] = wide[(..., *[slice(low, low + size) for low, size in zip(before, spatial, strict=True)])]
     return result
 

@@ -116,18 +116,18 @@ def check_line(name: str, input: Tensor) -> None:
         )
 
 
-def empty(shape: Sizes, array_type: Any, last: bool) -> Any:
-    """New memory, with the channel innermost if `last`."""
+def empty(shape: Sizes, array_type: Any, last: bool, source: Any) -> Any:
+    """New memory beside `source`, with the channel innermost if `last`."""
     if not last:
-        return np.empty(shape, array_type)
-    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), array_type), -1, 1)
+        return np.empty(shape, array_type, like=source)
+    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), array_type, like=source), -1, 1)
 
 
 def laid_out(array: Any, last: bool) -> Any:
     """The same elements, row-major or with the channel innermost; the array itself where they lie so."""
     if (np.moveaxis(array, 1, -1) if last else array).flags.c_contiguous:
         return array
-    result = empty(array.shape, array.dtype, last)
+    result = empty(array.shape, array.dtype, last, array)
     result[...] = array
     return result
 
@@ -139,7 +139,7 @@ def padded(array: Any, before: Sizes, after: Sizes, fill: Any) -> Any:
         return array
     inner = array.shape[-rank:]
     shape = [size + low + high for size, low, high in zip(inner, before, after, strict=True)]
-    result = empty((*array.shape[:-rank], *shape), array.dtype, channel_last(array, rank))
+    result = empty((*array.shape[:-rank], *shape), array.dtype, channel_last(array, rank), array)
     result.fill(fill)
     result[(..., *[slice(low, low + size) for low, size in zip(before, inner, strict=True)])] = array
     return result

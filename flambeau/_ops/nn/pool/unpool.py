@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.backend import read
 from ...._core.determinism import alert_not_deterministic
 from ...._core.dtype import FLOAT, int64
 from ...._core.tensor import Tensor
@@ -23,15 +24,15 @@ def _placed(array: Any, indices: Any, output_size: Sizes, last: bool) -> Any:
     area = math.prod(output_size)
     lead = array.shape[:-rank]
     planes = math.prod(lead)
-    result = np.zeros(planes * area, array.dtype)
+    result = np.zeros(planes * area, array.dtype, like=array)
     if array.size:
         wrong = (indices < 0) | (indices >= area)
-        if wrong.any():
+        if read(wrong.any()):
             raise RuntimeError(
                 f"Found an invalid max index: {indices[wrong][0]} (output volumes are of size "
                 f"{'x'.join(map(str, output_size))})"
             )
-        places = indices.reshape(planes, -1) + np.arange(planes).reshape(-1, 1) * area
+        places = indices.reshape(planes, -1) + np.arange(planes, like=array).reshape(-1, 1) * area
         result[places.reshape(-1)] = array.reshape(-1)
     return laid_out(result.reshape(*lead, *output_size), last)
 

@@ -1,0 +1,40 @@
+"""Kernels that go step by step, as factorisations and dynamic programs do: they run on the host for every device."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.backend import Backend, backend_of_array, is_array, to_host
+
+
+def on_host(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Give `kernel` arrays of the host: where it gets others it gets copies, and its results are copied back.
+
+    A device with a lowering of the op never comes here.
+    """
+
+    @functools.wraps(kernel)
+    def run(*args: Any) -> Any:
+        for each in args:
+            if type(each) is not np.ndarray and is_array(each):
+                results = kernel(*[_on_host(value) for value in args])
+                return _moved(results, backend_of_array(each))
+        return kernel(*args)
+
+    return run
+
+
+def _on_host(value: Any) -> Any:
+    if type(value) is list:
+        return [_on_host(each) for each in value]
+    return to_host(value) if is_array(value) else value
+
+
+def _moved(results: Any, backend: Backend) -> Any:
+    if type(results) in (tuple, list):
+        return type(results)([_moved(each, backend) for each in results])
+    return backend.from_host(np.asarray(results))

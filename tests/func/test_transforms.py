@@ -48,7 +48,7 @@ def _seen(result: Any) -> Any:
         return [_seen(each) for each in result]
     if isinstance(result, dict):
         return {name: _seen(each) for name, each in result.items()}
-    return result.detach().numpy(), result.requires_grad
+    return result.numpy(force=True), result.requires_grad
 
 
 # Each makes of a function of a vector another one.

@@ -423,6 +423,8 @@ def _refuse_half(name: str, rule: str, A: Tensor) -> None:
 
 
 def _tolerance(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.stands_for_many:
+        value.item()  # refuses: the kernel takes a tolerance as a number, or an array of them
     return content(value.detach()) if isinstance(value, Tensor) else value
 
 

@@ -60,7 +60,7 @@ def test_what_depends_on_elements_is_refused(name: str) -> None:
 _UNKNOWN = {
     "item", "masked_select", "to", "narrow", "tensor_split", "histogram", "bincount", "to_sparse",
     "nn.functional.one_hot", "argwhere", "nn.functional.ctc_loss", "repeat_interleave", "combinations", "unique",
-    "unique_consecutive", "nonzero", "allclose", "equal",
+    "unique_consecutive", "nonzero", "geqrf", "histogramdd", "allclose", "equal",
 }  # fmt: skip
 """The entries of which some samples are refused: their results, or arguments, are in elements."""
 
@@ -111,6 +111,9 @@ _LARGE: dict[str, Callable[[], Any]] = {
     "matmul": lambda: _far(200_000, 8) @ _far(8, 200_000),
     "add": lambda: _far(100_000, 1) + _far(1, 100_000),
     "exp": lambda: _far(1 << 34).exp(),
+    "sum": lambda: _far(1 << 20, 1 << 12).sum(0),
+    "gelu": lambda: F.gelu(_far(1 << 20, 1 << 12)),
+    "layer_norm": lambda: F.layer_norm(_far(1 << 20, 1 << 12), (1 << 12,)),
     "softmax": lambda: _far(1 << 20, 1 << 12).softmax(-1),
     "cat": lambda: flambeau.cat([_far(1 << 30), _far(1 << 30)]),
     "index": lambda: _far(1 << 20, 1 << 12)[_far(1 << 20, dtype=flambeau.int64)],

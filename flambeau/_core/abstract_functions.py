@@ -615,6 +615,8 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
     least, dtype = min(rows, columns), _linalg_type(a)
     if mode == "r":
         return made((*batch, least, columns), dtype)
+    if mode == "raw":
+        return made((*batch, columns, rows), dtype), made((*batch, least), dtype)
     middle = rows if mode == "complete" else least
     return made((*batch, rows, middle), dtype), made((*batch, middle, columns), dtype)
 

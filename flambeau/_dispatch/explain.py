@@ -42,8 +42,9 @@ _WORDS = {
     "Tensor[]": "tuple of Tensors",
     "Tensor?[]": "tuple of Tensors",
 }
-_OTHER_SPACES = ("masked.", "signal.")
-"""Written in Python by PyTorch: functions of the same names as ops, with parameters of their own."""
+_OTHER_SPACES = ("masked.", "signal.", "result_type")
+"""Written in Python by PyTorch: functions of the same names as ops, with parameters of their own. And a function whose
+forms have one name for different places."""
 
 _KEPT: dict[type[Exception], type[Exception]] = {
     TypeError: TypeError,

@@ -91,7 +91,7 @@ x.view(6)|x[0]|x.t()|T.cat([x, y])|T.stack([x, y])|x.index_select(0, T.tensor([1
 x.masked_fill(x > 1, 0.0)|T.where(x > 1, x, y)|x.erf()|x.tan()|x.sinh()|x.atan()
 x.square()|x.neg()|x - y|T.addmm(x, y, s)|T.addcmul(x, y, y)|x.var(1)|x.std(1)|T.maximum(x, y)|T.atan2(x, y)
 x.expm1()|p.log1p()|x.lerp(y, 0.5)|T.mv(x, v)|T.dot(v, v * 2)|x.clone()|x.double()|x.expand(2, 2, 3)|x.unsqueeze(0)
-x.flip(0)|x.tril()|x.sign()|x.floor()|x.sort(1).values|x.max(1).values
+x.prod()|x.flip(0)|x.tril()|x.sign()|x.floor()|x.sort(1).values|x.max(1).values
 """
 
 
@@ -104,8 +104,7 @@ def test_saved_tensors_of_an_op(T: Any, expression: str) -> Any:
 
 def test_saves_less_than_pytorch_where_less_is_enough() -> None:
     x = flambeau.tensor([[0.5, 1.5], [2.5, 3.0]], requires_grad=True)
-    product, picked = x.prod().grad_fn, x.gather(1, flambeau.tensor([[0], [1]])).grad_fn
-    assert [name for name in dir(product) if name.startswith("_saved_")] == ["_saved_self"]  # PyTorch: and the result
+    picked = x.gather(1, flambeau.tensor([[0], [1]])).grad_fn
     assert "_saved_self" not in dir(picked)  # its shape is enough; PyTorch keeps all of it
     assert picked._saved_self_sym_sizes == (2, 2)
 

@@ -312,6 +312,8 @@ def explain(error: Exception, name: str, values: Mapping[str, Any], function: Ca
         return
     if isinstance(error, MemoryError):
         raise out_of_memory(error) from None
+    if name.startswith("nn.functional.") and not isinstance(error, TypeError) and _is_meant(error):
+        return  # there PyTorch, too, looks at values before it looks at types
     try:
         check_types(name, _given(values, function), list(values))
     except (TypeError, ValueError) as found:
@@ -343,8 +345,16 @@ def explain_call(error: Exception, name: str, function: Callable[..., Any], args
     explain(error, name, values)
 
 
+_UNDERSTANDABLE = ("read-only", "step cannot be zero")
+"""Phrases of Python's and the array library's that say in a user's terms what is wrong, as PyTorch's do."""
+
+
 def _translate(error: Exception, name: str, values: Mapping[str, Any]) -> NoReturn:
     text = str(error)
+    if isinstance(error, ValueError) and any(phrase in text for phrase in _UNDERSTANDABLE):
+        raise error
+    if isinstance(error, OverflowError) and any(_is_huge(each) for each in values.values()):
+        raise OverflowError(f"{name}(): a number does not fit into the dtype: {_shown(values)}") from error
     if "array is too big" in text or "Maximum allowed dimension" in text or isinstance(error, OverflowError):
         raise RuntimeError(f"{name}(): Storage size calculation overflowed: {_shown(values)}") from error
     kind = next((target for source, target in _KEPT.items() if isinstance(error, source)), RuntimeError)

@@ -18,6 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
 from flambeau._core import printing
+from flambeau._core.device import CPU
+from flambeau._core.dtype import float32
+from flambeau._core.kind import kind_of
 
 FLOATS = [pytorch.float16, pytorch.bfloat16, pytorch.float32, pytorch.float64]
 COMPLEX = [pytorch.complex64, pytorch.complex128]
@@ -281,10 +284,15 @@ def test_printoptions_restores_after_an_error() -> None:
     assert printing.get_printoptions() == before
 
 
+PLAIN_KIND = kind_of(float32, CPU)
+"""Says that no sign is still to be taken: that is all that printing asks of a kind."""
+
+
 def stand_in(tensor: pytorch.Tensor) -> Any:
     """An object with the attributes of a Flambeau tensor that `tensor_repr` reads."""
     return SimpleNamespace(
         _array=None if tensor.is_meta else as_array(tensor),
+        _kind=PLAIN_KIND,
         shape=tensor.shape,
         dtype=tensor.dtype,
         device=tensor.device,
@@ -327,6 +335,7 @@ def test_overwritten_history_is_invalid() -> None:
 
     class WithoutHistory:
         _array = as_array(view)
+        _kind = PLAIN_KIND
         shape, dtype, device, requires_grad = view.shape, view.dtype, view.device, True
 
         @property

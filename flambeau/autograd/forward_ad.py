@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._core.modes import THREAD
+from .._core.storage import owner_of
 from .._core.tensor import Tensor
 from .._dispatch.elementwise import Elementwise
 from .grad_mode import _ContextDecorator
@@ -128,7 +129,8 @@ def adopt_tangent(target: Tensor, result: Tensor) -> None:
             tangent = target.new_zeros(target.shape)
         tangent = tangent.to(target.dtype).expand(target.shape)
     own = tangent_of(target)
-    if own is not None and not own.requires_grad and not tangent.requires_grad and 0 not in own.stride():
+    seen = own is not None and (whole is own or (whole is not None and owner_of(own._array) is owner_of(whole._array)))
+    if own is not None and seen and not own.requires_grad and not tangent.requires_grad and 0 not in own.stride():
         with _no_level():
             own.copy_(tangent)  # the tangents of other views of the same memory see it
         return

@@ -221,7 +221,7 @@ def _aligned(form: Form, order: list[str], values: Mapping[str, Any]) -> Form:
 def check_types(name: str, values: Mapping[str, Any], order: list[str]) -> None:
     """Refuse arguments whose types fit none of PyTorch's forms of this function; `order`: of all its parameters."""
     forms = forms_of(name)
-    if not forms:
+    if not forms or (name in _NUMBERS_AS_TENSORS and all(map(_is_number, list(values.values())[:2]))):
         return
     if name.startswith("nn.functional."):
         forms = tuple([tuple([each for each in form if each.name not in _OTHERWISE]) for form in forms])
@@ -275,6 +275,8 @@ def _described(parameter: _Parameter) -> str:
     return f"{_WORDS.get(parameter.kind, parameter.kind)} {parameter.name}"
 
 
+_NUMBERS_AS_TENSORS = ("add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract", "true_divide")
+"""Functions that take two numbers, too: PyTorch makes tensors of them."""
 _OTHERWISE = ("reduction", "train", "output_ratio", "output_size")
 """Parameters of `nn.functional` that are of another type than those of the ops below it."""
 _SIZES = ("size", "dims", "shape", "repeats")
@@ -312,12 +314,12 @@ def explain(error: Exception, name: str, values: Mapping[str, Any], function: Ca
         return
     if isinstance(error, MemoryError):
         raise out_of_memory(error) from None
-    if name.startswith("nn.functional.") and not isinstance(error, TypeError) and _is_meant(error):
-        return  # there PyTorch, too, looks at values before it looks at types
+    if name.startswith("nn.functional.") and isinstance(error, ValueError) and _is_meant(error):
+        return  # PyTorch, too, looks at some values there before it looks at types
     try:
         check_types(name, _given(values, function), list(values))
     except (TypeError, ValueError) as found:
-        if type(found) is type(error) and str(error).startswith(f"{_short(name)}()"):
+        if type(found) is type(error) and _is_meant(error):
             return  # it says the same, and more
         raise found.with_traceback(None) from None
     if not _is_meant(error):
@@ -329,9 +331,14 @@ def _given(values: Mapping[str, Any], function: Callable[..., Any] | None) -> Ma
     if function is None:
         return values
     parameters = inspect.signature(function).parameters
-    return {
-        name: value for name, value in values.items() if name not in parameters or parameters[name].default is not value
-    }
+    found = {}
+    for name, value in values.items():
+        parameter = parameters.get(name)
+        if parameter is None or parameter.default is not value:
+            # Sizes come one by one, or together as one of them.
+            together = parameter is not None and parameter.kind is parameter.VAR_POSITIONAL and len(value) == 1
+            found[name] = value[0] if together and isinstance(value[0], (tuple, list)) else value
+    return found
 
 
 def explain_call(error: Exception, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> None:

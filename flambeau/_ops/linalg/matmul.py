@@ -310,6 +310,8 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The dot product of two vectors, the first of them conjugated."""
     _check_dot(input, other)
+    if other.is_conj() and not input.is_conj():  # the result is then a conjugate that is still to be taken
+        return conj(dot(input, conj(other)))  # type: ignore[no-any-return]
     return _vdot(input, other)  # type: ignore[no-any-return]
 
 

@@ -116,9 +116,15 @@ def _attention_gradients(
     return [of_query, of_key, of_value]
 
 
+def _attention_shapes(query: Array, *rest: Any) -> tuple[Array, Array]:
+    sums = np.empty_like(query, shape=query.shape[:3], dtype=np.float32 if query.dtype.itemsize == 2 else query.dtype)
+    return np.empty_like(query, order="C"), sums
+
+
 @several(
     "ScaledDotProductFlashAttentionForCpuBackward0",
     joint=_attention_gradients,
+    shape=_attention_shapes,
     results=("output", "logsumexp"),
     differentiable=("query", "key", "value"),
 )

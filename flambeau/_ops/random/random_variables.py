@@ -25,10 +25,15 @@ def _source(generator: Generator | None) -> Generator:
     return default_generator if generator is None else generator
 
 
+def _like_its_parameter(self: Array, generator: Any) -> Array:
+    """The shape rule of numbers with a parameter each."""
+    return np.empty_like(self, order="C")
+
+
 # Counts ---------------------------------------------------------------------------------------------------------------
 
 
-@primitive("PoissonBackward0", draws=True, self=no_gradient)
+@primitive("PoissonBackward0", draws=True, shape=_like_its_parameter, self=no_gradient)
 def _poisson(self: Array, generator: Any) -> Array:
     return rejection_sampling.poisson(self, generator)
 
@@ -39,7 +44,13 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return _poisson(input, _source(generator))
 
 
-@primitive("NotImplemented", draws=True, count=no_derivative("binomial"), prob=no_derivative("binomial"))
+@primitive(
+    "NotImplemented",
+    draws=True,
+    shape=lambda count, prob, generator: np.empty_like(count, shape=np.broadcast_shapes(count.shape, prob.shape)),
+    count=no_derivative("binomial"),
+    prob=no_derivative("binomial"),
+)
 def _binomial(count: Array, prob: Array, generator: Any) -> Array:
     counts, chances = np.broadcast_arrays(count, prob)
     return rejection_sampling.binomial(counts, chances, generator)
@@ -80,7 +91,12 @@ def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     return _gamma_slope(input, output)
 
 
-@primitive("StandardGammaBackward0", draws=True, self=lambda grad, self, result: grad * _gamma_slope(self, result))
+@primitive(
+    "StandardGammaBackward0",
+    draws=True,
+    shape=_like_its_parameter,
+    self=lambda grad, self, result: grad * _gamma_slope(self, result),
+)
 def _gamma(self: Array, generator: Any) -> Array:
     return rejection_sampling.gamma(self, generator)
 
@@ -91,7 +107,12 @@ def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor
     return _gamma(input, _source(generator))
 
 
-@primitive("NotImplemented", draws=True, self=no_derivative("_sample_dirichlet"))
+@primitive(
+    "NotImplemented",
+    draws=True,
+    shape=_like_its_parameter,
+    self=no_derivative("_sample_dirichlet"),
+)
 def _dirichlet(self: Array, generator: Any) -> Array:
     return rejection_sampling.dirichlet(self, generator)
 

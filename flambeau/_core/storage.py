@@ -26,7 +26,7 @@ def owner_of(array: Any) -> Any:
     """The array that `array` is a view of in the end: the one that stands for the whole memory."""
     base: Any = array.base
     array_class = type(array)
-    while base is not None:
+    while base is not None and base is not array:  # a sparse array is its own base
         if type(base) is _STRIDED_BASE:
             base = base.base
         elif type(base) is not array_class:

@@ -58,4 +58,5 @@ def floor_divide(b: Builder, x: Value, y: Value) -> Value:
     floor = b.floor(quotient)
     floor = b.select(quotient - floor > 0.5, floor + 1.0, floor)
     ratio = x / y
-    return b.select(y == 0.0, ratio, b.select(quotient == 0.0, with_sign_of(b, quotient, ratio), floor))
+    beyond = (b.abs(ratio) == INFINITY) & (b.abs(x) < INFINITY)  # by zero, or more than any number
+    return b.select((y == 0.0) | beyond, ratio, b.select(quotient == 0.0, with_sign_of(b, quotient, ratio), floor))

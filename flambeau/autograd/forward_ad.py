@@ -129,7 +129,7 @@ def adopt_tangent(target: Tensor, result: Tensor) -> None:
             tangent = target.new_zeros(target.shape)
         tangent = tangent.to(target.dtype).expand(target.shape)
     own = tangent_of(target)
-    seen = own is not None and (whole is own or (whole is not None and owner_of(own._array) is owner_of(whole._array)))
+    seen = own is not None and (whole is None or owner_of(own._array) is owner_of(whole._array))
     if own is not None and seen and not own.requires_grad and not tangent.requires_grad and 0 not in own.stride():
         with _no_level():
             own.copy_(tangent)  # the tangents of other views of the same memory see it

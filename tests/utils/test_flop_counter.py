@@ -48,7 +48,6 @@ def test_transformer_layer(T: Any) -> Any:
         ("ConvTranspose2d", (4, 6, 3), {"stride": 2, "groups": 2}, (2, 4, 5, 5)),
         ("Linear", (4, 6), {}, (2, 3, 4)),
         ("Linear", (4, 6), {"bias": False}, (2, 3, 4)),
-        ("LSTM", (4, 5), {}, (3, 2, 4)),
     ],
 )
 @differential

@@ -6,7 +6,7 @@ import platform
 
 import numpy as np
 
-from ._core.threads import num_threads
+from ._core.process.threads import num_threads
 
 
 def show() -> str:

@@ -12,10 +12,10 @@ from typing import Any
 from . import autograd
 from ._backends.cpu import lowerings as _cpu_lowerings
 from ._core.backend import backend_of as _backend_of
-from ._core.caller import is_warn_always_enabled, set_warn_always
-from ._core.defaults import get_default_device, set_default_device
 from ._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
 from ._core.dtype import NAMES, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from ._core.process.caller import is_warn_always_enabled, set_warn_always
+from ._core.process.defaults import get_default_device, set_default_device
 from ._core.release import RELEASE as _RELEASE
 from ._core.size import Size
 from ._core.storage import UntypedStorage
@@ -93,7 +93,7 @@ _LATER = {
     "autocast": "amp.autocast_mode",
     "Generator": "_core.generator",
     "default_generator": "_core.generator",
-    "set_printoptions": "_core.printing",
+    "set_printoptions": "_core.text.printing",
     "TypedStorage": "_core.typed_storage",
     "load": "serialization",
     "save": "serialization",

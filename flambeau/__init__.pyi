@@ -73,8 +73,8 @@ from . import types as types
 from . import utils as utils
 from . import version as version
 from . import xpu as xpu
-from ._core.defaults import get_default_device as get_default_device
-from ._core.defaults import set_default_device as set_default_device
+from ._core.process.defaults import get_default_device as get_default_device
+from ._core.process.defaults import set_default_device as set_default_device
 from ._core.device import device as device
 from ._core.device import layout as layout
 from ._core.device import memory_format as memory_format
@@ -87,10 +87,10 @@ from ._core.dtype import set_default_dtype as set_default_dtype
 from ._core.generator import Generator as Generator
 from ._core.generator import default_generator as default_generator
 from ._core.hooks import RemovableHandle as RemovableHandle
-from ._core.caller import is_warn_always_enabled as is_warn_always_enabled
-from ._core.caller import set_warn_always as set_warn_always
+from ._core.process.caller import is_warn_always_enabled as is_warn_always_enabled
+from ._core.process.caller import set_warn_always as set_warn_always
 from ._core.node import Node as Node
-from ._core.printing import set_printoptions as set_printoptions
+from ._core.text.printing import set_printoptions as set_printoptions
 from ._core.size import Size as Size
 from ._core.storage import UntypedStorage as UntypedStorage
 from ._core.tensor import Tensor as Tensor

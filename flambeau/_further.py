@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._core.absent import Table
+from ._core.names.absent import Table
 
 HOMES: dict[str, str] = {
     name: module
     for module, names in {
-        "_core.error_classes": "AcceleratorError FatalError OutOfMemoryError",
-        "_core.legacy_storages": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
+        "_core.names.error_classes": "AcceleratorError FatalError OutOfMemoryError",
+        "_core.names.legacy_storages": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage "
         "ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage QInt32Storage QInt8Storage "
         "QUInt2x4Storage QUInt4x2Storage QUInt8Storage ShortStorage",
         "_core.qscheme": "per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine "
         "per_tensor_symmetric qscheme",
-        "_core.symbolic": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float "
+        "_core.names.symbolic": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float "
         "sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
         "_dispatch.checks": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
         "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with",
@@ -122,7 +122,7 @@ def find(name: str) -> Any:
     if name in CONSTANTS:
         return CONSTANTS[name]
     if name == "Storage":
-        return importlib.import_module("flambeau._core.legacy_storages").FloatStorage
+        return importlib.import_module("flambeau._core.names.legacy_storages").FloatStorage
     if name == "torch":
         return importlib.import_module("flambeau")
     if name == "legacy_contiguous_format":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core.printing import _options as PRINT_OPTS
-from ._core.printing import get_printoptions, printoptions, set_printoptions
 from ._core.tensor import Tensor
+from ._core.text.printing import _options as PRINT_OPTS
+from ._core.text.printing import get_printoptions, printoptions, set_printoptions
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._core.caller import warn_user
+from ._core.process.caller import warn_user
 from .func import vmap as _vmap_of_func
 
 __all__ = ["vmap"]

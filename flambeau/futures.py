@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ._core.locks import new_condition, new_lock
+from ._core.process.locks import new_condition, new_lock
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

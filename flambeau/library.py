@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._core.absent import Table
+from ._core.names.absent import Table
 from ._core.tensor import Tensor
 from .ops._custom import OPERATORS
 

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from ._core.absent import absent_class
+from ._core.names.absent import absent_class
 from ._core.tensor import Tensor
 from ._dispatch.overrides import DisableTorchFunctionSubclass, has_override, run_override
 from ._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ._core.arrays.lazy_signs import content as _content
 from ._core.device import CPU, META, device
-from ._core.lazy_signs import content as _content
 from ._core.size import contiguous_strides
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor

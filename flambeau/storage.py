@@ -6,7 +6,7 @@ import io
 import warnings
 from typing import Any
 
-from ._core.legacy_storages import _dtype_to_storage_type_map, _LegacyStorage, _storage_type_to_dtype_map
+from ._core.names.legacy_storages import _dtype_to_storage_type_map, _LegacyStorage, _storage_type_to_dtype_map
 from ._core.storage import UntypedStorage
 from ._core.typed_storage import TypedStorage
 

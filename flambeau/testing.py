@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ._core.arrays.lazy_signs import content
 from ._core.dtype import bfloat16, dtype, float16, float32, float64, promote_types
-from ._core.lazy_signs import content
 from ._core.tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close"]

@@ -15,10 +15,10 @@ from typing import IO, Any, TypeAlias, Union
 from ._core.device import device as _device
 from ._core.device import layout as _layout
 from ._core.dtype import dtype as _dtype
+from ._core.names.symbolic import SymBool, SymFloat, SymInt
 from ._core.qscheme import qscheme as _qscheme
 from ._core.size import Size
 from ._core.storage import UntypedStorage
-from ._core.symbolic import SymBool, SymFloat, SymInt
 from ._core.tensor import Tensor
 from ._core.typed_storage import TypedStorage
 

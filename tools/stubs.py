@@ -89,14 +89,14 @@ from .tensor import Tensor
 {TYPES}"""
 
 _REEXPORTS = {
-    "._core.defaults": ["get_default_device", "set_default_device"],
+    "._core.process.defaults": ["get_default_device", "set_default_device"],
     "._core.device": ["device", "layout", "memory_format"],
     "._core.dtype": ["dtype", "finfo", "get_default_dtype", "iinfo", "promote_types", "set_default_dtype"],
     "._core.generator": ["Generator", "default_generator"],
     "._core.hooks": ["RemovableHandle"],
-    "._core.caller": ["is_warn_always_enabled", "set_warn_always"],
+    "._core.process.caller": ["is_warn_always_enabled", "set_warn_always"],
     "._core.node": ["Node"],
-    "._core.printing": ["set_printoptions"],
+    "._core.text.printing": ["set_printoptions"],
     "._core.size": ["Size"],
     "._core.storage": ["UntypedStorage"],
     "._core.tensor": ["Tensor"],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.absent import Table
-from .._core.defaults import get_default_device as _get_default_device_object
 from .._core.device import device, layout, memory_format
 from .._core.dtype import dtype, finfo, iinfo
 from .._core.generator import Generator, default_generator
 from .._core.modes import THREAD
+from .._core.names.absent import Table
+from .._core.process.defaults import get_default_device as _get_default_device_object
 from .._core.size import Size
 from .._core.tensor import Tensor
 from .._dispatch.overrides import DisableTorchFunctionSubclass, has_override

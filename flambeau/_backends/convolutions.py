@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.windows import Geometry, Shape
+from .._core.geometry.moving_windows import Geometry, Shape
 from .tiers import generated, library
 
 Array = Any

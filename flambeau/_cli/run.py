@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from .. import _RELEASE
-from .._core.absent import PAGE
+from .._core.names.absent import PAGE
 from .._core.tensor import Tensor
 from .._stand_in import FOLDER, PACKAGE, stand_in_for_torch
 from .terminal import CommandError, coloured, say

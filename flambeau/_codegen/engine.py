@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 import llvmlite.ir as ir
 import numpy as np
 
-from .._core.locks import new_lock, new_reentrant_lock
+from .._core.process.locks import new_lock, new_reentrant_lock
 from .._core.release import RELEASE
 from . import cache
 

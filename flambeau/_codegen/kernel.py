@@ -19,7 +19,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 
-from .._core.locks import new_reentrant_lock
+from .._core.process.locks import new_reentrant_lock
 from .arrays import Arguments, give_back_first
 from .build import Builder
 from .engine import engine

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._core import normal_polynomials
+from .._core.random import normal_polynomials
 from .arrays import Arguments, without_lock
 from .build import Builder, Value
 from .kernel import kernel
@@ -120,7 +120,7 @@ def c_function(b: Builder, arguments: Arguments, name: str) -> None:
 def normals_by_polynomials(b: Builder, arguments: Arguments) -> None:
     """(out, units, blocks): normal numbers from blocks of 8 units for the radii and 8 for the angles.
 
-    The same bits as `_core/normal_polynomials.py`, which explains them.
+    The same bits as `_core/random/normal_polynomials.py`, which explains them.
     """
     scalar = SCALARS["float32"]
     out, units = (arguments.array(number).data for number in range(2))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import llvmlite.ir as ir
 
-from .._core.threads import when_changed
+from .._core.process.threads import when_changed
 from .build import Builder, Value
 from .types import I8, I32, I64, POINTER, VOID
 

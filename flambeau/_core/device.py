@@ -94,13 +94,13 @@ class device:
         return self
 
     def __enter__(self) -> device:
-        from .defaults import push_default_device
+        from .process.defaults import push_default_device
 
         push_default_device(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        from .defaults import pop_default_device
+        from .process.defaults import pop_default_device
 
         pop_default_device()
 

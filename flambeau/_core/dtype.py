@@ -131,7 +131,7 @@ class _PackedDtype(dtype):
                 "isSignedType not supported for quantized types"
             )  # fmt: skip
         if attribute == "numpy":
-            from .absent import refusal
+            from .names.absent import refusal
 
             raise refusal(f"a tensor of {self}", self.__absent__)
         raise AttributeError(f"'torch.dtype' object has no attribute {attribute!r}")

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import c_library
+from .arrays.lazy_signs import content
 from .backend import LARGE, faster
 from .device import CPU
 from .device import device as Device
-from .lazy_signs import content
-from .locks import new_reentrant_lock
+from .process.locks import new_reentrant_lock
+from .random import c_library
 from .tensor import Tensor
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .backend import LARGE
-from .caller import Place, calling_place, describe_place
-from .errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 from .hooks import NodeHooks, RemovableHandle
 from .kind import Kind
 from .modes import THREAD
+from .process.caller import Place, calling_place, describe_place
 from .slots import SLOTS
+from .text.errors import GRAPH_FREED, INFERENCE_SAVED, KEEP_GRAPH
 
 Formula = Callable[..., Any]
 if TYPE_CHECKING:

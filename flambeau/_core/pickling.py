@@ -10,11 +10,11 @@ import copy
 import warnings
 from typing import Any
 
-from .dataless import empty_meta
+from .arrays.dataless import empty_meta
+from .arrays.lazy_signs import LazyKind, marked
 from .device import META
 from .dtype import dtype
 from .kind import kind_of
-from .lazy_signs import LazyKind, marked
 from .slots import SLOTS
 from .storage import UntypedStorage, owner_of, window
 from .subclasses import retype

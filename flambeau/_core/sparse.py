@@ -261,7 +261,7 @@ class SparseTensor(Tensor):
         return method()
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
-        from .sparse_printing import sparse_repr
+        from .text.sparse_printing import sparse_repr
 
         return sparse_repr(self)
 

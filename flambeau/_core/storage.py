@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from .arrays.dataless import new_owner
 from .backend import backend_of, backend_of_array, is_array, read, to_host
-from .dataless import new_owner
 from .device import CPU, META, device
 
 _STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
@@ -102,7 +102,7 @@ def _bytes(make: Any, nbytes: int) -> Any:
     try:
         return make(nbytes, np.uint8)
     except (MemoryError, ValueError, OverflowError) as error:
-        from .memory_errors import out_of_memory
+        from .text.memory_errors import out_of_memory
 
         raise out_of_memory(error, nbytes) from None
 

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .arrays.lazy_signs import content
+from .arrays.narrow import widened
 from .backend import backend_of, to_host
-from .caller import calling_place
 from .device import CPU, device, layout, strided
 from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
-from .errors import INFERENCE_INPLACE, INFERENCE_VERSION
 from .hooks import HookDict, RemovableHandle
 from .kind import Kind, kind_of_array
-from .lazy_signs import content
 from .methods import TensorMethods
 from .modes import THREAD
-from .narrow import widened
 from .node import AccumulateGrad, Edge, Node
+from .process.caller import calling_place
 from .size import Size, contiguous_strides
 from .slots import SLOTS
 from .storage import UntypedStorage, address_of, offset_of, storage_of
+from .text.errors import INFERENCE_INPLACE, INFERENCE_VERSION
 
 new_size = tuple.__new__
 Parts = tuple[Any, Kind, Any]
@@ -461,7 +461,7 @@ class Tensor(TensorMethods):
     __hash__ = object.__hash__  # by identity, although == compares elements; the engine's dictionaries rely on it
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .printing import tensor_repr
+        from .text.printing import tensor_repr
 
         prefix = "tensor(" if type(self) in PLAIN_TYPES else f"{type(self).__name__}("
         return tensor_repr(self, default_dtype=DEFAULTS.float, prefix=prefix, contents=tensor_contents)

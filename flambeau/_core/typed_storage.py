@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .arrays.narrow import as_type, widened
 from .device import device
 from .dtype import DEFAULTS, FLOAT8, NAMES, dtype
-from .narrow import as_type, widened
 from .slots import SLOTS
 from .storage import UntypedStorage
 

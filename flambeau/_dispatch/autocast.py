@@ -17,8 +17,8 @@ from typing import Any
 
 from .._core.device import device
 from .._core.dtype import bfloat16, dtype, float16, float32, float64
-from .._core.locks import new_lock
 from .._core.modes import THREAD
+from .._core.process.locks import new_lock
 from .._core.tensor import Tensor
 from .autocast_rules import ELEMENTWISE, RULES, Rule
 from .registry import replace_bodies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.threads import num_threads
+from .._core.process.threads import num_threads
 
 
 class _Choices:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core.defaults import device_for
+from .._core.arrays.narrow import strided
 from .._core.dtype import dtype as DType
 from .._core.dtype import get_default_dtype
 from .._core.kind import kind_of
 from .._core.modes import THREAD, set_base_interpreter
-from .._core.narrow import strided
+from .._core.process.defaults import device_for
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .interpreter import Interpreter
 from .op import Op

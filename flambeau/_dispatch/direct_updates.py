@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.caller import calling_place
 from .._core.device import CPU
 from .._core.dtype import float32, float64
 from .._core.kind import kind_of
 from .._core.modes import THREAD
+from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES
 

@@ -21,13 +21,13 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from .._core.caller import GENERATED, PACKAGE
+from .._core.arrays.lazy_signs import content, is_neg, marked
+from .._core.arrays.narrow import run_widened
 from .._core.device import META
 from .._core.kind import kind_of_array
-from .._core.lazy_signs import content, is_neg, marked
 from .._core.modes import THREAD
-from .._core.narrow import run_widened
 from .._core.node import Node, OpNode
+from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from .interpreter import interpret

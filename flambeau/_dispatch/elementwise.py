@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays.lazy_signs import content
+from .._core.arrays.narrow import as_type, widened
 from .._core.backend import ARRAY_CLASSES, LARGE, as_array, is_array
-from .._core.caller import calling_place
 from .._core.device import CPU, META
 from .._core.dtype import (
     COMPLEX,
@@ -29,12 +30,11 @@ from .._core.dtype import (
     float32,
     promote_types,
 )
+from .._core.geometry.layout import arranged
 from .._core.kind import Kind, kind_of
-from .._core.layout import arranged
-from .._core.lazy_signs import content
 from .._core.modes import THREAD
-from .._core.narrow import as_type, widened
 from .._core.node import OpNode, save
+from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor, new
 from .compiled_body import LargeBody, UncompiledBody

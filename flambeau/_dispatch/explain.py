@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .._core.caller import GENERATED, PACKAGE
 from .._core.device import device, layout, memory_format
 from .._core.dtype import dtype
-from .._core.error_classes import OutOfMemoryError
-from .._core.memory_errors import out_of_memory
+from .._core.names.error_classes import OutOfMemoryError
+from .._core.process.caller import GENERATED, PACKAGE
 from .._core.tensor import Tensor
+from .._core.text.memory_errors import out_of_memory
 from .overrides import has_override
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep

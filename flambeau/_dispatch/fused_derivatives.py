@@ -16,9 +16,9 @@ from typing import Any
 
 from .._core.backend import faster
 from .._core.dtype import dtype
-from .._core.locks import new_lock
 from .._core.modes import THREAD
 from .._core.node import OpNode
+from .._core.process.locks import new_lock
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .dispatch import fresh
 from .elementwise import Elementwise

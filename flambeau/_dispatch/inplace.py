@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.dtype import LEGACY_NAMES, can_cast, dtype
-from .._core.errors import GRAPH_FREED, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
-from .._core.layout import element_strides, is_dense
+from .._core.geometry.layout import element_strides, is_dense
 from .._core.modes import THREAD
 from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node
 from .._core.slots import SLOTS
 from .._core.storage import address_of, owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
+from .._core.text.errors import GRAPH_FREED, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
 from .storing import store_elements
 
 if TYPE_CHECKING:

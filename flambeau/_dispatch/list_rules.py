@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.backend import LARGE, faster
-from .._core.caller import calling_place
 from .._core.modes import THREAD
+from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.dataless import empty_meta, meta_array
-from .._core.layout import arranged_strides
-from .._core.narrow import run_widened
+from .._core.arrays.dataless import empty_meta, meta_array
+from .._core.arrays.narrow import run_widened
+from .._core.geometry.layout import arranged_strides
 
 if TYPE_CHECKING:
     from .op import Op
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def run_without_data(op: Op, arrays: list[Any]) -> Any:
     """The results of an op as dataless arrays: by its shape rule, or else by its kernel on nothing."""
-    from .._core.abstract import AbstractArray, NeedsData
+    from .._core.arrays.abstract import AbstractArray, NeedsData
 
     def abstract(value: Any) -> Any:
         if type(value) is np.ndarray:

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.arrays.lazy_signs import content, overwrite
 from .._core.dtype import LEGACY_NAMES, can_cast
-from .._core.lazy_signs import content, overwrite
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .inplace import check_no_overlap, check_partial_overlap

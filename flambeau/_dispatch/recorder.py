@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._core.caller import GENERATED, calling_place
 from .._core.node import OpNode, new_node, next_sequence_number, save
+from .._core.process.caller import GENERATED, calling_place
 from .._core.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
-from .._core.caller import GENERATED, warn_user
+from .._core.process.caller import GENERATED, warn_user
 from .._core.tensor import PLAIN_TYPES, Tensor
 from . import catalogue
 from .inplace import run_inplace

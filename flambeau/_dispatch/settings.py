@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._core.determinism import DETERMINISM
-from .._core.threads import change_num_threads, num_threads
+from .._core.process.determinism import DETERMINISM
+from .._core.process.threads import change_num_threads, num_threads
 
 
 def get_num_threads() -> int:

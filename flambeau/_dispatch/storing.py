@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.caller import PACKAGE
+from .._core.arrays.narrow import as_type, widened
 from .._core.dtype import WIDE_TYPES
-from .._core.narrow import as_type, widened
+from .._core.process.caller import PACKAGE
 from .op import Array
 from .writer import writer
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.arrays.lazy_signs import content, overwrite
 from .._core.device import META
-from .._core.lazy_signs import content, overwrite
 from .._core.modes import THREAD
 from .interpreter import interpret
 from .op import Kernel, Op, tensor_parameters

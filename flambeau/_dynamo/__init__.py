@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, substitute_in_graph
 from ..compiler._eager import OptimizedModule, compile
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.settings_module import settings
+from .._core.names.settings_module import settings
 
 __getattr__, __dir__ = settings(
     __name__,

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .._core.locks import new_lock
+from .._core.process.locks import new_lock
 from .crc import crc32
 from .limits import Budget
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core.generator import Generator
-from .._core.locks import new_lock
+from .._core.process.locks import new_lock
 from .._core.size import Size
 from .._core.tensor import Tensor
 from . import numpy_state, rebuild

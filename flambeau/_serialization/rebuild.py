@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .._core.arrays.lazy_signs import marked
 from .._core.device import CPU, LAYOUTS, META, device, layout
 from .._core.dtype import dtype, int32, int64
-from .._core.lazy_signs import marked
 from .._core.pickling import rebuild_tensor as tensor_over
 from .._core.storage import UntypedStorage, needed_bytes
 from .._core.tensor import Tensor

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._core.arrays.lazy_signs import is_conj, is_neg
 from .._core.device import META, device, layout, memory_format
 from .._core.dtype import dtype
 from .._core.generator import Generator
-from .._core.lazy_signs import is_conj, is_neg
 from .._core.pickling import warn_of_hooks
 from .._core.size import Size
 from .._core.sparse import COO, SparseTensor, dense_tensor

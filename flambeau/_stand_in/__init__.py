@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .._core.absent import PAGE
+from .._core.names.absent import PAGE
 from ..torch_version import TorchVersion
 
 PACKAGE = "flambeau"

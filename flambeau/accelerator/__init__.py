@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 
 NONE_AVAILABLE = (
     "Cannot access accelerator device when none is available: torch.accelerator.{name} needs one, and this "

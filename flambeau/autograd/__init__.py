@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.caller import warn_user_once
 from .._core.modes import THREAD
+from .._core.process.caller import warn_user_once
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from . import graph

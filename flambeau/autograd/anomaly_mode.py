@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._core.caller import describe_place
 from .._core.modes import THREAD, set_anomaly
 from .._core.node import Node
+from .._core.process.caller import describe_place
 
 
 class detect_anomaly:

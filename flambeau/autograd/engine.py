@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from .._core.device import strided
-from .._core.locks import new_reentrant_lock
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
+from .._core.process.locks import new_reentrant_lock
 from .._core.tensor import Tensor, new_counter
 from .._dispatch.broadcast import expandable, sum_to_shape
 from .._dispatch.dispatch import Array, primitive

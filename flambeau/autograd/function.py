@@ -9,10 +9,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.errors import GRAPH_FREED, LEAF_INPLACE
 from .._core.modes import THREAD
 from .._core.node import Node, SavedTensor, initialise, save
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
+from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE
 from .._dispatch.dispatch import note_traceback, view_of
 from .._dispatch.inplace import rebase_history
 from .grad_mode import no_grad

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._core.hooks import RemovableHandle
-from .._core.locks import new_lock
 from .._core.modes import THREAD
 from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
+from .._core.process.locks import new_lock
 from .._core.tensor import Tensor
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from . import cpu, cuda, cudnn, mkl, mps, openmp
 
 __all__ = ["cpu", "cuda", "cudnn", "flags", "mkl", "mps", "openmp", "set_flags"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from .._ops.nn import attention
 
 matmul = SimpleNamespace(

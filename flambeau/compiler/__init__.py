@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from ._eager import compile, disable, is_compiling, set_stance
 
 __all__ = [

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .._core.absent import PAGE, refusal
+from .._core.names.absent import PAGE, refusal
 from ..nn.modules.module import Module
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.absent import Table
 from .._core.device import device as _Device
 from .._core.device import usable_device
+from .._core.names.absent import Table
 from ._missing import NOT_COMPILED, STORAGES, TENSORS
 
 has_half = True
@@ -61,7 +61,7 @@ __getattr__, __dir__ = (
         "cuda.random",
     )
     .elsewhere(_MEMORY, "cuda.memory")
-    .elsewhere("OutOfMemoryError AcceleratorError", "_core.error_classes")
+    .elsewhere("OutOfMemoryError AcceleratorError", "_core.names.error_classes")
     .parts()
 )
 

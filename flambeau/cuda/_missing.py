@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 
 NOT_COMPILED = (
     "Torch not compiled with CUDA enabled: torch.cuda.{name} needs a CUDA device, and this version of Flambeau has none"

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from ._missing import NEEDS_CUDA, NOT_COMPILED
 
 __getattr__, __dir__ = (

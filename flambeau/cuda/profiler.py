@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from ._missing import NOT_COMPILED
 
 __getattr__, __dir__ = Table(__name__).raising(AssertionError, NOT_COMPILED, functions="profile start stop").parts()

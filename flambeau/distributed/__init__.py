@@ -5,7 +5,7 @@ As in a build of PyTorch without it, `is_available()` is False, and programs tha
 
 from __future__ import annotations
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 
 _REASON = "graph capture (fx) is not built yet"
 _WRAPPED: set[str] = set()

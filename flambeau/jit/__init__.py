@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from ..backends import _fusion
 from ._script import (
     CompilationUnit,

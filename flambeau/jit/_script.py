@@ -6,7 +6,7 @@ import builtins
 import typing
 from typing import Any, TypeVar
 
-from .._core.absent import absent_class
+from .._core.names.absent import absent_class
 from ..nn.modules.module import Module
 
 Object = TypeVar("Object")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 
 WITHOUT = "Cannot execute torch.mtia.{name}() without MTIA backend: this installation of Flambeau has none"
 

@@ -11,7 +11,7 @@ from multiprocessing import *  # noqa: F403
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from .._core.absent import refusal
+from .._core.names.absent import refusal
 from .._core.pickling import reduce_tensor
 from .._core.tensor import Tensor
 from .spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, SpawnContext, start_processes

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 
 __getattr__, __dir__ = Table(__name__).submodules("binding").parts()

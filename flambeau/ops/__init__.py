@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.absent import PAGE
+from .._core.names.absent import PAGE
 from .._dispatch.overloads import OpOverload, OpOverloadPacket
 from . import aten, flambeau
 from ._custom import OPERATORS, Namespace

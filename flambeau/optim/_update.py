@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.caller import Place, calling_place
 from .._core.modes import THREAD
+from .._core.process.caller import Place, calling_place
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import interpret
 from .._dispatch.list_rules import are_apart, kernels_for, run_at_once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from ._schedule import ProfilerAction, ProfilerActivity, record_function, schedule, supported_activities
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "record_function", "schedule", "supported_activities"]

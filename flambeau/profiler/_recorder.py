@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from .._core.caller import GENERATED, PACKAGE
+from .._core.process.caller import GENERATED, PACKAGE
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from ..autograd.profiler_util import EventList
 from ._profile import profile as _OneProfile
 from ._schedule import ProfilerAction, record_function, schedule, supported_activities

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.defaults import pop_default_device, push_default_device
 from .._core.device import device as device_class
+from .._core.process.defaults import pop_default_device, push_default_device
 from ._contextlib import context_decorator
 
 

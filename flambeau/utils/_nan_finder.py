@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._core.caller import calling_place, describe_place
 from .._core.modes import THREAD
+from .._core.process.caller import calling_place, describe_place
 from .._core.tensor import Tensor
 from .._dispatch.factory import Factory
 from .._dispatch.interpreter import Interpreter

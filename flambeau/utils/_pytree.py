@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from .._core.locks import new_reentrant_lock
+from .._core.process.locks import new_reentrant_lock
 
 PyTree: TypeAlias = Any
 Context: TypeAlias = Any

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import flambeau
-from flambeau._core.absent import absent_class, absent_function
+from flambeau._core.names.absent import absent_class, absent_function
 from flambeau._core.tensor import Tensor
 from flambeau._dispatch.autocast import AutocastState
 from flambeau.autograd.function import Function

@@ -31,7 +31,7 @@ def get_libc_version() -> str:
 
 def get_cpu_info(run_lambda: Any = None) -> str:
     """The processor."""
-    from .._core.threads import num_threads
+    from .._core.process.threads import num_threads
 
     return f"{platform.processor() or platform.machine()}, {num_threads()} threads for kernels"
 

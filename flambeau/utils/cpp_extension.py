@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 
 CUDA_HOME: str | None = None
 ROCM_HOME: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
-from .._core.determinism import DETERMINISM
+from .._core.process.determinism import DETERMINISM
 
 
 class _Deterministic(types.ModuleType):

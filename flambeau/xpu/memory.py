@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from .._core.absent import Table
+from .._core.names.absent import Table
 from . import NOT_COMPILED
 
 __getattr__, __dir__ = (

@@ -182,7 +182,7 @@ OWN_REASONS = {
 
 
 WARNINGS_COMPARED = (
-    "tests._core.test_determinism", "tests._ops.linalg", "tests._ops.signal", "tests._ops.test_indexed_ops",
+    "tests._core.process.test_determinism", "tests._ops.linalg", "tests._ops.signal", "tests._ops.test_indexed_ops",
     "tests.support", "tests.tensor.test_broadcasting", "tests.tensor.test_complex_half",
     "tests.tensor.test_conversions",
     "tests.tensor.test_errors", "tests.tensor.test_factories", "tests.tensor.test_inplace_out",

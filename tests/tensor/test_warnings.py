@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau._core import caller
+from flambeau._core.process import caller
 
 from ..support.differential import compare, differential, outcome, warned
 

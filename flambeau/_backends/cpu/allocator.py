@@ -18,8 +18,8 @@ import numpy as np
 
 from ..._codegen.allocator import THRESHOLD, Allocator
 from ..._codegen.engine import engine
-from ..._core.locks import new_lock
 from ..._core.modes import in_every_thread
+from ..._core.process.locks import new_lock
 
 _SET_HANDLER, _GET_HANDLER = 304, 305
 """Where NumPy's table of functions has those that set and get the handler; this is fixed since version 1.22."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.attention import attention_backward, attention_forward
-from ..._core.layout import element_strides, empty_array, preserved_strides
+from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
 from .dtypes import only_gradient, wide
 
 _DTYPES = frozenset(("float32", "float64"))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._core.locks import new_lock
+from ..._core.process.locks import new_lock
 
 _NAMES = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._codegen.conv import Layout, channels_innermost_copy
 from ..._codegen.gemm import as_array, tile_for
-from ..._core.windows import Geometry, Shape, new_array, strides_for
+from ..._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
 from . import winograd, winograd_gradient
 from .conv_depthwise import Planes, fits, planes
 from .conv_images import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._codegen.conv_depthwise import Depthwise, depthwise, depthwise_weights
 from ..._codegen.gemm import as_array, tile_for
-from ..._core.windows import Shape
+from ..._core.geometry.moving_windows import Shape
 from .conv_images import Image
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._codegen.conv import Layout, planar_copy
 from ..._codegen.gemm import as_array
-from ..._core.windows import Geometry, Shape
+from ..._core.geometry.moving_windows import Geometry, Shape
 from .dtypes import float_name
 
 SLACK = 256

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._codegen.gemm import DEPTH, Sizes, Tile, as_array, packed_rows, tile_for, tiled_product
-from ..._core.threads import num_threads
+from ..._core.process.threads import num_threads
 from .dtypes import float_name
 
 _PANEL_ELEMENTS = 160_000

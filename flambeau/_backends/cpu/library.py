@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.windows import Geometry, Shape, correlated_sizes
+from ..._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from . import onednn
 from .onednn import Unsupported, available
 

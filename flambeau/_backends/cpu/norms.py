@@ -19,7 +19,7 @@ from ..._codegen.channel_norm import (
 from ..._codegen.group_norm import group_norm_rows, group_norm_rows_backward
 from ..._codegen.layer_norm import layer_norm_rows, layer_norm_rows_backward
 from ..._codegen.rows import LINES
-from ..._core.layout import in_format_of
+from ..._core.geometry.layout import in_format_of
 from .dtypes import name_of_type, only_gradient, wide_type
 
 Array = Any

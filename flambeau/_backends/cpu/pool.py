@@ -24,7 +24,7 @@ from ..._codegen.mean_pool import (
     mean_pool_channels,
     mean_pool_planes,
 )
-from ..._core.windows import channel_last, output_sizes
+from ..._core.geometry.moving_windows import channel_last, output_sizes
 from .dtypes import float_name
 
 Array = Any

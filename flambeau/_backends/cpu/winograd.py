@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._codegen.gemm import Tile, as_array, tile_for
 from ..._codegen.winograd import APART, POINTS, Winograd, winograd, winograd_weights
-from ..._core.windows import Shape
+from ..._core.geometry.moving_windows import Shape
 from .conv_images import Image, grid, planar, taken_together
 from .dtypes import float_name
 from .gemm import wanted_units

@@ -10,7 +10,7 @@ from ..._codegen.conv import Layout, channels_innermost_copy
 from ..._codegen.gemm import as_array
 from ..._codegen.winograd import APART, POINTS
 from ..._codegen.winograd_gradient import GradientTiles, points_of_gradients, points_of_images, weights_of_points
-from ..._core.windows import Shape
+from ..._core.geometry.moving_windows import Shape
 from .conv_images import SLACK, grid
 from .gemm import Product, plan
 

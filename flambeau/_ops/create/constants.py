@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.from_data import array_from_data
+from ..._core.arrays.lazy_signs import content
 from ..._core.backend import to_host
-from ..._core.caller import warn_of_complex_half, warn_user_once
-from ..._core.dataless import empty_meta
-from ..._core.defaults import device_for
-from ..._core.determinism import DETERMINISM, fill_unwritten
 from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
 from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex32, complex128, float64, int64
 from ..._core.dtype import dtype as DType
-from ..._core.from_data import array_from_data
+from ..._core.geometry.layout import channels_last_strides, empty_array, ordered_strides
 from ..._core.kind import Kind, kind_of, kind_of_array
-from ..._core.layout import channels_last_strides, empty_array, ordered_strides
-from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
+from ..._core.process.caller import warn_of_complex_half, warn_user_once
+from ..._core.process.defaults import device_for
+from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
 from ..._core.tensor import Tensor, new

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.defaults import device_for
 from ..._core.device import CPU
 from ..._core.dtype import DEFAULTS, LEGACY_NAMES
 from ..._core.kind import kind_of
+from ..._core.process.defaults import device_for
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import export
 from ..tensor.interchange import from_dlpack

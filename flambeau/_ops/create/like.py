@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.defaults import device_for
+from ..._core.geometry.layout import is_plain, strides_like
 from ..._core.kind import Kind, kind_of
-from ..._core.layout import is_plain, strides_like
 from ..._core.modes import THREAD
+from ..._core.process.defaults import device_for
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.class_dispatch import created_by_class
 from ..._dispatch.overrides import has_override, run_override

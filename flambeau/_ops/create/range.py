@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dataless import meta_array
+from ..._core.arrays.dataless import meta_array
 from ..._core.device import META
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from ..._core.dtype import dtype as DType
-from ..._core.fused import fused
 from ..._core.kind import Kind
+from ..._core.random.fused_multiply_add import fused
 from ..._core.tensor import Tensor
 from ..._dispatch.promotion import is_number, scalar_category
 from ..._dispatch.registry import export, guard, public

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import content
 from ..._core.backend import is_array
-from ..._core.caller import warn_user
-from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
+from ..._core.process.caller import warn_user
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Formula, Primitive, primitive
 from ..._dispatch.inplace import (

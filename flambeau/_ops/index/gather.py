@@ -8,9 +8,9 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.backend import LARGE, read
-from ..._core.determinism import alert_not_deterministic
 from ..._core.dtype import LEGACY_NAMES, int32, int64
-from ..._core.layout import contiguous_array
+from ..._core.geometry.layout import contiguous_array
+from ..._core.process.determinism import alert_not_deterministic
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_apart

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._backends.arrays import add_slices
 from ..._core.backend import LARGE, as_array, read
-from ..._core.caller import warn_user_once
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
+from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._backends.arrays import add_slices
+from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
+from ..._core.arrays.lazy_signs import content
 from ..._core.backend import LARGE, as_array, beside, is_array, read
-from ..._core.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
-from ..._core.layout import contiguous_array
-from ..._core.lazy_signs import content
+from ..._core.geometry.layout import contiguous_array
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..._backends.arrays import fill_where
 from ..._core.backend import LARGE, as_array, read
-from ..._core.caller import warn_user_once
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
+from ..._core.process.caller import warn_user_once
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.elementwise import shape_error

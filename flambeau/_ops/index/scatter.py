@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from ..._backends import arrays
 from ..._core.backend import LARGE, is_array
-from ..._core.caller import warn_user_once
+from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.registry import public

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import content, settle
 from ..._core.backend import as_array, is_array
 from ..._core.device import CPU, META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.kind import kind_of_array
-from ..._core.lazy_signs import content, settle
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, save
 from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter

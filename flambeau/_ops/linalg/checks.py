@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import read
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
-from ..._core.lazy_signs import every_element
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import export
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.caller import warn_user_once
+from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error

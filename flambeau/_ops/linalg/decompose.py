@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..._backends import lapack
+from ..._core.arrays.lazy_signs import content, every_element
 from ..._core.backend import as_array, beside, read
-from ..._core.caller import warn_of_old_name
 from ..._core.dtype import LEGACY_NAMES
-from ..._core.lazy_signs import content, every_element
 from ..._core.modes import THREAD
+from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed

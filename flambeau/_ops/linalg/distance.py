@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import as_array, beside
 from ..._core.dtype import FLOAT, LEGACY_NAMES
-from ..._core.layout import contiguous_array
-from ..._core.lazy_signs import every_element
+from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._backends import lapack
 from ..._core.dtype import LEGACY_NAMES
-from ..._core.layout import contiguous_array
+from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed

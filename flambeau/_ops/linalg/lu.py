@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import as_array, read
-from ..._core.caller import warn_of_old_name
 from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed

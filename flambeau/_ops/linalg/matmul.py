@@ -10,7 +10,7 @@ import numpy as np
 from ..._backends.arrays import half_product
 from ..._core.backend import as_array
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
-from ..._core.layout import contiguous_array
+from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import THREAD
 from ..._core.node import initialise, new_node, save
 from ..._core.tensor import PLAIN_TYPES, Tensor, new

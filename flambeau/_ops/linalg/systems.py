@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._backends import lapack
 from ..._core.backend import as_array, read
-from ..._core.caller import warn_of_old_name
+from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.backend import backend_of_array, is_array
 from ..._core.dtype import C_NAMES, FLOAT, bool_, float32
-from ..._core.layout import element_strides, empty_array, preserved_strides
+from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.dataless import empty_meta
 from ..._core.backend import LARGE
-from ..._core.dataless import empty_meta
 from ..._core.device import META
 from ..._core.dtype import COMPLEX, LEGACY_NAMES
-from ..._core.tensor import Tensor
-from ..._core.windows import (
+from ..._core.geometry.moving_windows import (
     Geometry,
     Shape,
     correlated_sizes,
@@ -25,6 +24,7 @@ from ..._core.windows import (
     strides_for,
     suggests_channels_last,
 )
+from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.precision import in_single
 from ..._dispatch.registry import public

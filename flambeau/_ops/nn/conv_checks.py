@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int64
+from ..._core.geometry.moving_windows import Geometry, Shape, extent, spread_sizes
 from ..._core.tensor import Tensor
-from ..._core.windows import Geometry, Shape, extent, spread_sizes
 from ..linalg.matmul import element_name
 
 _INT_ALONE = {int}

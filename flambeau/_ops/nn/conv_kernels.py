@@ -18,9 +18,16 @@ from typing import Any
 import numpy as np
 
 from ..._backends import convolutions
-from ..._core.geometry import restrided
-from ..._core.layout import contiguous_array
-from ..._core.windows import Geometry, Shape, correlated_sizes, new_array, padded_sizes, suggests_channels_last
+from ..._core.geometry.layout import contiguous_array
+from ..._core.geometry.moving_windows import (
+    Geometry,
+    Shape,
+    correlated_sizes,
+    new_array,
+    padded_sizes,
+    suggests_channels_last,
+)
+from ..._core.geometry.strided_windows import restrided
 from ..._dispatch.precision import in_single
 
 _BLOCK = 1 << 19

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import content, every_element
 from ..._core.backend import read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
-from ..._core.lazy_signs import content, every_element
 from ..._core.modes import recording
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
 from ..._core.dtype import FLOAT, LEGACY_NAMES, finfo, float32
-from ..._core.layout import contiguous_array, has_format, in_format_of
+from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, several

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import uint8
-from ..._core.layout import in_format_of
+from ..._core.geometry.layout import in_format_of
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative

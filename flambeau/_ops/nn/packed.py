@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import content
 from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES, int64
-from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import public

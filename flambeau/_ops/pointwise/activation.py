@@ -189,7 +189,7 @@ def _slopes(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor
 
 @primitive(None, draws=True, shape=lambda self, lower, upper, generator: np.empty_like(self, order="C"))
 def _rrelu_slopes(self: Array, lower: float, upper: float, generator: Any) -> Array:
-    from ..._core.sampling import fill_uniform
+    from ..._core.random.sampling import fill_uniform
 
     drawn = np.empty(int(read(np.count_nonzero(self <= 0))), np.float64, like=self)
     fill_uniform(drawn, generator, lower, upper)

@@ -1,7 +1,7 @@
 """Random tensors: the factories, the in-place fills, and the seed and state of the default generator.
 
-The numbers come from `_core.sampling`; here are the signatures, the graph and the devices. What a fill overwrites gets
-a zero gradient, and so do the parameters of a distribution: sampling has no derivative.
+The numbers come from `_core.random.sampling`; here are the signatures, the graph and the devices. What a fill
+overwrites gets a zero gradient, and so do the parameters of a distribution: sampling has no derivative.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import permutation, sampling
+from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.lazy_signs import content
 from ..._core.backend import read
-from ..._core.dataless import empty_meta
 from ..._core.device import META
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
 from ..._core.generator import Generator, default_generator
 from ..._core.kind import Kind
-from ..._core.lazy_signs import content
 from ..._core.modes import THREAD
+from ..._core.random import permutation, sampling
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error

@@ -1,7 +1,7 @@
 """Random numbers whose parameters are tensors, from methods that accept or reject: Poisson, binomial, gamma, Dirichlet.
 
-The numbers come from `_core.rejection_sampling`. Counts have no derivative; gamma and Dirichlet numbers have one, that
-of the sample at a fixed place in the unit interval, from `reparameterized`.
+The numbers come from `_core.random.rejection_sampling`. Counts have no derivative; gamma and Dirichlet numbers have
+one, that of the sample at a fixed place in the unit interval, from `reparameterized`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import rejection_sampling
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.generator import Generator, default_generator
+from ..._core.random import rejection_sampling
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.precision import no_gradient

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import content
 from ..._core.backend import to_host
 from ..._core.dtype import float32, float64
-from ..._core.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.on_host import on_host

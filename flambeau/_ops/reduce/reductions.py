@@ -13,7 +13,7 @@ from ..._core.backend import LARGE, as_array, read
 from ..._core.device import META
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
-from ..._core.layout import contiguous_array
+from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.dispatch import Array, primitive

@@ -10,7 +10,7 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
-from ..._core.layout import contiguous_array
+from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_exactly

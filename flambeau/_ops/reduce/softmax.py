@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
-from ..._core.layout import contiguous_array
+from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.precision import as_floating, in_single

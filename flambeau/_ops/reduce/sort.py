@@ -9,7 +9,7 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.backend import as_array, backend_of_array, read
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
-from ..._core.layout import contiguous_array, empty_array, strides_like
+from ..._core.geometry.layout import contiguous_array, empty_array, strides_like
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import store_apart, store_exactly

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import read
 from ..._core.device import contiguous_format
 from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, float32, float64
-from ..._core.lazy_signs import every_element
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_exactly

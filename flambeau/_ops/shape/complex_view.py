@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.arrays.lazy_signs import is_conj, is_neg
 from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from ..._core.dtype import dtype as DType
-from ..._core.geometry import Geometry, restrided, span
+from ..._core.geometry.strided_windows import Geometry, restrided, span
 from ..._core.kind import Kind
-from ..._core.lazy_signs import is_conj, is_neg
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.registry import export_method, public

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._core import lazy_signs
+from ..._core.arrays import lazy_signs
+from ..._core.arrays.lazy_signs import marked
 from ..._core.backend import backend_of_array
+from ..._core.geometry.layout import empty_array, is_plain, strides_like
 from ..._core.kind import Kind
-from ..._core.layout import empty_array, is_plain, strides_like
-from ..._core.lazy_signs import marked
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Formula, Primitive, primitive, view_of
 from ..._dispatch.inplace import run_inplace

@@ -13,7 +13,7 @@ import numpy as np
 from ..._backends import arrays as array_functions
 from ..._core.backend import LARGE
 from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
-from ..._core.layout import is_channels_last
+from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive

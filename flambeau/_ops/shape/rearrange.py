@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.lazy_signs import content
 from ..._core.backend import backend_of_array, to_host
-from ..._core.dataless import empty_meta
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
-from ..._core.geometry import overlaps, positions, window
-from ..._core.layout import contiguous_array, element_strides, empty_array, strides_like
-from ..._core.lazy_signs import content
+from ..._core.geometry.layout import contiguous_array, element_strides, empty_array, strides_like
+from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive

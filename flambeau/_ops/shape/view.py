@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import INTEGER
-from ..._core.geometry import Geometry, contiguous_byte_strides, move_between, restrided, row_strides_of, span, window
+from ..._core.geometry.strided_windows import (
+    Geometry,
+    contiguous_byte_strides,
+    move_between,
+    restrided,
+    row_strides_of,
+    span,
+    window,
+)
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.broadcast import sum_to_shape

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.dataless import meta_array
+from ..._core.arrays.dataless import meta_array
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor, wrap

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import read
-from ..._core.caller import warn_user_once
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES
+from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.registry import public
 from ..nn.image.pad import constant_pad_nd, pad

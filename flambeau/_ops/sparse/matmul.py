@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import content
 from ..._core.dtype import LEGACY_NAMES
-from ..._core.lazy_signs import content
 from ..._core.sparse import (
     CSR,
     CooArray,

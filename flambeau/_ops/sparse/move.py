@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.defaults import device_for
 from ..._core.device import CPU
 from ..._core.dtype import NAMES
 from ..._core.dtype import dtype as DType
+from ..._core.process.defaults import device_for
 from ..._core.sparse import CSR, CooArray, CsrArray, SparseTensor, no_elements, sparse_from_parts, sparse_tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.registry import function_named

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import read
-from ..._core.caller import warn_user_once
-from ..._core.defaults import device_for
 from ..._core.device import LAYOUTS, META, layout
 from ..._core.dtype import COMPLEX, int32, int64
 from ..._core.dtype import dtype as DType
+from ..._core.process.caller import warn_user_once
+from ..._core.process.defaults import device_for
 from ..._core.sparse import (
     COO,
     CSR,
@@ -161,7 +161,7 @@ def _coo_to_csr(self: Array) -> Array:
 @sparse_primitive("ToCopyBackward0", self=lambda grad: grad)
 def convert_values(self: Array, dtype: DType) -> Array:
     """The same places with the values as `dtype`."""
-    from ..._core.narrow import as_type
+    from ..._core.arrays.narrow import as_type
 
     return self.with_values(as_type(self.values, dtype.numpy))
 

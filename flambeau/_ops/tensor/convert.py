@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.lazy_signs import LazyKind, content
 from ..._core.backend import moved
-from ..._core.caller import warn_of_complex_half
-from ..._core.dataless import empty_meta
-from ..._core.defaults import device_for
 from ..._core.device import CPU, META, contiguous_format, device, preserve_format
 from ..._core.device import memory_format as MemoryFormat
 from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16, complex32
 from ..._core.dtype import dtype as DType
+from ..._core.geometry.layout import has_format, strides_like
 from ..._core.kind import Kind, kind_of
-from ..._core.layout import has_format, strides_like
-from ..._core.lazy_signs import LazyKind, content
 from ..._core.modes import THREAD
+from ..._core.process.caller import warn_of_complex_half
+from ..._core.process.defaults import device_for
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive

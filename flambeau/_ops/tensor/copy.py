@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import copy_into
+from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.lazy_signs import content, settle
 from ..._core.backend import LARGE, backend_of_array, moved
-from ..._core.caller import calling_place
-from ..._core.dataless import empty_meta
 from ..._core.device import META, contiguous_format
+from ..._core.geometry.layout import empty_array, has_format, strides_like
 from ..._core.kind import kind_of
-from ..._core.layout import empty_array, has_format, strides_like
-from ..._core.lazy_signs import content, settle
 from ..._core.modes import THREAD
+from ..._core.process.caller import calling_place
 from ..._core.slots import SLOTS
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter

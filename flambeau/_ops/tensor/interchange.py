@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.defaults import device_for
+from ..._core.arrays.lazy_signs import LazyKind
 from ..._core.device import CPU, META, device
 from ..._core.dtype import NAMES, dtype
 from ..._core.kind import kind_of
-from ..._core.lazy_signs import LazyKind
+from ..._core.process.defaults import device_for
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import export, export_method

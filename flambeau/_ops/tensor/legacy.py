@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._core.caller import warn_user_once
-from ..._core.defaults import device_for
+from ..._core.arrays.from_data import array_from_data, is_sequence, type_name
 from ..._core.device import CPU, layout, strided
 from ..._core.dtype import DEFAULTS, LEGACY_NAMES, dtype, set_default_dtype
-from ..._core.from_data import array_from_data, is_sequence, type_name
 from ..._core.kind import Kind, kind_of
+from ..._core.process.caller import warn_user_once
+from ..._core.process.defaults import device_for
 from ..._core.storage import UntypedStorage
 from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage

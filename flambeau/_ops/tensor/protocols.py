@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..._core.caller import warn_user_once
 from ..._core.dtype import INTEGER
 from ..._core.pickling import deep_copy, reduce_tensor, restore_state
+from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import export_method

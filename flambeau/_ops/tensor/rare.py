@@ -102,7 +102,7 @@ def resize_as(input: Tensor, tensor: Tensor) -> Tensor:
 @public(function=False)
 def storage_type(input: Tensor) -> Any:
     """The class of storages of this dtype."""
-    from ..._core.legacy_storages import CLASSES
+    from ..._core.names.legacy_storages import CLASSES
 
     return CLASSES[f"{LEGACY_NAMES[input.dtype]}Storage"]
 
@@ -206,7 +206,7 @@ for _each in ("ccol_indices", "row_indices"):
 
 
 def _absent(name: str, reason: str) -> Any:
-    from ..._core.absent import absent_function
+    from ..._core.names.absent import absent_function
 
     return absent_function(f"torch.Tensor.{name}", reason)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._core.caller import warn_user_once
-from ..._core.dataless import empty_meta
-from ..._core.determinism import DETERMINISM, fill_unwritten
+from ..._core.arrays.dataless import empty_meta
 from ..._core.device import META, contiguous_format, preserve_format
 from ..._core.dtype import LEGACY_NAMES
-from ..._core.layout import channels_last_strides
+from ..._core.geometry.layout import channels_last_strides
+from ..._core.process.caller import warn_user_once
+from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides
 from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
 from ..._core.tensor import Tensor

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..._core.absent import Table
+from ..._core.names.absent import Table
 from ...nn.modules.module import Module
 
 __getattr__, __dir__ = (

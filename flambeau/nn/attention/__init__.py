@@ -6,7 +6,7 @@ import contextlib
 import enum
 from collections.abc import Iterator
 
-from ..._core.absent import Table
+from ..._core.names.absent import Table
 from ..._ops.nn import attention
 from . import bias
 

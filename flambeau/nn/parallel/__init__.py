@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._core.absent import Table
+from ..._core.names.absent import Table
 from .data_parallel import DataParallel, data_parallel
 from .parallel_apply import parallel_apply
 from .replicate import replicate

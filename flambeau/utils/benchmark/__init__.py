@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._core.absent import Table
+from ..._core.names.absent import Table
 from ._measurement import Measurement, TaskSpec, select_unit, set_torch_threads, trim_sigfig, unit_to_english
 from ._timer import Language, Timer, timer
 

@@ -107,6 +107,6 @@ class Timer:
 
     def collect_callgrind(self, number: int = 100, **options: Any) -> Any:
         """Count instructions."""
-        from ..._core.absent import refusal
+        from ..._core.names.absent import refusal
 
         raise refusal("torch.utils.benchmark.Timer.collect_callgrind", "counts of instructions are not built")

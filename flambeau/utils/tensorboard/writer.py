@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..._core.locks import new_reentrant_lock
+from ..._core.process.locks import new_reentrant_lock
 from . import _images, _summaries
 from ._embedding import write_embedding
 from ._graph import module_graph

@@ -16,8 +16,8 @@ import flambeau
 from flambeau._backends import tiers
 from flambeau._backends.cpu import conv, gemm, winograd
 from flambeau._codegen.gemm import Tile
-from flambeau._core.threads import change_num_threads, num_threads
-from flambeau._core.windows import Geometry, correlated_sizes
+from flambeau._core.geometry.moving_windows import Geometry, correlated_sizes
+from flambeau._core.process.threads import change_num_threads, num_threads
 from flambeau._ops.nn import conv_kernels
 
 DTYPES = {"float32": np.float32, "float64": np.float64, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

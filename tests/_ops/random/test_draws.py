@@ -1,4 +1,4 @@
-"""Random tensors against PyTorch: signatures, graph, devices. For the numbers see `tests/_core/test_sampling.py`."""
+"""Random tensors against PyTorch: signatures, graph, devices. The numbers: `tests/_core/random/test_sampling.py`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flambeau
-from flambeau._core import caller
+from flambeau._core.process import caller
 
 from ...support.differential import differential, outcome
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ...._core.locks import new_lock
+from ...._core.process.locks import new_lock
 from .constants import (
     CPU,
     INVALID_ARGUMENTS,

@@ -6,9 +6,9 @@ import operator
 from typing import Any
 
 from ...._core.dtype import INTEGER, LEGACY_NAMES
-from ...._core.layout import contiguous_array
+from ...._core.geometry.layout import contiguous_array
+from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from ...._core.tensor import Tensor
-from ...._core.windows import Geometry, Shape, correlated_sizes
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import FLOAT, LEGACY_NAMES
-from ...._core.layout import contiguous_array
+from ...._core.geometry.layout import contiguous_array
 from ...._core.modes import THREAD, recording
 from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor

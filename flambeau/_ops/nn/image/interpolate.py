@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...._core.dtype import FLOAT, float32, float64, uint8
+from ...._core.geometry.moving_windows import channel_last
 from ...._core.tensor import Tensor
-from ...._core.windows import channel_last
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.registry import public
 from ...reduce.reductions import no_kernel

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._core.backend import beside
-from ...._core.windows import channel_last
+from ...._core.geometry.moving_windows import channel_last
 
 
 class Taps(NamedTuple):

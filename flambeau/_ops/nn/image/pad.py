@@ -9,9 +9,9 @@ import numpy as np
 
 from ...._core.backend import backend_of_array, beside
 from ...._core.dtype import BOOL, COMPLEX, INTEGER
-from ...._core.layout import empty_array, strides_like
+from ...._core.geometry.layout import empty_array, strides_like
+from ...._core.geometry.moving_windows import Shape, new_array, suggests_channels_last
 from ...._core.tensor import Tensor
-from ...._core.windows import Shape, new_array, suggests_channels_last
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public

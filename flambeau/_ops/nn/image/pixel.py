@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...._core.backend import backend_of_array
-from ...._core.layout import empty_array, strides_like
+from ...._core.geometry.layout import empty_array, strides_like
+from ...._core.geometry.moving_windows import new_array, suggests_channels_last
 from ...._core.tensor import Tensor
-from ...._core.windows import new_array, suggests_channels_last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.registry import public
 

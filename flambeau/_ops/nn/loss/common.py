@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
-from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive

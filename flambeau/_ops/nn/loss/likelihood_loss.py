@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.lazy_signs import content
 from ...._core.backend import read
-from ...._core.lazy_signs import content
 from ...._core.tensor import Tensor
 from ...._dispatch.registry import public
 from ...create.like import full_like

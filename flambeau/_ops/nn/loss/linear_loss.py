@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import bfloat16, float16, float32, int64
-from ...._core.lazy_signs import every_element
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.precision import in_single

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...._core.backend import beside
 from ...._core.dtype import FLOAT
+from ...._core.geometry.moving_windows import channel_last
 from ...._core.tensor import Tensor
-from ...._core.windows import channel_last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...._core.backend import beside, read
 from ...._core.dtype import FLOAT, INTEGER
+from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.modes import THREAD
 from ...._core.tensor import Tensor
-from ...._core.windows import channel_last, output_sizes
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.tensor import Tensor
-from ...._core.windows import channel_last, output_sizes
 
 Sizes = tuple[int, ...]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...._core.backend import read
-from ...._core.determinism import alert_not_deterministic
 from ...._core.dtype import FLOAT, int64
+from ...._core.geometry.moving_windows import channel_last
+from ...._core.process.determinism import alert_not_deterministic
 from ...._core.tensor import Tensor
-from ...._core.windows import channel_last
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.registry import public
 from ...reduce.reductions import no_kernel

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...._core.generator import Generator, default_generator
-from ...._core.locks import also_at_forks
+from ...._core.process.locks import also_at_forks
 
 if TYPE_CHECKING:
     from numpy.random import Generator as NumPyGenerator

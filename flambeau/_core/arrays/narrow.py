@@ -1,0 +1,94 @@
+"""complex32 and the 8-bit floats: kernels see them as a wider type, and what they compute is rounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ..backend import as_array, backend_of_array
+from ..dtype import WIDE_TYPES, dtype, float8_e4m3fn, float8_e5m2
+
+_SINGLE = np.dtype(np.float32)
+_LARGEST_E4M3FN = np.float32(448.0)
+_BYTE = np.dtype(np.uint8)
+_NAN_E5M2 = np.uint8(0x7F)
+
+
+def widened(array: Any) -> Any:
+    """`array` in the type that kernels compute in; most are in it already."""
+    wide = WIDE_TYPES.get(array.dtype)
+    return array if wide is None else array.astype(wide)
+
+
+def is_complex(array_type: np.dtype[Any]) -> bool:
+    """Whether arrays of `array_type` hold complex numbers."""
+    return WIDE_TYPES.get(array_type, array_type).kind == "c"
+
+
+def as_type(array: Any, array_type: np.dtype[Any]) -> Any:
+    """A copy of `array` as `array_type`, which may be narrow: rounded, and out of range, as in PyTorch."""
+    array = widened(array)
+    wide = WIDE_TYPES.get(array_type)
+    if wide is None:
+        if array_type is _BYTE and array.dtype.kind not in "iub":
+            array = array.astype(np.int64)  # so that negative numbers wrap round on every processor
+        return array.astype(array_type)
+    array = array.astype(wide, copy=False)
+    if array_type is float8_e4m3fn.numpy:  # PyTorch's one type that holds the largest number in place of infinity
+        return as_array(np.clip(array, -_LARGEST_E4M3FN, _LARGEST_E4M3FN)).astype(array_type)
+    result = array.astype(array_type)
+    if array_type is float8_e5m2.numpy:
+        result.view(np.uint8)[np.isnan(array)] |= _NAN_E5M2
+    return result
+
+
+def strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """NumPy's `as_strided`, which by itself does not know every narrow type."""
+    if type(array) is not np.ndarray:
+        return backend_of_array(array).window(array, shape, array.dtype, 0, strides)
+    if array.dtype not in WIDE_TYPES:
+        return as_strided(array, shape, strides)
+    return as_strided(array.view(f"u{array.itemsize}"), shape, strides).view(array.dtype)
+
+
+def run_widened(kernel: Callable[..., Any], args: list[Any]) -> Any:
+    """The results of `kernel` on `args`, computed in wider types where there are narrow ones among them.
+
+    A result of the wider type is rounded to the narrow one, or for complex32 to its real part's, unless the caller
+    asks for another dtype or an operand had that wider type to begin with.
+    """
+    arrays = [each for arg in args for each in (arg if type(arg) is list else (arg,)) if hasattr(each, "astype")]
+    narrow = next((each.dtype for each in arrays if each.dtype in WIDE_TYPES), None)
+    if narrow is None:
+        return kernel(*args)
+    rounded = {WIDE_TYPES[narrow]: narrow}
+    if is_complex(narrow):
+        rounded[_SINGLE] = np.dtype(np.float16)
+    for each in arrays:
+        rounded.pop(each.dtype, None)
+    if any(isinstance(arg, dtype) and arg.wide is None for arg in args):
+        rounded = {}
+    results = kernel(*[_widened_argument(each) for each in args])
+    if type(results) in (tuple, list):
+        return type(results)(_rounded(each, rounded) for each in results)
+    return _rounded(results, rounded)
+
+
+def _widened_argument(value: Any) -> Any:
+    if hasattr(value, "astype"):
+        return widened(value)
+    if type(value) is list:
+        return [_widened_argument(each) for each in value]
+    if isinstance(value, dtype):
+        return value.wide or value
+    return value
+
+
+def _rounded(result: Any, types: dict[np.dtype[Any], np.dtype[Any]]) -> Any:
+    narrow = types.get(result.dtype) if hasattr(result, "astype") else None
+    if narrow is None:
+        return result
+    return as_type(as_array(result), narrow)

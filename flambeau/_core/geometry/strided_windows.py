@@ -1,0 +1,135 @@
+"""Strided windows on memory: the arithmetic of shapes and strides, on arrays.
+
+`numpy.lib.stride_tricks.as_strided` would do for the values, but its results forget which array they are a window of,
+and so to which storage they belong. The windows made here have the owner of the memory as their `base`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays.narrow import strided
+from ..backend import backend_of_array
+from ..size import contiguous_strides
+from ..storage import address_of, owner_of
+
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Sizes, strides and offset of a tensor on its storage, in elements."""
+
+
+def contiguous_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides of a contiguous array, in bytes."""
+    return tuple([step * itemsize for step in contiguous_strides(shape)])
+
+
+def span(size: Sequence[int], strides: Sequence[int], item: int) -> int:
+    """How far a window reaches from its first element: the end of its last one. Nothing if it is empty."""
+    return 0 if 0 in size else item + sum([(n - 1) * step for n, step in zip(size, strides, strict=True)])
+
+
+def restrided(
+    array: Any, shape: tuple[int, ...], strides: tuple[int, ...], array_type: Any = None, shift: int = 0
+) -> Any:
+    """A window that begins where `array` does or, where it is empty, `shift` bytes later. Strides in bytes."""
+    if array.flags.forc:
+        return _over(array, shape, array_type or array.dtype, min(shift, array.nbytes), strides)
+    owner = owner_of(array)
+    return window(owner, array_type or array.dtype, shape, strides, address_of(array) - address_of(owner) + shift)
+
+
+def _over(memory: Any, shape: tuple[int, ...], array_type: Any, start: int, strides: tuple[int, ...]) -> Any:
+    if type(memory) is np.ndarray:
+        return np.ndarray(shape, array_type, memory, start, strides)
+    return backend_of_array(memory).window(memory, shape, array_type, start, strides)
+
+
+def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> Any:
+    """A window on the memory of `owner`, `start` bytes after its beginning; strides in bytes."""
+    if 0 in shape:
+        start = min(start, owner.nbytes)
+    if start + span(shape, strides, array_type.itemsize) <= owner.nbytes:
+        if owner.flags.forc:
+            return _over(owner, shape, array_type, start, strides)
+        flat = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
+        if flat.flags.c_contiguous:
+            return _over(flat, shape, array_type, start, strides)
+    # Foreign memory with gaps, or a dataless array of the meta device, which owns less than it claims.
+    first = strided(owner, (1,), (0,)).view(np.uint8)
+    line = strided(first, (start + 1,), (1,))[start:]
+    return strided(strided(line, (array_type.itemsize,), (1,)).view(array_type), shape, strides)
+
+
+def row_strides_of(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
+    """The strides with which memory of this geometry has the shape `wanted`, or None if no strides do that.
+
+    Dimensions that are contiguous with their neighbours form one chunk; each chunk must be filled by whole dimensions.
+    """
+    result = [0] * len(wanted)
+    place = len(wanted) - 1
+    chunk_step = strides[-1] if strides else 1
+    available, filled = 1, 1
+    for dim in range(len(shape) - 1, -1, -1):
+        available *= shape[dim]
+        if dim and (shape[dim - 1] == 1 or strides[dim - 1] == available * chunk_step):
+            continue
+        while place >= 0 and (filled < available or wanted[place] == 1):
+            result[place] = filled * chunk_step
+            filled *= wanted[place]
+            place -= 1
+        if filled != available:
+            return None
+        if dim:
+            chunk_step = strides[dim - 1]
+            available = filled = 1
+    return tuple(result) if place < 0 else None
+
+
+def overlaps(size: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two elements of such a window may be one: false only where each stride steps over all smaller ones."""
+    if 0 in size:
+        return False
+    reach = 0
+    for step, n in sorted((step, n) for n, step in zip(size, strides, strict=True) if n > 1):
+        if step <= reach:
+            return True
+        reach += (n - 1) * step
+    return False
+
+
+def positions(geometry: Geometry) -> Any:
+    """For each element of a window its place on the storage."""
+    size, strides, offset = geometry
+    places = np.full(size, offset, np.int64)
+    for axis, (n, step) in enumerate(zip(size, strides, strict=True)):
+        places += (np.arange(n, dtype=np.int64) * step).reshape([-1 if i == axis else 1 for i in range(len(size))])
+    return places
+
+
+def move_between(array: Any, source: Geometry, target: Geometry, shared: Geometry | None) -> Any:
+    """Add up the elements of `array` where `source` puts them in a buffer of zeros, and read it as `target`.
+
+    An element of the buffer that `shared` names n times counts an n-th.
+    """
+    low = min(source[2], target[2])
+    extent = max(offset + span(size, strides, 1) for size, strides, offset in (source, target)) - low
+    buffer = np.zeros(max(extent, 0), array.dtype)
+    if 0 not in source[0]:
+        if overlaps(*source[:2]):
+            np.add.at(buffer, positions(source) - low, array)
+        else:
+            _window_on(buffer, source, low)[...] = array
+    if shared is not None and overlaps(*shared[:2]):
+        counts = np.bincount((positions(shared) - low).reshape(-1), minlength=extent)[:extent]
+        buffer /= np.maximum(counts, 1).astype(buffer.dtype)
+    found = _window_on(buffer, target, low)
+    return found.copy() if overlaps(*target[:2]) else found.copy("K") if found.size < buffer.size else found
+
+
+def _window_on(buffer: Any, geometry: Geometry, low: int) -> Any:
+    size, strides, offset = geometry
+    item = buffer.itemsize
+    start = 0 if 0 in size else (offset - low) * item
+    return _over(buffer, size, buffer.dtype, start, tuple([step * item for step in strides]))

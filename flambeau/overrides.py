@@ -9,21 +9,44 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from ._core.names.absent import absent_class
+from ._core.modes import THREAD
 from ._core.tensor import Tensor
-from ._dispatch.overrides import DisableTorchFunctionSubclass, has_override, run_override
+from ._dispatch.overrides import DisableTorchFunctionSubclass, FunctionMode, has_override, run_override, seen_by
 from ._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved
 
 __all__ = [
+    "BaseTorchFunctionMode", "TorchFunctionMode",
     "enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides",
     "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
     "redispatch_function", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_REASON = "modes that see every function are being built"
-TorchFunctionMode = absent_class("torch.overrides.TorchFunctionMode", _REASON)
-BaseTorchFunctionMode = absent_class("torch.overrides.BaseTorchFunctionMode", _REASON)
+
+
+class TorchFunctionMode(FunctionMode):
+    """A context that is asked to run every public function of tensors, factories included.
+
+    >>> class Loud(flambeau.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Loud():
+    ...     x = flambeau.ones(2) + 1
+    ones
+    add
+
+    What the function is made of is not seen, nor is what a backward pass runs: that is for `TorchDispatchMode`.
+    """
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that runs every function as usual."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -165,17 +188,27 @@ def is_tensor_method_or_property(func: Any) -> bool:
     return getattr(func, "__name__", None) == "__get__" or func in get_overridable_functions()[Tensor]
 
 
-def _get_current_function_mode() -> None:
-    """The innermost mode that sees every function: there is none."""
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost mode that sees every function."""
+    return next(reversed(_get_current_function_mode_stack()), None)
 
 
-def _get_current_function_mode_stack() -> list[Any]:
-    return []
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """The modes that see every function, the innermost last."""
+    return list(THREAD.modes.functions)
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes see every function."""
+    return len(THREAD.modes.functions)
 
 
 @contextlib.contextmanager
-def _pop_mode_temporarily() -> Iterator[None]:
-    yield
+def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
+    """A context without the innermost mode."""
+    *outer, mode = THREAD.modes.functions
+    with seen_by(tuple(outer)):
+        yield mode
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from .._core.names.absent import Table
 from .._core.process.defaults import get_default_device as _get_default_device_object
 from .._core.size import Size
 from .._core.tensor import Tensor
-from .._dispatch.overrides import DisableTorchFunctionSubclass, has_override
+from .._dispatch.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, has_override
 from .._dispatch.overrides import disabled_torch_function as _disabled_torch_function_impl
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
@@ -23,7 +23,6 @@ __all__ = [
 ]  # fmt: skip
 
 TensorBase = _TensorBase = Tensor
-DisableTorchFunction = DisableTorchFunctionSubclass
 _has_torch_function = has_override
 
 __getattr__, __dir__ = (

@@ -17,9 +17,9 @@ import numpy as np
 class Modes:
     """What ops of one thread have to heed.
 
-    `plain` is True while only the grad and inference modes matter: no interpreter, no forward-mode level, no anomaly
-    detection, no saved-tensor hooks, no autocast of elementwise ops. The short paths test it and leave everything else
-    to the long one.
+    `plain` is True while only the grad and inference modes matter: no interpreter, no mode that sees functions, no
+    forward-mode level, no anomaly detection, no saved-tensor hooks, no autocast of elementwise ops. The short paths
+    test it and leave everything else to the long one.
     """
 
     __slots__ = (
@@ -29,6 +29,7 @@ class Modes:
         "backward_pass",
         "cast",
         "forward_level",
+        "functions",
         "grad",
         "inference",
         "interpreters",
@@ -44,6 +45,7 @@ class Modes:
         self.interpreters: tuple[Any, ...] = tuple(BASE)  # those in charge, the innermost last
         self.anomaly, self.anomaly_check_nan = ANOMALY
         self.forward_level = -1
+        self.functions: tuple[Any, ...] = ()  # the modes that see every function, the innermost last
         self.overrides_disabled = False
         self.backward_pass: Any = None  # the innermost running one
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
@@ -53,7 +55,14 @@ class Modes:
 
     def refresh(self) -> None:
         """Derive `plain`; call it after changing any of the modes that it stands for."""
-        self.plain = not (self.interpreters or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0)
+        self.plain = not (
+            self.interpreters
+            or self.functions
+            or self.anomaly
+            or self.saved_hooks
+            or self.cast
+            or self.forward_level >= 0
+        )
 
 
 ANOMALY = [False, True]

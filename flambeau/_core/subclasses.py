@@ -7,7 +7,7 @@ from typing import Any
 
 from .modes import THREAD
 from .slots import SLOTS
-from .tensor import PLAIN_TYPES, Tensor
+from .tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 
 _NEVER = frozenset({bool, int, float, complex, str, type(None)})
 """Types of arguments that override nothing."""
@@ -15,8 +15,10 @@ _NEVER = frozenset({bool, int, float, complex, str, type(None)})
 
 def has_override(values: Iterable[Any]) -> bool:
     """Whether one of `values` (or of the lists among them) has a `__torch_function__` of its own that is to be
-    heeded.
+    heeded, or a mode of this thread sees every function.
     """
+    if not DIRECT_TYPES and THREAD.modes.functions:
+        return True
     for value in values:
         kind = type(value)
         if kind in PLAIN_TYPES or kind in _NEVER:

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays.lazy_signs import content
-from .arrays.narrow import widened
-from .backend import backend_of, to_host
+from .backend import backend_of
 from .device import CPU, device, layout, strided
 from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
 from .hooks import HookDict, RemovableHandle
@@ -337,9 +335,9 @@ class Tensor(TensorMethods):
         plain = Tensor._from_parts((self._array, self._kind, None if self._counter is None else [0, None]))
         if type(self) in PLAIN_TYPES:
             return plain
-        from .subclasses import has_override, retype
+        from .subclasses import overriding, retype
 
-        return retype(plain, type(self)) if has_override((self,)) else plain
+        return retype(plain, type(self)) if any(True for _ in overriding((self,))) else plain
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -471,36 +469,6 @@ class Tensor(TensorMethods):
             raise TypeError("len() of a 0-d tensor")
         return len(self._array)
 
-    def __bool__(self) -> bool:
-        if self._array.size != 1:
-            what = "no values" if self._array.size == 0 else "more than one value"
-            raise RuntimeError(
-                f"Boolean value of Tensor with {what} is ambiguous: its shape is {list(self._array.shape)}. "
-                "Use .any() or .all(), or compare one element."
-            )
-        return bool(self.item())
-
-    def item(self) -> Any:
-        """The one element as a Python number."""
-        array = self._array if not self._kind.indirect else content(self)
-        if array.size != 1:
-            raise RuntimeError(
-                f"a Tensor with {array.size} elements cannot be converted to Scalar: its shape is {list(array.shape)}"
-            )
-        if self.is_meta:
-            raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
-        if self._kind.dtype.wide is not None:
-            array = widened(array)
-        value = to_host(array).item()
-        return float(value) if self._kind.dtype.name == "bfloat16" else value
-
-    def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
-        if self.is_meta:
-            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        array = widened(to_host(content(self)))
-        return array.astype(np.float32).tolist() if self._kind.dtype.name == "bfloat16" else array.tolist()
-
 
 _CHANGES_FLAG = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
@@ -511,6 +479,17 @@ new: Any = object.__new__
 
 PLAIN_TYPES: set[type] = {Tensor}
 """Tensor classes whose ops run directly, with no call of a `__torch_function__`."""
+
+DIRECT_TYPES: set[type] = {Tensor}
+"""The same, for functions that ask whether anybody overrides them. It is empty as long as a mode that sees every
+function is entered in some thread: then all of them have to look closer."""
+
+
+def run_directly(cls: type) -> None:
+    """Make a class of tensors one of the plain ones."""
+    PLAIN_TYPES.add(cls)
+    if DIRECT_TYPES:
+        DIRECT_TYPES.add(cls)
 
 
 def wrap(array: Any, place: device) -> Tensor:

@@ -36,7 +36,7 @@ from .._core.modes import THREAD
 from .._core.node import OpNode, save
 from .._core.process.caller import calling_place
 from .._core.storage import owner_of
-from .._core.tensor import PLAIN_TYPES, Tensor, new
+from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
 from .compiled_body import LargeBody, UncompiledBody
 from .dispatch import after, formula_names, leading, node_class
 from .inplace import (
@@ -54,7 +54,7 @@ from .op import Formula, Op
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
 from .recorder import PENDING, Recorder, elementwise_recorder, nothing
-from .registry import METHODS, explain, export, export_method, resolved, write_out
+from .registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
 Entry = tuple[Body, Kind, LargeBody | UncompiledBody]
@@ -281,7 +281,7 @@ def unary(
         return slow(input, out)
 
     def slow(input: Tensor, out: Tensor | None) -> Tensor:
-        if type(input) not in PLAIN_TYPES and has_override((input,)):
+        if type(input) not in DIRECT_TYPES and has_override((input,)):
             return run_override(function, (input,), (input,), {} if out is None else {"out": out})  # type: ignore[no-any-return]
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -387,9 +387,10 @@ def binary(
         return slow(input, other, out)
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
-        if not (type(input) in PLAIN_TYPES and type(other) in PLAIN_TYPES) and has_override((input, other)):
+        if not (type(input) in DIRECT_TYPES and type(other) in DIRECT_TYPES) and has_override((input, other)):
+            shown = function if public else resolved(FUNCTIONS[""].get(name, function))
             kwargs = {} if out is None else {"out": out}
-            return run_override(function, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
+            return run_override(shown, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
         try:
             if out is None:
                 cast = THREAD.modes.cast
@@ -521,12 +522,12 @@ def shape_error(name: str, left: Any, right: Any) -> Exception:
 
 def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tuple[str, ...]) -> None:
     def change_one(input: Tensor) -> Tensor:
-        if type(input) not in PLAIN_TYPES and has_override((input,)):
+        if type(input) not in DIRECT_TYPES and has_override((input,)):
             return run_override(change_one, (input,), (input,), {})  # type: ignore[no-any-return]
         return change(op, function, input)
 
     def change_first(input: Tensor, other: Any) -> Tensor:
-        if type(input) not in PLAIN_TYPES and has_override((input, other)):
+        if type(input) not in DIRECT_TYPES and has_override((input, other)):
             return run_override(change_first, (input, other), (input, other), {})  # type: ignore[no-any-return]
         try:
             return change(op, function, input, other)

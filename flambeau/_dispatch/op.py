@@ -38,6 +38,8 @@ class Op:
     """The positions of the arguments that change."""
     draws = False
     """Whether the op takes numbers from a generator."""
+    reads = False
+    """Whether the result is a Python value: the host looks at elements."""
     decomposition: Callable[..., Any] | None = None
     """The op in other ops, if it is made of some."""
     shape: Callable[..., Any] | None = None

@@ -1,4 +1,4 @@
-"""`__torch_function__`: classes that want to run ops their own way."""
+"""`__torch_function__`: classes and modes that want to run public functions their own way."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._core.modes import THREAD
+from .._core.process.locks import new_lock
 from .._core.subclasses import all_plain, disabled_torch_function, has_override, overriding, retype
-from .._core.tensor import Tensor
+from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 
 __all__ = [
+    "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "FunctionMode",
     "all_plain",
     "as_subclass_result",
     "default_torch_function",
@@ -18,19 +21,28 @@ __all__ = [
     "has_override",
     "retype",
     "run_override",
+    "run_watched",
+    "seen_by",
 ]
 
 
 def run_override(
     function: Callable[..., Any], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """Ask the overriding arguments, subclasses first, then left to right, to run `function`."""
+    """Ask the innermost mode, then the overriding arguments, subclasses first, to run `function`."""
     found: list[Any] = []
     for value in overriding(relevant):
         if not any(type(value) is type(other) for other in found):
             position = next((i for i, other in enumerate(found) if issubclass(type(value), type(other))), len(found))
             found.insert(position, value)
     types = tuple(type(value) for value in found)
+    modes = THREAD.modes
+    if modes.functions:
+        *outer, mode = modes.functions
+        with seen_by(tuple(outer)):  # what the mode calls goes to the one around it
+            result = mode.__torch_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
     for value in found:
         result = value.__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:
@@ -41,8 +53,69 @@ def run_override(
     )
 
 
+def run_watched(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Let the innermost mode run a function that takes no tensors; `options` that say nothing are left out."""
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    return run_override(function, (), args, given)
+
+
+class seen_by:
+    """A context in which `functions` are the modes of this thread that see every function."""
+
+    def __init__(self, functions: tuple[Any, ...]) -> None:
+        self._functions = functions
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before, modes.functions = modes.functions, self._functions
+        modes.refresh()
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.functions = self._before
+        modes.refresh()
+
+
+class FunctionMode:
+    """A context that is asked to run every public function: see `torch.overrides.TorchFunctionMode`."""
+
+    _LOCK = new_lock()
+    _entered = 0
+    """How often modes are entered at present, in all threads."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """The result of `func`; `types` are the classes among the arguments that override functions."""
+        raise NotImplementedError(f"{type(self).__name__} has no __torch_function__")
+
+    def __enter__(self) -> Any:
+        modes = THREAD.modes
+        modes.functions = (*modes.functions, self)
+        modes.refresh()
+        with FunctionMode._LOCK:
+            FunctionMode._entered += 1
+            DIRECT_TYPES.clear()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        assert modes.functions[-1] is self, "modes are left in the order opposite to that of entering"
+        modes.functions = modes.functions[:-1]
+        modes.refresh()
+        with FunctionMode._LOCK:
+            FunctionMode._entered -= 1
+            if not FunctionMode._entered:
+                DIRECT_TYPES.update(PLAIN_TYPES)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """A new mode, to be entered: the older way to say `Mode()`."""
+        return cls(*args, **kwargs)
+
+
 class DisableTorchFunctionSubclass:
-    """A context in which no `__torch_function__` is called."""
+    """A context in which no `__torch_function__` of a class is called."""
 
     def __enter__(self) -> None:
         modes = THREAD.modes
@@ -51,6 +124,19 @@ class DisableTorchFunctionSubclass:
 
     def __exit__(self, *exception: object) -> None:
         THREAD.modes.overrides_disabled = self._before
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A context in which no `__torch_function__` is called, of neither classes nor modes."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes = seen_by(())
+        self._modes.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self._modes.__exit__()
+        super().__exit__()
 
 
 def default_torch_function(

@@ -508,6 +508,7 @@ FORMS: dict[str, str] = {
     "isposinf": "Tensor input",
     "isreal": "Tensor input",
     "istft": "Tensor input, int n_fft, int? hop_length=, int? win_length=, Tensor? window=, bool center=, bool normalized=, bool? onesided=, int? length=, bool return_complex=",
+    "item": "Tensor input",
     "kaiser_window": "int window_length, *, ScalarType? dtype=, Layout? layout=, Device? device=, bool? pin_memory= | int window_length, bool periodic, *, ScalarType? dtype=, Layout? layout=, Device? device=, bool? pin_memory= | int window_length, bool periodic, float beta, *, ScalarType? dtype=, Layout? layout=, Device? device=, bool? pin_memory=",
     "kl_div": "Tensor input, Tensor target, int reduction=, *, bool log_target=",
     "kron": "Tensor input, Tensor other",

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from .._core.process.caller import GENERATED, warn_user
-from .._core.tensor import PLAIN_TYPES, Tensor
+from .._core.tensor import DIRECT_TYPES, Tensor
 from . import catalogue
 from .inplace import run_inplace
 from .overrides import has_override, run_override
@@ -284,7 +284,7 @@ def {name}({parameters}):
     {older}
     {missing}
     if {overridden}:
-        return run_override({name}, ({tensors},), ({positional}), {{{keywords}}})
+        return run_override(this, ({tensors},), ({positional}), {{{keywords}}})
     try:
         {flags}
         {compute}
@@ -394,7 +394,8 @@ def with_protocol(
         flags="\n        ".join(flags),
         values=", ".join(f"{each.name!r}: {each.name}" for each in parameters),
         parameters=", ".join(listed),
-        overridden=(" or ".join(_overriding_tests(parameters, name)) if overridable else "") or "False",
+        overridden=(" or ".join(_overriding_tests(parameters, name)) if overridable else "")
+        or "not DIRECT_TYPES and has_override(())",
         tensors=", ".join(tensors) or "None",
         positional="".join(f"{each}, " for each in positional),
         keywords=", ".join(keywords),
@@ -414,7 +415,7 @@ def with_protocol(
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {label}>"
     scope = {
-        "body": body, "own_body": body, "PLAIN_TYPES": PLAIN_TYPES, "has_override": has_override,
+        "body": body, "own_body": body, "DIRECT_TYPES": DIRECT_TYPES, "has_override": has_override,
         "run_override": run_override, "is_overriding": is_overriding, "run_inplace": run_inplace,
         "explain": explain, "check_flag": check_flag,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
@@ -473,7 +474,7 @@ def _overriding_tests(parameters: list[Any], function: str) -> list[str]:
             test = f"is_overriding({name}, {function!r}, {name!r}, {position})"
             if each.annotation == "Tensor | None":
                 test = f"{name} is not None and {test}"
-        tests.append(f"(type({name}) not in PLAIN_TYPES and {test})")
+        tests.append(f"(type({name}) not in DIRECT_TYPES and {test})")
     return tests
 
 

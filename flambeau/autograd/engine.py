@@ -39,13 +39,18 @@ def run_backward(
 ) -> list[Tensor | None]:
     """Propagate the gradients of `roots`. With `inputs`, run only what leads to them and return their gradients."""
     modes = THREAD.modes
-    outer = modes.grad, modes.backward_pass
+    outer = modes.grad, modes.backward_pass, modes.functions
     modes.grad = create_graph
+    if modes.functions:  # they see what the program calls, not what its derivatives are made of
+        modes.functions = ()
+        modes.refresh()
     modes.backward_pass = _Pass(roots, inputs, keep_graph, accumulate_grad)
     try:
         return modes.backward_pass.run()  # type: ignore[no-any-return]
     finally:
-        modes.grad, modes.backward_pass = outer
+        modes.grad, modes.backward_pass, modes.functions = outer
+        if modes.functions:
+            modes.refresh()
 
 
 class _Pass:

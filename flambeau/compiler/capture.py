@@ -6,6 +6,8 @@ import gc
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
@@ -30,7 +32,8 @@ class Capture(Interpreter):
 
     A tensor is known by its array: what autograd saves and unpacks is another object over the same one. Tensors that
     were there before are `inputs`. What comes from nowhere, an argument that neither was there before nor is the result
-    of an op, is in `strays`: there should be none.
+    of an op, is in `strays`: there should be none. Where Python looked at elements (`reads`), what it did next may have
+    depended on them: a replay that finds others there refuses to go on.
     """
 
     def __init__(self) -> None:
@@ -55,6 +58,11 @@ class Capture(Interpreter):
         results = op(*args)
         self.calls.append(Call(op, noted, self._made(results)))
         return results
+
+    @property
+    def reads(self) -> list[Call]:
+        """The calls by which Python looked at elements."""
+        return [each for each in self.calls if each.op.reads]
 
     def _note(self, op: Op, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -88,8 +96,18 @@ class Capture(Interpreter):
         """Run the ops again, on the inputs as they are now; the tensors by the numbers of their values."""
         tensors = dict(self.inputs)
         for op, args, results in self.calls:
-            _assign(results, op(*[_filled(each, tensors) for each in args]), tensors)
+            found = op(*[_filled(each, tensors) for each in args])
+            if op.reads and not _same(found, results):
+                raise RuntimeError(
+                    f"replay: the captured program looked at a tensor by {op.name} and found {results}; now there is "
+                    f"{found}. What it did next may have depended on that: capture it again."
+                )
+            _assign(results, found, tensors)
         return tensors
+
+
+def _same(found: Any, before: Any) -> bool:
+    return np.array_equal(found, before, equal_nan=np.asarray(found).dtype.kind in "fc")
 
 
 def _filled(value: Any, tensors: dict[int, Tensor]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from .._core.pickling import warn_of_hooks
-from .._core.tensor import PLAIN_TYPES, Tensor
+from .._core.tensor import Tensor, run_directly
 from .._dispatch.overrides import default_torch_function, disabled_torch_function
 from .._ops.create.constants import empty
 from .._ops.tensor.legacy import make_subclass
@@ -95,7 +95,7 @@ def _rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool, 
     return parameter
 
 
-PLAIN_TYPES.add(Parameter)
+run_directly(Parameter)
 
 
 class Buffer(Tensor, metaclass=_MarkedMeta):

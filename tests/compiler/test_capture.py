@@ -93,3 +93,18 @@ def test_changes_are_reported() -> None:
         x.normal_()
     written = [call.op.name for call in capture.calls if call.op.writes]
     assert written == ["copy_", "copy_", "normal_"]
+
+
+def test_reads_are_known_and_hold_for_a_replay() -> None:
+    """Where Python looked at elements, a replay with others refuses to go on."""
+    x = flambeau.tensor([1.0, 2.0])
+    with Capture() as capture:
+        y = x * 2 if x.sum().item() > 0 else x - 1
+        bool(y[0] > 0), int(y[1]), y.tolist(), flambeau.equal(x, x)
+        flambeau.repeat_interleave(x, flambeau.tensor([1, 2]))
+    assert [each.op.name for each in capture.reads] == ["item", "item", "item", "elements", "equal"]
+    assert not capture.strays
+    capture.replay()
+    x.neg_()
+    with pytest.raises(RuntimeError, match=r"looked at a tensor by item and found 3\.0; now there is -3\.0"):
+        capture.replay()

@@ -22,8 +22,9 @@ from ..._core.process.defaults import device_for
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
-from ..._core.tensor import Tensor, new
+from ..._core.tensor import DIRECT_TYPES, Tensor, new
 from ..._dispatch.factory import constant, factory
+from ..._dispatch.overrides import run_watched
 from ..._dispatch.promotion import default_of_category, is_number, scalar_category
 from ..._dispatch.registry import explain, export, guard
 from ..._dispatch.scalar import fitting, whole
@@ -240,6 +241,12 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
                         return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
                 except (TypeError, ValueError, MemoryError):
                     pass  # the long way says what is wrong
+        if THREAD.modes.functions:
+            given = {
+                "size": size, "out": out, "dtype": dtype, "layout": layout, "device": device,
+                "requires_grad": requires_grad, "pin_memory": pin_memory, "memory_format": memory_format,
+            }  # fmt: skip
+            return run_watched(function, sizes, given)  # type: ignore[no-any-return]
         shape = requested_shape(sizes, size, name)
         check_options(layout, memory_format, name)
         kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, name)
@@ -345,6 +352,9 @@ def scalar_tensor(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A 0-d tensor of the default dtype."""
+    if THREAD.modes.functions:
+        given = {"dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
+        return run_watched(scalar_tensor, (s,), given)  # type: ignore[no-any-return]
     number = fill_number(s, "scalar_tensor")
     kind = chosen_kind(dtype, device, None, "scalar_tensor")
     return filled((), kind, fitting(number, kind.dtype), requires_grad)
@@ -383,6 +393,9 @@ def tensor(
     tensor([[1.0000, 2.0000],
             [3.0000, 4.5000]])
     """
+    if not DIRECT_TYPES and THREAD.modes.functions:
+        given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
+        return run_watched(tensor, (data,), given)  # type: ignore[no-any-return]
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

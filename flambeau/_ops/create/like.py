@@ -10,7 +10,7 @@ from ..._core.geometry.layout import is_plain, strides_like
 from ..._core.kind import Kind, kind_of
 from ..._core.modes import THREAD
 from ..._core.process.defaults import device_for
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.class_dispatch import created_by_class
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import explain, export, public
@@ -57,7 +57,7 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
         pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         try:
-            if type(input) in PLAIN_TYPES:
+            if type(input) in DIRECT_TYPES:
                 kind = input._kind
                 if (
                     dtype is None

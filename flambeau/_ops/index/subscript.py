@@ -14,7 +14,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint
 from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, save
-from ..._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
+from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable
@@ -45,7 +45,7 @@ Indices = Sequence[Any]
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
-    if type(self) in PLAIN_TYPES:
+    if type(self) in DIRECT_TYPES:
         modes = THREAD.modes
         origin = self._view
         if modes.plain and not (modes.grad and (self._requires_grad or (origin is not None and self.requires_grad))):
@@ -279,7 +279,7 @@ def _index_backward(grad: Array, sizes: tuple[int, ...], advanced: Any, indices:
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    if type(self) in PLAIN_TYPES:
+    if type(self) in DIRECT_TYPES:
         modes = THREAD.modes
         kind = self._kind
         if type(value) in PLAIN_TYPES:

@@ -13,7 +13,7 @@ from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import THREAD
 from ..._core.node import initialise, new_node, save
-from ..._core.tensor import PLAIN_TYPES, Tensor, new
+from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
 from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
@@ -439,7 +439,7 @@ def _folded(left: Any, right: Any) -> Tensor:
 
 
 def _matmul_operator(self: Any, other: Any) -> Any:
-    if type(self) in PLAIN_TYPES and type(other) in PLAIN_TYPES:
+    if type(self) in DIRECT_TYPES and type(other) in DIRECT_TYPES:
         left, right = self._array, other._array
         if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
             return _mm_by_rule.call(self, other)
@@ -450,7 +450,7 @@ def _matmul_operator(self: Any, other: Any) -> Any:
 
 
 def _reversed_matmul_operator(self: Any, other: Any) -> Any:
-    if type(other) not in PLAIN_TYPES and has_override((self, other)):
+    if type(other) not in DIRECT_TYPES and has_override((self, other)):
         return run_override(_reversed_matmul_operator, (self, other), (self, other), {})
     return _matmul_by_rule.call(other, self)
 

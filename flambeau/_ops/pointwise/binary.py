@@ -21,7 +21,7 @@ from ..._core.dtype import (
     float16,
     float64,
 )
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.direct_updates import add_scaled, can_write, write
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, change, shape_error
@@ -180,7 +180,7 @@ def add_(input: Tensor, other: Operand, *further: Any, alpha: Any = 1) -> Tensor
     """In-place form of `add`."""
     if further:
         return reordered(add_, _OLDER, (input, other, *further), {"alpha": alpha})  # type: ignore[no-any-return]
-    if type(input) not in PLAIN_TYPES and has_override((input, other)):
+    if type(input) not in DIRECT_TYPES and has_override((input, other)):
         return run_override(add_, (input, other), (input, other), {"alpha": alpha})  # type: ignore[no-any-return]
     if type(alpha) is int and alpha == 1:
         return change(_add.op, _add, input, other)  # type: ignore[attr-defined]

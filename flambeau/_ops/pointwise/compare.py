@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import read
-from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES
+from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import TO_BOOL, binary, shape_error
+from ..._dispatch.host_read import host_read
 from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.registry import public
 
@@ -89,4 +89,14 @@ def equal(input: Tensor, other: Tensor) -> bool:
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{input.device} and {other.device}!"
         )
-    return input._array.shape == other._array.shape and bool(read(eq(input, other)._array.all()))
+    if input._array.shape != other._array.shape:
+        return False
+    if input._kind.dtype is not other._kind.dtype:
+        common = promote_types(input._kind.dtype, other._kind.dtype)
+        input, other = input.to(common), other.to(common)
+    return _equal(input, other)  # type: ignore[no-any-return]
+
+
+@host_read("equal")
+def _equal(self: Array, other: Array) -> bool:
+    return bool((self == other).all())

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.lazy_signs import content
-from ..._core.backend import to_host
 from ..._core.dtype import float32, float64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.host_read import elements
 from ..._dispatch.on_host import on_host
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
@@ -54,7 +53,7 @@ def _bounds(input: Tensor, range: Any) -> list[tuple[float, float]]:
     elif not input.numel():
         pairs = [(0.0, 1.0)] * dims
     else:
-        points = to_host(content(input)).reshape(-1, dims)
+        points = elements(input).reshape(-1, dims)
         pairs = [(float(column.min()), float(column.max())) for column in points.T]
     for dim, (low, high) in enumerate(pairs):
         if not (math.isfinite(low) and math.isfinite(high)):

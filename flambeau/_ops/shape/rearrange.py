@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import empty_meta
-from ..._core.arrays.lazy_signs import content
-from ..._core.backend import backend_of_array, to_host
+from ..._core.backend import backend_of_array
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import contiguous_array, element_strides, empty_array, strides_like
 from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.storage import address_of, owner_of
-from ..._core.tensor import Tensor, wrap
+from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.factory import constant_beside
+from ..._dispatch.on_host import on_host
 from ..._dispatch.registry import public
 from .view import (
     _ALL,
@@ -90,7 +90,7 @@ def repeat_interleave(
         if not isinstance(input, Tensor):
             raise TypeError('repeat_interleave() missing 1 required positional arguments: "input"')
     if repeats is None:
-        return wrap(_interleaved(input, None, output_size), input._kind.device)
+        return _interleaved(input, output_size)
     if dim is None:
         input, dim = reshaped(input, (input._array.size,)), 0
     dim = wrap_dim(dim, input._array.ndim)
@@ -98,7 +98,7 @@ def repeat_interleave(
         input = reshaped(input, (1,))
     if not isinstance(repeats, Tensor):
         if isinstance(repeats, (tuple, list)):
-            repeats = wrap(np.asarray(repeats, np.int64), input._kind.device)
+            repeats = constant_beside(np.asarray(repeats, np.int64), input)
         else:
             return _interleave_evenly(input, repeats, dim, output_size)
     if repeats._array.ndim > 1:
@@ -111,20 +111,27 @@ def repeat_interleave(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._array.size} and "
             f"input.size({dim}) = {size}"
         )
-    places = wrap(_interleaved(repeats, size, output_size), input._kind.device)
-    return input.index_select(dim, places)
+    return input.index_select(dim, _interleaved(repeats, output_size))
 
 
-def _interleaved(repeats: Tensor, size: int | None, output_size: int | None) -> Any:
+def _interleaved(repeats: Tensor, output_size: int | None) -> Tensor:
     if repeats.dtype not in (int32, int64):
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{LEGACY_NAMES[repeats.dtype]}'")
-    counts = to_host(content(repeats))
-    if counts.ndim != 1:
-        raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat, got shape {list(counts.shape)}")
-    if repeats.is_meta:
-        if output_size is None:
-            raise RuntimeError("cannot repeat_interleave a meta tensor without output_size: the counts are unknown")
-        return empty_meta((output_size,), counts.dtype)
+    if repeats._array.ndim != 1:
+        raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat, got shape {list(repeats.shape)}")
+    return _repeat_interleave(repeats, output_size)
+
+
+def _shape_of_places(repeats: Any, output_size: int | None) -> Any:
+    if output_size is None:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size: the counts are unknown")
+    return np.empty_like(repeats, shape=(output_size,))
+
+
+@primitive(None, shape=_shape_of_places)
+@on_host
+def _repeat_interleave(repeats: Array, output_size: int | None) -> Array:
+    counts = repeats
     if (counts < 0).any():
         raise RuntimeError(f"repeats can not be negative, got {counts.min()}")
     if output_size is not None and counts.sum() != output_size:
@@ -463,7 +470,7 @@ def _outside_gradient(
 ) -> Tensor:
     own, part = _own_and_part(self_sym_sizes, self_sym_strides, self_offset, size, stride, storage_offset)
     kept = ~np.isin(positions(own), positions(part))
-    return grad * wrap(kept.astype(grad._array.dtype), grad._kind.device)
+    return grad * constant_beside(kept.astype(grad._array.dtype), grad)
 
 
 def _inside_gradient(

@@ -20,7 +20,7 @@ from ..._core.geometry.strided_windows import (
     window,
 )
 from ..._core.storage import address_of, owner_of
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.broadcast import sum_to_shape
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.overrides import has_override, run_override
@@ -155,7 +155,7 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
     >>> flambeau.zeros(4, 4).view(-1, 8).shape
     torch.Size([2, 8])
     """
-    if type(input) not in PLAIN_TYPES and has_override((input,)):
+    if type(input) not in DIRECT_TYPES and has_override((input,)):
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})  # type: ignore[no-any-return]
     try:
         if type(size) is int:

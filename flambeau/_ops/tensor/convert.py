@@ -19,7 +19,7 @@ from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_complex_half
 from ..._core.process.defaults import device_for
 from ..._core.storage import fix_size, owner_of
-from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
+from ..._core.tensor import DIRECT_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.overrides import run_override
 from ..._dispatch.registry import explain, export_method, is_overriding, public
@@ -123,7 +123,7 @@ def _as_dtype_method(name: str, target: DType) -> None:
     kind = CPU_KINDS[target]
 
     def method(input: Tensor, *, memory_format: Any = None) -> Tensor:
-        if type(input) in PLAIN_TYPES:
+        if type(input) in DIRECT_TYPES:
             if memory_format is None and input._kind.is_cpu:
                 try:
                     return input if input._kind is kind else converted(input, kind, None)

@@ -17,7 +17,7 @@ from ..._core.modes import THREAD
 from ..._core.process.caller import calling_place
 from ..._core.slots import SLOTS
 from ..._core.storage import owner_of
-from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
+from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, Primitive, after, primitive
 from ..._dispatch.factory import constant, constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
@@ -73,7 +73,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> flambeau.tensor([1, 2]).clone()
     tensor([1, 2])
     """
-    if type(input) not in PLAIN_TYPES:
+    if type(input) not in DIRECT_TYPES:
         if has_override((input,)):
             return run_override(clone, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
         if not isinstance(input, Tensor):
@@ -215,7 +215,7 @@ def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 def _copy_recorded(input: Tensor, src: Any) -> Tensor:
-    if not (type(input) in PLAIN_TYPES and type(src) in PLAIN_TYPES) and has_override((input, src)):
+    if not (type(input) in DIRECT_TYPES and type(src) in DIRECT_TYPES) and has_override((input, src)):
         return run_override(copy_, (input, src), (input, src), {})  # type: ignore[no-any-return]
     if not isinstance(src, Tensor):
         if not is_number(src):
@@ -314,7 +314,7 @@ def zero_(input: Tensor) -> Tensor:
         counter[0] += 1
         counter[1] = calling_place()
         return input
-    if type(input) not in PLAIN_TYPES and has_override((input,)):
+    if type(input) not in DIRECT_TYPES and has_override((input,)):
         return run_override(zero_, (input,), (input,), {})  # type: ignore[no-any-return]
     if not isinstance(input, Tensor):
         raise TypeError(f"zero_(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")

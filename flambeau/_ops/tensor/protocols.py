@@ -1,16 +1,68 @@
-"""Python's own protocols on tensors: numbers, iteration, membership, formatting, copies."""
+"""Python's own protocols on tensors: numbers and lists, iteration, membership, formatting, copies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from ..._core.dtype import INTEGER
+import numpy as np
+
+from ..._core.backend import to_host
+from ..._core.dtype import INTEGER, bfloat16
+from ..._core.modes import THREAD
 from ..._core.pickling import deep_copy, reduce_tensor, restore_state
 from ..._core.process.caller import warn_user_once
-from ..._core.tensor import Tensor
+from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.host_read import elements, host_read
+from ..._dispatch.op import Array
+from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import export_method
+
+
+@host_read("item")
+def _item(self: Array) -> Any:
+    """The one element as a Python number."""
+    return self.item()
+
+
+def item(input: Tensor) -> Any:
+    """The one element as a Python number."""
+    if type(input) not in DIRECT_TYPES and has_override((input,)):
+        return run_override(item, (input,), (input,), {})
+    array = input._array
+    if array.size != 1:
+        raise RuntimeError(
+            f"a Tensor with {array.size} elements cannot be converted to Scalar: its shape is {list(array.shape)}"
+        )
+    if input.is_meta:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
+    if THREAD.modes.interpreters or input._kind.indirect:
+        value = _item(input)
+    else:
+        value = to_host(array).item()
+    return float(value) if input._kind.dtype is bfloat16 else value
+
+
+def tolist(input: Tensor) -> Any:
+    """The elements as nested lists of Python numbers."""
+    if type(input) not in DIRECT_TYPES and has_override((input,)):
+        return run_override(tolist, (input,), (input,), {})
+    if input.is_meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    array = elements(input)
+    return array.astype(np.float32).tolist() if input._kind.dtype is bfloat16 else array.tolist()
+
+
+def as_bool(input: Tensor) -> bool:
+    """`bool(tensor)` of one element."""
+    if input._array.size != 1:
+        what = "no values" if input._array.size == 0 else "more than one value"
+        raise RuntimeError(
+            f"Boolean value of Tensor with {what} is ambiguous: its shape is {list(input._array.shape)}. "
+            "Use .any() or .all(), or compare one element."
+        )
+    return bool(input.item())
 
 
 def _number(input: Tensor) -> Any:
@@ -97,6 +149,9 @@ def directory(input: Tensor) -> list[str]:
     return sorted({*dir(type(input)), *vars(input)})
 
 
+export_method(item, "item")
+export_method(tolist, "tolist")
+export_method(as_bool, "__bool__")
 export_method(as_int, "__int__")
 export_method(as_float, "__float__")
 export_method(as_complex, "__complex__")

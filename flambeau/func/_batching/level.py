@@ -211,6 +211,8 @@ class Vmap(Interpreter):
 
         if not self.among(args):
             return self.unbatched(op, args)
+        if op.reads:
+            raise RuntimeError(_READ)
         decomposes, rule = rule_of(op)
         if decomposes:
             with self:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...._core.arrays.lazy_signs import content
-from ...._core.backend import read, to_host
+from ...._core.backend import read
 from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int64
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
+from ...._dispatch.host_read import elements
 from ...._dispatch.registry import public
 from ...._dispatch.undifferentiable import no_derivative
 from ...create.constants import tensor
@@ -195,7 +195,7 @@ def _as_lengths(name: str, lengths: Any) -> Lengths:
         raise RuntimeError(f"{name} must be integral: got {lengths.dtype}")
     if lengths.is_meta:
         raise NotImplementedError(f"ctc_loss: {name} has no values on the meta device: give a tuple of ints")
-    return tuple(to_host(content(lengths)).reshape(-1).tolist())
+    return tuple(elements(lengths).reshape(-1).tolist())
 
 
 def _check(log_probs: Tensor, targets: Tensor, inputs: Lengths, labels: Lengths, blank: int) -> None:

@@ -78,7 +78,8 @@ class Elementwise(Op):
     first_is_tensor = False
     """Whether the first of two operands may not be a number."""
     exact_numbers = False
-    """Whether a number beside a tensor of half precision keeps its own: elsewhere it is rounded like the tensor."""
+    """Whether a second operand that is a number, or a tensor without dimensions, keeps its own precision beside a
+    tensor of half precision: elsewhere it is rounded like the tensor."""
     keeps_halves = False
     """Whether half precision is not computed in float32: the distance of neighbouring numbers matters."""
     truth_only = False
@@ -454,11 +455,15 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
             raise shape_error(op.title, left, right) from None
     else:
         numbers = op.compute_dtype(common)  # of an integer quotient, numbers become floats at once
-        if op.exact_numbers and numbers in _HALF:
-            numbers = float32
-        first, second = _converted(left, common, numbers), _converted(right, common, numbers)
-        if (first.size >= LARGE or second.size >= LARGE) and first.dtype is second.dtype:
-            body = large
+        first = _converted(left, common, numbers)
+        if op.exact_numbers and numbers in _HALF and (exact := _exact_number(right, common)) is not None:
+            second: Any = exact
+            if first.size >= LARGE:
+                body = large
+        else:
+            second = _converted(right, common, numbers)
+            if (first.size >= LARGE or second.size >= LARGE) and first.dtype is second.dtype:
+                body = large
         try:
             array = body(first, second)
         except ValueError:
@@ -496,6 +501,16 @@ def _converted(operand: Any, common: dtype, numbers: dtype) -> Any:
     if numbers.category == COMPLEX:
         return as_type(np.asarray(complex(operand)), numbers.numpy)
     return np.asarray(operand).astype(numbers.numpy)
+
+
+def _exact_number(operand: Any, common: dtype) -> float | None:
+    """A number, or the one element of a tensor that `common` would round; None for what is neither."""
+    if not isinstance(operand, Tensor):
+        return float(operand)
+    kind = operand._kind
+    if operand._array.ndim or kind.dtype is common or kind.device is not CPU:
+        return None
+    return float(content(operand))
 
 
 def _as_array(operand: Any, array_type: Any) -> Any:

@@ -292,19 +292,19 @@ _ROUNDED: dict[str, Any] = {"node": "DivBackward2", "self": no_gradient, "other"
 floor_divide = binary(
     "floor_divide", _divided_down, refuses=(BOOL, COMPLEX), doc="Quotient rounded down.", **_unrecorded("floor_divide")
 )
-for _product in (mul, _true_divide, mul_number, div_number, floor_divide):
-    _product.op.exact_numbers = True  # type: ignore[attr-defined]
 _div_floor = binary(
     "div_floor", _divided_down, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
 )
 _div_trunc = binary(
     "div_trunc", _divided_to_zero, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
 )
+for _product in (mul, _true_divide, mul_number, div_number, floor_divide, _div_floor, _div_trunc):
+    _product.op.exact_numbers = True  # type: ignore[attr-defined]
 
 
 @primitive("DivBackward2", self=no_gradient, other=no_gradient)
 def _div_trunc_half(self: Array, other: Array) -> Array:
-    # PyTorch rounds the quotient of half-precision numbers before it truncates it.
+    # PyTorch rounds the quotient of half-precision numbers before it truncates it, unless all have one divisor.
     return np.trunc((self.astype(np.float32) / other.astype(np.float32)).astype(self.dtype)).astype(self.dtype)
 
 
@@ -319,7 +319,7 @@ def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tens
         return _div_floor(input, other)
     if rounding_mode == "trunc":
         common = result_type_of(input, other)
-        if common in (float16, bfloat16):
+        if common in (float16, bfloat16) and isinstance(other, Tensor) and other._array.size != 1:
             return _div_trunc_half(*_as_tensors(input, other, common))
         return _div_trunc(input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")

@@ -11,8 +11,8 @@ import pytest
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # PyTorch on the CPU is compared; read when PyTorch is imported
 
-from .support.older_oracle import reason_before_2_13
-from .support.oracle import older_than
+from .support.older_oracle import reason_to_fail
+from .support.oracle import WITH_CUDA, older_than
 
 NO_PYTORCH = "needs PyTorch, which is not installed"
 
@@ -49,8 +49,9 @@ def pytest_runtest_call() -> Generator[None, Any, Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if not older_than(2, 13):
+    older = older_than(2, 13)
+    if not older and not WITH_CUDA:
         return
     for item in items:
-        if (reason := reason_before_2_13(item.nodeid)) is not None:
-            item.add_marker(pytest.mark.xfail(reason=f"since PyTorch 2.13: {reason}", strict=True))
+        if (reason := reason_to_fail(item.nodeid, older=older, with_cuda=WITH_CUDA)) is not None:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

@@ -21,8 +21,9 @@ from typing import Any
 
 import llvmlite.ir as ir
 
+from .._core.process.processor import ON_X86_64
 from . import types
-from .types import BOOL, F32, F64, I8, I16, I32, I64, POINTER, VOID, Scalar
+from .types import BOOL, F16, F32, F64, I8, I16, I32, I64, POINTER, VOID, Scalar
 
 Number = int | float | bool
 
@@ -271,6 +272,8 @@ class Builder:
         target = ir.VectorType(element, value.lanes) if value.lanes > 1 else element
         from_float, to_float = value.is_float, not isinstance(element, ir.IntType)
         if from_float and to_float:
+            if ON_X86_64 and element == F16 and source == F64:
+                return self.convert(self.convert(value, F32), F16)  # as PyTorch does there
             wider = _float_bits(element) > _float_bits(source)
             result = (self.ir.fpext if wider else self.ir.fptrunc)(value.ir, target)
         elif from_float:

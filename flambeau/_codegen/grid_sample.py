@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .._core.geometry.sample_points import pixel_of_nan
 from .arrays import Arguments
 from .build import Builder, Value, Variable
 from .functions import fmod
@@ -33,7 +34,7 @@ class _Axis(NamedTuple):
     """By what factor a move of the grid moves the point."""
 
 
-def _inside(c: Builder, place: Value, size: Value, padding: int, align: bool) -> tuple[Value, Value]:
+def _inside(c: Builder, place: Value, size: Value, rank: int, padding: int, align: bool) -> tuple[Value, Value]:
     slope = c.constant(place.type, 1.0)
     if padding == ZEROS:
         return place, slope
@@ -51,7 +52,10 @@ def _inside(c: Builder, place: Value, size: Value, padding: int, align: bool) ->
         place = c.select(usual, c.select(odd, span - rest + low, rest + low), zero)
         slope = c.select(usual, c.select(odd, -slope, slope), zero)
     slope = c.select((place <= 0.0) | (place >= size - 1.0), zero, slope)
-    return c.minimum(c.maximum(place, 0.0), size - 1.0), slope
+    moved = c.minimum(c.maximum(place, 0.0), size - 1.0)
+    if (pixel := pixel_of_nan(rank, size - 1.0)) is not None:
+        moved = c.select(place != place, pixel, moved)
+    return moved, slope
 
 
 def _cubic(part: Value, mirrored: Value) -> tuple[list[Value], list[Value]]:
@@ -74,20 +78,20 @@ def _cubic(part: Value, mirrored: Value) -> tuple[list[Value], list[Value]]:
     return weights, [far_slope(part + 1.0), near_slope(part), -near_slope(mirrored), -far_slope(mirrored + 1.0)]
 
 
-def _axis(c: Builder, normalised: Value, extent: Value, mode: int, padding: int, align: bool) -> _Axis:
+def _axis(c: Builder, normalised: Value, extent: Value, rank: int, mode: int, padding: int, align: bool) -> _Axis:
     size = c.convert(extent, normalised.element)
     if align:
         place, move = (normalised + 1.0) / 2.0 * (size - 1.0), (size - 1.0) / 2.0
     else:
         place, move = ((normalised + 1.0) * size - 1.0) / 2.0, size / 2.0
     if mode != BICUBIC:
-        place, moved = _inside(c, place, size, padding, align)
+        place, moved = _inside(c, place, size, rank, padding, align)
         move = move * moved
     before = c.rint(place) if mode == NEAREST else c.floor(place)
     first = c.select(before != before, 0.0, before)  # NaN is a place at the first pixel, with NaN as weight
     taps = [first + float(offset) for offset in _OFFSETS[mode]]
     if mode == BICUBIC:
-        taps = [_inside(c, each, size, padding, align)[0] for each in taps]
+        taps = [_inside(c, each, size, rank, padding, align)[0] for each in taps]
     exist = [(each >= 0.0) & (each < size) for each in taps]
     indices = [c.select(here, c.convert(each, I64), 0) for here, each in zip(exist, taps, strict=True)]
     part = place - before
@@ -138,7 +142,9 @@ def _point(
     c: Builder, scalar: Scalar, grid: Value, point: Value, extents: Sequence[Value], how: tuple[int, int, bool]
 ) -> tuple[list[_Axis], list[_Tap], Value]:
     rank = len(extents)
-    axes = [_axis(c, c.load(grid, scalar, point * rank + (rank - 1 - dim)), extents[dim], *how) for dim in range(rank)]
+    axes = [
+        _axis(c, c.load(grid, scalar, point * rank + (rank - 1 - dim)), extents[dim], rank, *how) for dim in range(rank)
+    ]
     steps = [math.prod(extents[dim + 1 :], start=c.integer(1)) for dim in range(rank)]
     return axes, _taps(axes, steps), steps[0] * extents[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.arrays.narrow import as_type, widened
+from .._core.arrays.narrow import as_type, fill_with, halves_by_way_of_single, widened
 from .._core.dtype import WIDE_TYPES
 from .._core.process.caller import PACKAGE
 from .op import Array
@@ -38,6 +38,8 @@ def converts_by_itself(source: Any, target: Any) -> bool:
 def _by_steps(source: Any, target: Any) -> bool:
     if source.kind == "c" or (target is _BYTE and source.kind not in "iub"):
         return True
+    if halves_by_way_of_single(source, target):
+        return True
     return bool(WIDE_TYPES) and (source in WIDE_TYPES or target in WIDE_TYPES)
 
 
@@ -60,4 +62,4 @@ def store_elements(self: Array, src: Array) -> None:
 @writer("fill_", writes=("self",), counted=False)
 def store_number(self: Array, value: Any) -> None:
     """Overwrite the elements of a tensor with one number that its dtype can hold."""
-    self.fill(value)
+    fill_with(self, value)

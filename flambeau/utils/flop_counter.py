@@ -132,13 +132,55 @@ def matmul_flop(left: Shape, right: Shape, *args: Any, out_shape: Any = None, **
     return 2 * int(math.prod(out_shape)) * left[-1]
 
 
+@register_flop_formula([own.rnn_layer, own.gru_layer])
+def recurrent_flop(
+    input: Shape, hx: Shape, w_ih: Shape, w_hh: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Those of a recurrent layer: each row by both of its matrices."""
+    return 2 * math.prod(input[:-1]) * (math.prod(w_ih) + math.prod(w_hh))
+
+
+@register_flop_formula(own.lstm_layer)
+def lstm_flop(
+    input: Shape, hx: Shape, cx: Shape, w_ih: Shape, w_hh: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Those of a layer of long short-term memory, with its projection."""
+    _, _, w_hr, *_ = args
+    return recurrent_flop(input, hx, w_ih, w_hh) + 2 * math.prod(input[:-1]) * (math.prod(w_hr) if w_hr else 0)
+
+
+@register_flop_formula(own.recurrent_backward)
+def recurrent_backward_flop(
+    values: Any, given: Any, gradients: Any, grads: int, needed: Any, *args: Any, out_shape: Any = None, **kwargs: Any
+) -> int:
+    """Those of the gradients of a recurrent layer: for each matrix, and for what was multiplied by it."""
+    present = iter(values)
+    everything: list[Any] = [next(present) if each else None for each in given]
+    input, hx, *saved = everything[grads:]
+    if is_lstm := len(needed) == 8:
+        _, w_ih, w_hh, w_hr, *_ = saved
+    else:
+        w_ih, w_hh, *_ = saved
+    of_input, of_state, of_w_ih, of_w_hh = needed[0], needed[1], needed[2 + is_lstm], needed[3 + is_lstm]
+    rows = math.prod(input[:-1])
+    steps_back = rows if of_state else rows - hx[-2]
+    total = rows * math.prod(w_ih) * (of_input + of_w_ih) + math.prod(w_hh) * (steps_back + rows * of_w_hh)
+    if is_lstm and w_hr:
+        total += rows * math.prod(w_hr) * (1 + needed[7])
+    return 2 * int(total)
+
+
 _LISTED_AS = {
+    own.recurrent_backward: aten.mm,
     own.convolution_backward: packet("aten", "convolution_backward"),
     own.attention: packet("aten", "_scaled_dot_product_flash_attention"),
     own.attention_backward: packet("aten", "_scaled_dot_product_flash_attention_backward"),
     own.matmul: aten.bmm,
 }
 """PyTorch's operators that do the work of some of this package's."""
+
+_PLACE_OF_BIAS = {"rnn_layer": 4, "gru_layer": 4, "lstm_layer": 5}
+"""Layers that are listed as products with or without a sum."""
 
 
 def _shape(value: Any) -> Any:
@@ -159,6 +201,8 @@ def _counted(op: Op, args: Sequence[Any], result: Any, registry: dict[Any, Formu
         count = formula(*shapes, **named, out_shape=out_shape)
     if op.name == "matmul" and positional[1].dim() <= 2:
         operator = aten.mm  # one matrix for the whole stack
+    elif (biases := _PLACE_OF_BIAS.get(op.name)) is not None:
+        operator = aten.mm if positional[biases] is None else aten.addmm
     return _LISTED_AS.get(operator, operator), count
 
 

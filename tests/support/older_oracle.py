@@ -22,10 +22,18 @@ DIFFERS_BEFORE_2_13: dict[str, tuple[str, ...]] = {
         "tests/_core/random/test_sampling.py::test_normal[moments2-torch.float16]",
         "tests/_core/random/test_sampling.py::test_normal[moments2-torch.bfloat16]",
         "tests/tensor/test_complex_half.py::test_random_numbers",
+        "tests/names/test_namespaces.py::test_numbers_for_tests",
+        "tests/conformance/test_operators.py::test_first_samples[nn.functional.fractional_max_pool3d]",
+        "tests/conformance/test_operators.py::test_first_samples[normal.in_place]",
+        "tests/conformance/test_operators.py::test_first_samples[rand_like]",
+        "tests/conformance/test_operators.py::test_first_samples[randn]",
+        "tests/conformance/test_operators.py::test_first_samples[randn_like]",
+        "tests/conformance/test_operators.py::test_first_samples[uniform]",
     ),
     "trunc_normal_ draws by another method": (
         "tests/nn/test_init.py::test_trunc_normal",
         "tests/nn/test_init.py::test_generators",
+        "tests/training/test_attention.py::test_vision_transformer",
     ),
     "grid_sample has a second derivative": ("tests/_ops/nn/image/test_grid_sample.py::test_samples_and_derivatives",),
     "aminmax, nextafter and narrow_copy have derivatives": (
@@ -48,6 +56,29 @@ DIFFERS_BEFORE_2_13: dict[str, tuple[str, ...]] = {
         "tests/nn/test_layers.py::test_class_is_found_and_called_as_in_pytorch[normalization-GroupNorm]",
         "tests/nn/test_layers.py::test_settings_and_printing[<lambda>11]",
         "tests/nn/test_layers.py::test_sync_batch_norm",
+        "tests/nn/test_module_database.py::test_copies[BatchNorm",
+        "tests/nn/test_module_database.py::test_copies[GroupNorm",
+        "tests/nn/test_module_database.py::test_copies[InstanceNorm",
+        "tests/nn/test_module_database.py::test_copies[LayerNorm",
+        "tests/nn/test_module_database.py::test_copies[Transformer",
+        "tests/nn/test_module_database.py::test_every_dtype[BatchNorm",
+        "tests/nn/test_module_database.py::test_every_dtype[GroupNorm",
+        "tests/nn/test_module_database.py::test_every_dtype[InstanceNorm",
+        "tests/nn/test_module_database.py::test_every_dtype[LayerNorm",
+        "tests/nn/test_module_database.py::test_every_dtype[Transformer",
+        "tests/nn/test_module_database.py::test_forward_and_gradients[BatchNorm",
+        "tests/nn/test_module_database.py::test_forward_and_gradients[GroupNorm",
+        "tests/nn/test_module_database.py::test_forward_and_gradients[InstanceNorm",
+        "tests/nn/test_module_database.py::test_forward_and_gradients[LayerNorm",
+        "tests/nn/test_module_database.py::test_forward_and_gradients[Transformer",
+        "tests/nn/test_module_database.py::test_memory_format[BatchNorm2d",
+        "tests/nn/test_module_database.py::test_memory_format[BatchNorm3d",
+        "tests/nn/test_module_database.py::test_memory_format[GroupNorm",
+        "tests/nn/test_module_database.py::test_memory_format[InstanceNorm2d",
+        "tests/nn/test_module_database.py::test_memory_format[InstanceNorm3d",
+        "tests/nn/test_module_database.py::test_memory_format[LayerNorm",
+        "tests/nn/test_module.py::test_copies_and_pickles",
+        "tests/nn/test_module.py::test_printing",
         "tests/nn/test_transformer.py::test_activations",
         "tests/nn/test_transformer.py::test_layers",
         "tests/nn/test_transformer.py::test_refused_and_warned",
@@ -74,8 +105,47 @@ DIFFERS_BEFORE_2_13: dict[str, tuple[str, ...]] = {
         "tests/tensor/test_small_dtypes.py::test_float8_from_other_types[float8_e4m3fn]",
         "tests/tensor/test_small_dtypes.py::test_rounding_to_float8[float8_e4m3fn-",
     ),
-    "products of float8 take scales of rows and columns": ("tests/tensor/test_small_dtypes.py::test_scaled_products",),
+    "products of float8 take scales of rows and columns": (
+        "tests/conformance/test_operators.py::test_first_samples[torch._scaled_mm",
+        "tests/tensor/test_small_dtypes.py::test_scaled_products",
+    ),
+    "_foreach_mm and _foreach_clone are new": (
+        "tests/_ops/pointwise/test_foreach.py::test_errors",
+        "tests/_ops/pointwise/test_foreach.py::test_every_name_exists",
+        "tests/_ops/pointwise/test_foreach.py::test_ways_to_give_operands",
+    ),
+    "const_data_ptr and the short names of dtypes are new": (
+        "tests/names/test_top_level.py::test_dtypes_of_packed_data",
+        "tests/names/test_top_level.py::test_rare_methods",
+    ),
+    "other operators, samples, names and signatures": (
+        "tests/conformance/test_operators.py::test_page_is_made_from_the_data",
+        "tests/func/test_vmap_operators.py::test_first_sample[histc]",
+        "tests/names/test_page.py::test_the_page_and_the_list_are_true",
+        "tests/signatures/test_signatures.py::test_no_other_difference_than_the_known_ones",
+        "tests/signatures/test_signatures.py::test_the_list_of_differences_only_shrinks",
+        "tests/signatures/test_signatures.py::test_the_page_says_what_the_comparison_gives",
+        "tests/test_stubs.py::test_the_generated_files_are_up_to_date[parameter_types.py]",
+        "tests/wrong_calls/test_wrong_calls.py::test_nothing_new_differs",
+        "tests/wrong_calls/test_wrong_calls.py::test_the_list_of_known_differences_only_shrinks",
+    ),
+    "a training step runs fewer sums": (
+        "tests/profiler/test_profiler.py::test_ops_of_a_training_step_and_their_counts",
+    ),
     "dimensions have no names": (
+        "tests/tensor/test_refusals.py::test_dimensions_are_ints[0-all]",
+        "tests/tensor/test_refusals.py::test_dimensions_are_ints[0-any]",
+        "tests/tensor/test_refusals.py::test_dimensions_are_ints[0-cumsum]",
+        "tests/tensor/test_refusals.py::test_dimensions_are_ints[0-logsumexp]",
+        "tests/tensor/test_refusals.py::test_dimensions_are_ints[0-mean]",
+        "tests/tensor/test_refusals.py::test_dimensions_are_ints[0-prod]",
+        "tests/tensor/test_refusals.py::test_dimensions_are_ints[0-sum]",
+        "tests/tensor/test_refusals.py::test_factories_take_no_names[empty]",
+        "tests/tensor/test_refusals.py::test_factories_take_no_names[full]",
+        "tests/tensor/test_refusals.py::test_factories_take_no_names[ones]",
+        "tests/tensor/test_refusals.py::test_factories_take_no_names[rand]",
+        "tests/tensor/test_refusals.py::test_factories_take_no_names[randn]",
+        "tests/tensor/test_refusals.py::test_factories_take_no_names[zeros]",
         "tests/tensor/test_errors.py::test_wrong_arguments[gather list]",
         "tests/tensor/test_errors.py::test_wrong_arguments[sum text]",
         "tests/tensor/test_interchange.py::test_names_that_the_array_api_needs",
@@ -96,14 +166,32 @@ DIFFERS_BEFORE_2_13: dict[str, tuple[str, ...]] = {
 }
 
 
+DIFFERS_WITH_CUDA: dict[str, tuple[str, ...]] = {
+    "it speaks of a missing driver, not of a build without CUDA": (
+        "tests/names/test_devices.py::test_functions_answer_as_pytorchs[accelerator]",
+        "tests/names/test_devices.py::test_functions_answer_as_pytorchs[cuda",
+        "tests/names/test_devices.py::test_functions_answer_as_pytorchs[mtia]",
+        "tests/names/test_top_level.py::test_storages_of_one_dtype",
+        "tests/nn/test_module.py::test_conversions",
+        "tests/tensor/test_devices.py::test_cuda_is_refused[cuda(0)]",
+    ),
+    "its RNNs are cuDNN's": ("tests/amp/test_rules.py::test_every_listed_op_has_a_rule[cuda]",),
+}
+"""Which tests a PyTorch that was built with CUDA does not pass: the specification is the one for processors alone."""
+
+
 def names(entry: str, test: str) -> bool:
     """Whether an entry means the test with this name."""
     return test.startswith(entry) if "[" in entry else test.split("[", maxsplit=1)[0] == entry
 
 
-def reason_before_2_13(test: str) -> str | None:
-    """Why a PyTorch older than 2.13 does not pass a test; None: it does."""
-    for reason, entries in DIFFERS_BEFORE_2_13.items():
-        if any(names(entry, test) for entry in entries):
-            return reason
+def reason_to_fail(test: str, *, older: bool, with_cuda: bool) -> str | None:
+    """Why a PyTorch that is older than 2.13, or built with CUDA, does not pass a test; None: it does."""
+    for applies, kind, table in (
+        (older, "since PyTorch 2.13", DIFFERS_BEFORE_2_13),
+        (with_cuda, "PyTorch with CUDA", DIFFERS_WITH_CUDA),
+    ):
+        for reason, entries in table.items() if applies else ():
+            if any(names(entry, test) for entry in entries):
+                return f"{kind}: {reason}"
     return None

@@ -14,6 +14,7 @@ except ModuleNotFoundError:  # there is none for this Python: what needs it is s
     pytorch = None
 
 ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
+WITH_CUDA = pytorch is not None and pytorch.version.cuda is not None
 HAS_MKL = pytorch is not None and pytorch.backends.mkl.is_available()
 
 needs_pytorch = pytest.mark.skipif(pytorch is None, reason="needs PyTorch, which is not installed")

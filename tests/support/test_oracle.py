@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from .older_oracle import DIFFERS_BEFORE_2_13, names, reason_before_2_13
+from .older_oracle import DIFFERS_BEFORE_2_13, DIFFERS_WITH_CUDA, names, reason_to_fail
 
-ENTRIES = [entry for entries in DIFFERS_BEFORE_2_13.values() for entry in entries]
+ENTRIES = [
+    entry for table in (DIFFERS_BEFORE_2_13, DIFFERS_WITH_CUDA) for entries in table.values() for entry in entries
+]
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -27,5 +29,8 @@ def test_what_an_entry_means() -> None:
     assert names("a.py::test_x[1", "a.py::test_x[12]")
     assert not names("a.py::test_x", "a.py::test_xy[1]")
     assert not names("a.py::test_x[1", "a.py::test_x[2]")
-    assert reason_before_2_13("tests/nn/test_transformer.py::test_whole[float32-plain]") is not None
-    assert reason_before_2_13("tests/nn/test_transformer.py::test_causal_hints") is None
+    whole = "tests/nn/test_transformer.py::test_whole[float32-plain]"
+    assert reason_to_fail(whole, older=True, with_cuda=False) is not None
+    assert reason_to_fail(whole, older=False, with_cuda=True) is None
+    assert reason_to_fail("tests/nn/test_module.py::test_conversions", older=False, with_cuda=True) is not None
+    assert reason_to_fail("tests/nn/test_transformer.py::test_causal_hints", older=True, with_cuda=True) is None

@@ -453,3 +453,19 @@ def test_data_keeps_the_subclass(T: Any) -> Any:
         type(T.nn.Parameter(T.ones(2)).data).__name__,
         type(OwnParameter(T.ones(2)).data).__name__,
     )
+
+
+@differential
+def test_float64_to_float16_is_rounded_as_the_processor_has_it(T: Any) -> Any:
+    """Halfway between two numbers, and a little beside it: to be rounded once, or by way of float32."""
+    values = [1 + 2**-11 + 2**-40, 1 + 3 * 2**-11 - 2**-40, 1e300]
+    results = []
+    for count in (1, 20, 4000):
+        double = T.tensor(values * count, dtype=T.float64)
+        results += [
+            double.half()[:3],
+            T.zeros(len(double), dtype=T.float16).copy_(double)[:3],
+            double.reshape(-1, 3).t().half(),
+        ]
+    results += [T.tensor(values[:2], dtype=T.float16), T.full((2,), values[0], dtype=T.float16)]
+    return results, T.zeros(2, dtype=T.float16).fill_(values[1])

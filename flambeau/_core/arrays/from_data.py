@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..dtype import WIDE_TYPES, from_numpy_dtype, promote_types
+from ..process.processor import ON_X86_64
 from .narrow import as_type, widened
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +27,7 @@ DType = np.dtype[Any]
 BOOL: DType = np.dtype(np.bool_)
 INT64: DType = np.dtype(np.int64)
 UINT64: DType = np.dtype(np.uint64)
+FLOAT16: DType = np.dtype(np.float16)
 FLOAT32: DType = np.dtype(np.float32)
 FLOAT64: DType = np.dtype(np.float64)
 COMPLEX64: DType = np.dtype(np.complex64)
@@ -315,8 +317,11 @@ def _store(leaves: list[Any], types: set[type], dtype: DType, shape: tuple[int, 
         with np.errstate(over="ignore"):  # too large for a narrow float is inf, as in PyTorch
             if dtype == FLOAT32:
                 return np.array(leaves, dtype)
-            # 16-bit floats are rounded from float32, which is what PyTorch does
-            return np.array(leaves, COMPLEX128 if dtype.kind == "c" else FLOAT32).astype(dtype)
+            if dtype.kind == "c":
+                return np.array(leaves, COMPLEX128).astype(dtype)
+            # bfloat16 is rounded from float32 everywhere, as in PyTorch
+            single = ON_X86_64 or dtype != FLOAT16
+            return np.array(leaves, FLOAT32 if single else FLOAT64).astype(dtype)
     except OverflowError:
         position = next(place for place, value in enumerate(leaves) if not _fits_float(value))
         raise OverflowError(f"int too large to convert to float{_at(position, shape)}") from None

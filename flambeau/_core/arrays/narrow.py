@@ -10,8 +10,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..backend import as_array, backend_of_array
 from ..dtype import WIDE_TYPES, dtype, float8_e4m3fn, float8_e5m2
+from ..process.processor import ON_X86_64
 
+_HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
+_DOUBLE = np.dtype(np.float64)
 _LARGEST_E4M3FN = np.float32(448.0)
 _BYTE = np.dtype(np.uint8)
 _NAN_E5M2 = np.uint8(0x7F)
@@ -35,6 +38,8 @@ def as_type(array: Any, array_type: np.dtype[Any]) -> Any:
     if wide is None:
         if array_type is _BYTE and array.dtype.kind not in "iub":
             array = array.astype(np.int64)  # so that negative numbers wrap round on every processor
+        elif halves_by_way_of_single(array.dtype, array_type):
+            array = array.astype(_SINGLE)
         return array.astype(array_type)
     array = array.astype(wide, copy=False)
     if array_type is float8_e4m3fn.numpy:  # PyTorch's one type that holds the largest number in place of infinity
@@ -43,6 +48,19 @@ def as_type(array: Any, array_type: np.dtype[Any]) -> Any:
     if array_type is float8_e5m2.numpy:
         result.view(np.uint8)[np.isnan(array)] |= _NAN_E5M2
     return result
+
+
+def halves_by_way_of_single(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether numbers are rounded to float32 on their way from one type to another."""
+    return ON_X86_64 and target is _HALF and source is _DOUBLE
+
+
+def fill_with(array: Any, number: Any) -> None:
+    """Overwrite all elements with a number, rounded as PyTorch rounds it."""
+    if ON_X86_64 and array.dtype is _HALF:
+        with np.errstate(over="ignore"):
+            number = np.float32(number)
+    array.fill(number)
 
 
 def strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:

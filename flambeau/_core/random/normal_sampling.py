@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend import faster
+from ..process.processor import ON_X86_64
 from . import c_library
 from .fused_multiply_add import multiply_add, multiply_add32
 from .normal_polynomials import transform_by_polynomials
-from .processor import ON_X86_64
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..backend import faster
 from ..generator import Generator, OneByOne
+from ..process.processor import ON_X86_64
 from .fused_multiply_add import fused
-from .processor import ON_X86_64
 from .sampling import not_implemented, rounded
 
 if TYPE_CHECKING:

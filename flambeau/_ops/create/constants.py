@@ -10,6 +10,7 @@ import numpy as np
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.from_data import array_from_data
 from ..._core.arrays.lazy_signs import content
+from ..._core.arrays.narrow import fill_with
 from ..._core.backend import to_host
 from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
 from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex32, complex128, float64, int64
@@ -197,7 +198,7 @@ def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
     except ValueError:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}") from None
     if value:
-        array.fill(value)
+        fill_with(array, value)
     elif value is None and DETERMINISM.fills:
         fill_unwritten(array)
     return array
@@ -212,7 +213,7 @@ def _full(shape: tuple[int, ...], value: Any, kind: Kind) -> Any:
 def _full_strided(shape: tuple[int, ...], strides: tuple[int, ...], value: Any, kind: Kind) -> Any:
     memory = strided_memory(shape, strides, kind)
     if value is not None and kind.device is not META:
-        memory.fill(value)
+        fill_with(memory, value)
     return memory
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from ..._core.arrays.dataless import meta_array
 from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
+from ..._core.geometry.layout import contiguous_array
+from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.precision import as_floating
@@ -42,8 +44,23 @@ def _numpy_norm(scale: int, forward: bool) -> Any:
     return _NUMPY_NORMS[scale if forward else 2 - scale]
 
 
-def _packed(array: Any) -> Any:
-    return array if array.flags.c_contiguous else array.copy(order="C")
+def _transformed(transform: Callable[[Any, Dim], Any], array: Any, dims: Dim) -> Any:
+    """`transform` of `array` along `dims`, in the layout that PyTorch's result has.
+
+    That is row-major; but on x86-64, where MKL does the work, the transformed dimensions come last in memory, and the
+    others in the order that they have in the input.
+    """
+    if not ON_X86_64:
+        return contiguous_array(transform(array, dims))
+    others = sorted((each for each in range(array.ndim) if each not in dims), key=lambda dim: -array.strides[dim])
+    order = (*others, *dims)
+    last = tuple(range(len(others), array.ndim))
+    return contiguous_array(transform(array.transpose(order), last)).transpose(np.argsort(order).tolist())
+
+
+def _in_order(array: Any, dims: Dim) -> Dim:
+    """Dimensions that may be transformed in any order, in that of PyTorch: with MKL by their strides, else as given."""
+    return tuple(sorted(dims, key=lambda dim: -array.strides[dim])) if ON_X86_64 else dims
 
 
 def _c2c_gradient(grad: Tensor, dim: Dim, normalization: int, forward: bool) -> Tensor:
@@ -54,8 +71,9 @@ def _c2c_gradient(grad: Tensor, dim: Dim, normalization: int, forward: bool) -> 
 def _fft_c2c(self: Array, dim: Dim, normalization: int, forward: bool) -> Array:
     if not dim:
         return self.copy(order="K")
-    transform = np.fft.fftn if forward else np.fft.ifftn
-    return _packed(transform(self, axes=dim, norm=_numpy_norm(normalization, forward)))
+    transform, norm = np.fft.fftn if forward else np.fft.ifftn, _numpy_norm(normalization, forward)
+    dim = _in_order(self, dim)
+    return _transformed(lambda array, axes: transform(array, axes=axes, norm=norm), self, dim)
 
 
 def _middle_weighed(spectrum: Tensor, dim: int, points: int, weight: float) -> Tensor:
@@ -77,8 +95,9 @@ def _r2c_gradient(grad: Tensor, self_sym_sizes: Dim, dim: Dim, normalization: in
 
 @primitive("FftR2CBackward0", self=_r2c_gradient)
 def _fft_r2c(self: Array, dim: Dim, normalization: int, onesided: bool) -> Array:
-    transform = np.fft.rfftn if onesided else np.fft.fftn
-    return _packed(transform(self, axes=dim, norm=_numpy_norm(normalization, True)))
+    transform, norm = np.fft.rfftn if onesided else np.fft.fftn, _numpy_norm(normalization, True)
+    dim = (*_in_order(self, dim[:-1]), dim[-1])
+    return _transformed(lambda array, axes: transform(array, axes=axes, norm=norm), self, dim)
 
 
 def _c2r_gradient(grad: Tensor, dim: Dim, normalization: int, last_dim_size: int) -> Tensor:
@@ -87,8 +106,11 @@ def _c2r_gradient(grad: Tensor, dim: Dim, normalization: int, last_dim_size: int
 
 @primitive("FftC2RBackward0", self=_c2r_gradient)
 def _fft_c2r(self: Array, dim: Dim, normalization: int, last_dim_size: int) -> Array:
-    sizes = (*[self.shape[each] for each in dim[:-1]], last_dim_size)
-    return _packed(np.fft.irfftn(self, sizes, dim, _numpy_norm(normalization, False)))
+    norm = _numpy_norm(normalization, False)
+    if len(dim) > 1:
+        outer = _in_order(self, dim[:-1])
+        self = _transformed(lambda array, axes: np.fft.ifftn(array, axes=axes, norm=norm), self, outer)
+    return _transformed(lambda array, axes: np.fft.irfft(array, last_dim_size, axes[0], norm), self, dim[-1:])
 
 
 # ----- arguments ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...._core.dtype import FLOAT, LEGACY_NAMES
 from ...._core.geometry.layout import contiguous_array
+from ...._core.geometry.sample_points import pixel_of_nan
 from ...._core.modes import THREAD, recording
 from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor
@@ -29,7 +30,7 @@ _PADDINGS = {"zeros": ZEROS, "border": BORDER, "reflection": REFLECTION}
 # ----- where the samples lie ---------------------------------------------------------------------------------------
 
 
-def _inside(places: Any, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
+def _inside(places: Any, size: int, rank: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
     """Places moved into the image as the padding says, and by what factor a move of the place moves the result."""
     slope = np.ones_like(places)
     if padding == ZEROS:
@@ -47,7 +48,11 @@ def _inside(places: Any, size: int, padding: int, align_corners: bool) -> tuple[
             places = np.where(odd, span - rest + low, rest + low).astype(slope.dtype)
             slope = np.where(odd, -slope, slope)
     slope = np.where((places <= 0) | (places >= size - 1), places.dtype.type(0), slope)
-    return np.minimum(np.maximum(places, places.dtype.type(0)), places.dtype.type(size - 1)), slope
+    last = places.dtype.type(size - 1)
+    moved = np.minimum(np.maximum(places, places.dtype.type(0)), last)
+    if (pixel := pixel_of_nan(rank, last)) is not None:
+        moved = np.where(np.isnan(places), pixel, moved)
+    return moved, slope
 
 
 def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: bool) -> tuple[Any, Any, Any, Any]:
@@ -66,13 +71,13 @@ def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: boo
             places, slope = ((normalised + 1) * real(size) - 1) / real(2), real(size / 2)
         moved: Any = real(1)
         if mode != BICUBIC:
-            places, moved = _inside(places, size, padding, align_corners)
+            places, moved = _inside(places, size, rank, padding, align_corners)
         with np.errstate(invalid="ignore"):
             before = np.rint(places) if mode == NEAREST else np.floor(places)
             first = np.where(np.isnan(before), real(0), before)  # NaN is a place at the first pixel, with NaN as weight
             taps = [first + real(offset) for offset in _OFFSETS[mode]]
             if mode == BICUBIC:
-                taps = [_inside(each, size, padding, align_corners)[0] for each in taps]
+                taps = [_inside(each, size, rank, padding, align_corners)[0] for each in taps]
             exists = [(each >= 0) & (each < size) for each in taps]
             indices.append([np.where(here, each, 0).astype(np.int64) for here, each in zip(exists, taps, strict=True)])
         parts.append(np.zeros_like(places) if mode == NEAREST else places - before)

@@ -116,3 +116,14 @@ def test_points_that_are_not_numbers(T: Any, mode: str, padding: str) -> Any:
     points = [[T.nan, 0.1], [0.2, T.nan], [T.nan, T.nan], [T.inf, 0.0], [-T.inf, 0.3], [0.1, 0.2]] * 4
     grid = T.tensor(points).reshape(1, 4, 6, 2)
     return [T.nn.functional.grid_sample(image, grid, mode, padding, align_corners=each) for each in (False, True)]
+
+
+@pytest.mark.parametrize("padding", ["border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("count", [5, 800])
+@differential
+def test_points_in_space_that_are_not_numbers(T: Any, count: int, mode: str, padding: str) -> Any:
+    image = T.arange(1.0, 65.0).reshape(1, 1, 4, 4, 4)
+    points = [[T.nan, 0.1, 0.3], [0.2, T.nan, -0.4], [T.nan] * 3, [T.inf, 0.0, 0.1], [0.2, -T.inf, 0.3]] * count
+    grid = T.tensor(points).reshape(1, 1, count, 5, 3)
+    return T.nn.functional.grid_sample(image, grid, mode, padding, align_corners=False)

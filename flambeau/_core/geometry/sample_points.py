@@ -1,0 +1,17 @@
+"""Points of a grid at which an image is sampled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..process.processor import ON_X86_64
+
+
+def pixel_of_nan(rank: int, last: Any) -> Any:
+    """The pixel to which a place that is not a number is moved when places outside are; None: it stays NaN.
+
+    It is what PyTorch's comparisons make of it: those of numbers in three dimensions, of vectors in two.
+    """
+    if rank == 3:
+        return last
+    return last * 0 if ON_X86_64 else None

@@ -19,6 +19,7 @@ _FUNCTIONS = {
     "as_kind": "_ops.shape.conjugate:as_kind",
     "regenerate_view_history": "_dispatch.inplace:regenerate_view_history",
     "backward": "autograd:backward",
+    "backward_from": "autograd:backward_from",
     "gradients": "autograd:grad",
     "vmap": "func:vmap",
     "accumulate": "autograd.engine:accumulate",

@@ -20,8 +20,16 @@ _WORTHWHILE = 1 << 17
 """From so many multiplications on a kernel of theirs is worth its preparation."""
 
 
-def _first(name: str, *arguments: Any) -> Array | None:
+_FEW = 1 << 12
+"""Up to so many multiplications plain loops are quicker than NumPy's calls."""
+
+
+def _first(name: str, products: int, *arguments: Any) -> Array | None:
+    """What the first does that does it: plain loops for little, for much the vendor's library or generated code."""
     if type(arguments[0]) is np.ndarray:
+        if products <= _FEW:
+            kernels = generated("conv_few")
+            return None if kernels is None else getattr(kernels, name)(*arguments)  # type: ignore[no-any-return]
         for kernels in (library(), generated("conv")):
             if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
                 return done
@@ -32,22 +40,25 @@ def correlate(
     input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
 ) -> Array | None:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
-    if input.shape[0] * weight.size * math.prod(output) < _WORTHWHILE // 4:
+    products = input.shape[0] * weight.size * math.prod(output)
+    if _FEW < products < _WORTHWHILE // 4:
         return None
-    return _first("correlate", input, weight, bias, output, geometry, last)
+    return _first("correlate", products, input, weight, bias, output, geometry, last)
 
 
 def spread(
     grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
 ) -> Array | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
-    if grad.size * math.prod(weight.shape[1:]) < _WORTHWHILE:
+    products = grad.size * math.prod(weight.shape[1:])
+    if _FEW < products < _WORTHWHILE:
         return None
-    return _first("spread", grad, weight, bias, sizes, geometry, last)
+    return _first("spread", products, grad, weight, bias, sizes, geometry, last)
 
 
 def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
-    if grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel) < _WORTHWHILE:
+    products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
+    if _FEW < products < _WORTHWHILE:
         return None
-    return _first("weight_gradient", input, grad, kernel, geometry, last)
+    return _first("weight_gradient", products, input, grad, kernel, geometry, last)

@@ -85,9 +85,8 @@ class Backend:
         self.runs[op] = run
         return run
 
-    def asarray(self, value: Any) -> Any:
-        """The result of a kernel as an array: array libraries return numbers where there are no dimensions."""
-        return np.asarray(value)
+    asarray: Callable[..., Any] = staticmethod(np.asarray)
+    """The result of a kernel as an array: array libraries return numbers where there are no dimensions."""
 
     def empty(self, shape: tuple[int, ...], array_type: Any) -> Any:
         """A new array, uninitialised."""
@@ -162,6 +161,11 @@ def backend_of_array(array: Any) -> Backend:
 def is_array(value: Any) -> bool:
     """Whether a value is an array of some backend, and no number."""
     return type(value) in ARRAY_CLASSES
+
+
+def undispatched(function: Any) -> Any:
+    """A function of NumPy's for arrays that are known to be its own: it asks nobody else who might take the call."""
+    return getattr(function, "_implementation", function)
 
 
 _NUMBERS = (np.generic, bool, int, float, complex)

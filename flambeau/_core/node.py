@@ -186,6 +186,17 @@ class SavedTensor:
             self._complain_of_change(owner)
         return self.tensor if self.grad_fn is None else self._rebuild(owner)
 
+    def for_formula(self, owner: Node) -> tensors.Tensor:
+        """The same for a formula: where what it computes is not recorded, it may forget where the tensor came from."""
+        parts = self.tensor
+        if parts is None or self.counter[0] != self.version:
+            return self.unpack(owner)  # says what is wrong
+        if self.grad_fn is None:
+            return parts  # type: ignore[no-any-return]
+        if self.special is None and not THREAD.modes.grad:
+            return parts[1].tensor_from_parts(parts)  # type: ignore[no-any-return]
+        return self._rebuild(owner)
+
     def _unpack_with_hook(self, owner: Node) -> tensors.Tensor:
         from .tensor import Tensor
 

@@ -68,3 +68,17 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= max(size, 1)
     return tuple(reversed(strides))
+
+
+class _Sizes(dict[tuple[int, ...], Size]):
+    """The `Size` of each shape that was asked for: programs have few, and look at them often."""
+
+    def __missing__(self, shape: tuple[int, ...]) -> Size:
+        if len(self) >= _MOST:
+            self.clear()
+        size = self[shape] = tuple.__new__(Size, shape)
+        return size
+
+
+_MOST = 4096
+SIZES = _Sizes()

@@ -34,6 +34,8 @@ class Slots:
 
     backward: Callable[..., None]
     """`autograd.backward`."""
+    backward_from: Callable[[Any, bool | None], None]
+    """`(tensor, retain_graph)`: the same for one tensor, with no further arguments."""
     gradients: Callable[..., Any]
     """`autograd.grad`."""
     vmap: Callable[[Callable[..., Any]], Callable[..., Any]]

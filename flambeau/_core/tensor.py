@@ -21,12 +21,11 @@ from .methods import TensorMethods
 from .modes import THREAD
 from .node import AccumulateGrad, Edge, Node
 from .process.caller import calling_place
-from .size import Size, contiguous_strides
+from .size import SIZES, Size, contiguous_strides
 from .slots import SLOTS
 from .storage import UntypedStorage, address_of, offset_of, storage_of
 from .text.errors import INFERENCE_INPLACE, INFERENCE_VERSION
 
-new_size = tuple.__new__
 Parts = tuple[Any, Kind, Any]
 Counter = list[Any]
 """A version and the place of the last in-place change, shared by all tensors that see the same memory."""
@@ -128,12 +127,12 @@ class Tensor(TensorMethods):
 
     @property
     def shape(self) -> Size:
-        return new_size(Size, self._array.shape)
+        return SIZES[self._array.shape]
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         if dim is None:
-            return tuple.__new__(Size, self._array.shape)
+            return SIZES[self._array.shape]
         shape = self._array.shape
         try:
             return shape[dim]
@@ -452,7 +451,10 @@ class Tensor(TensorMethods):
         inputs: Any = None,
     ) -> None:
         """Add the gradients of this tensor to the `.grad` of the leaves that it was computed from."""
-        SLOTS.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
+        if gradient is None and inputs is None and not create_graph:
+            SLOTS.backward_from(self, retain_graph)
+        else:
+            SLOTS.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
     # ----- Python's own protocols -------------------------------------------------------------------------------
 

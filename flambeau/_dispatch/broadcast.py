@@ -13,8 +13,10 @@ def sum_to_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if given == shape:
         return tensor
     added = len(given) - len(shape)
-    dims = [*range(added), *(added + i for i, size in enumerate(shape) if size == 1 and given[added + i] != 1)]
     summed: Any = tensor
+    if given[added:] == shape:
+        return summed.sum(tuple(range(added)))  # type: ignore[no-any-return]
+    dims = [*range(added), *(added + i for i, size in enumerate(shape) if size == 1 and given[added + i] != 1)]
     if dims:
         summed = summed.sum(dims, keepdim=True)
     return summed.reshape(shape) if added else summed  # type: ignore[no-any-return]
@@ -24,4 +26,6 @@ def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     """Whether a tensor of `shape` broadcasts to the shape `to`."""
     if len(shape) > len(to):
         return False
+    if to[len(to) - len(shape) :] == shape:
+        return True
     return all(a in (b, 1) for a, b in zip(reversed(shape), reversed(to), strict=False))

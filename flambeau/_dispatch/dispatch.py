@@ -30,10 +30,12 @@ from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
+from .derivative_code import first_apply
 from .interpreter import interpret
 from .meta import run_without_data
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
 from .recorder import PROPERTIES, Recorder, nothing, primitive_recorder
+from .short_call import CALLS, short_call
 
 __all__ = ["Array", "Formula", "Kernel", "Primitive", "SinglePrimitive", "primitive", "several"]
 
@@ -49,6 +51,8 @@ class Primitive(Op, Generic[Results]):
     node_class: type[OpNode] | None
     record: Recorder
     """Makes the node of a call and puts it on its outputs."""
+    calls = 0
+    """How often it was called the long way."""
 
     def __init__(
         self,
@@ -102,6 +106,8 @@ class Primitive(Op, Generic[Results]):
 
     def __call__(self, *args: Any) -> Results:
         modes = THREAD.modes
+        if modes.plain:
+            self.count_call()
         arrays = list(args)
         first: Tensor | None = None
         kind: Any = None
@@ -166,6 +172,25 @@ class Primitive(Op, Generic[Results]):
             after(self, args, outputs, modes)
         return tuple(outputs) if many else outputs[0]  # type: ignore[return-value]  # as many as the kernel returned
 
+    def count_call(self) -> None:
+        """Let an op that is called often have a function of its own: see `short_call.py`."""
+        self.calls += 1
+        if self.calls != CALLS or not (self.list_position is None or not self.tensor_positions):
+            return
+        cls = type(self)
+        if cls._wrap is Primitive._wrap and cls.__call__ in (Primitive.__call__, SinglePrimitive.__call__):
+            own = short_call(self, Primitive.__call__)
+            self.__class__ = type(cls.__name__, (cls,), {"__call__": own, "__doc__": self.__doc__})
+
+    def several_results(
+        self, arrays: Sequence[Any], source: Tensor, modes: Any, recorded: tuple[Any, ...] | None
+    ) -> Results:
+        """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""
+        outputs = [self._wrap(array, source, modes, True) for array in arrays]
+        if recorded is not None:
+            self.record(recorded, outputs)
+        return tuple(outputs)  # type: ignore[return-value]  # as many as the kernel returned
+
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
         """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""
         if self.makes_windows:
@@ -211,14 +236,13 @@ class SinglePrimitive(Primitive[Results]):
         modes = THREAD.modes
         if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.indirect:
             return super().__call__(tensor, *rest)
+        self.count_call()
         kind = tensor._kind
         array = (kind.runs.get(self) or kind.backend.prepare(self))(tensor._array, *rest)
         if type(array) is not np.ndarray:
             if type(array) is tuple or type(array) is list:
-                outputs = [self._wrap(each, tensor, modes, True) for each in array]
-                if modes.grad and not modes.inference and tensor.requires_grad:
-                    self.record((tensor, *rest), outputs)
-                return cast(Results, tuple(outputs))
+                recorded = modes.grad and not modes.inference and tensor.requires_grad
+                return self.several_results(array, tensor, modes, (tensor, *rest) if recorded else None)
             array = kind.backend.asarray(array)
         if array.dtype is not tensor._array.dtype:
             kind = kind_of_array(array.dtype, kind.device)
@@ -303,6 +327,7 @@ def node_class(
         else inputs.index(op.parameters[op.list_position]),
         "op": op,
         "prefix": "torch::autograd::" if name == "NotImplemented" else "",
+        "apply": first_apply,
     }
     return type(name, (OpNode,), body)
 

@@ -112,6 +112,8 @@ class Elementwise(Op):
         self.tensor_positions = tuple(range(len(inputs)))
         self.refuses = refuses
         self.table: dict[Kind, Entry] = {}
+        self.mixed: dict[tuple[Kind, Kind], tuple[Any, Any, Entry]] = {}
+        """For kinds that meet: the dtypes to which the operands are converted, if they are, and the body."""
         self.grad_inputs = tuple(position for position, each in enumerate(inputs) if each in formulas)
         self._recorded_as = node, formulas
 
@@ -272,8 +274,8 @@ def unary(
                 output._view = None
                 output._extra = None
                 if (
-                    (input._requires_grad or (input._view is not None and input.requires_grad))
-                    and modes.grad
+                    modes.grad
+                    and (input._requires_grad or (input._view is not None and input.requires_grad))
                     and kind.differentiable
                     and not modes.inference
                 ):
@@ -334,58 +336,6 @@ def binary(
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
     op = Elementwise(name, body, rule, node, operands, formulas, refuses, op_name)
     op.tensors_only = tensors_only
-    table = op.table
-
-    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-        if type(input) in PLAIN_TYPES and out is None:
-            modes = THREAD.modes
-            entry = table.get(input._kind)
-            if entry is not None and modes.plain:
-                if type(other) in PLAIN_TYPES:
-                    if other._kind is not input._kind:
-                        return slow(input, other, None)
-                    other_array = other._array
-                    needs_grad = (
-                        input._requires_grad
-                        or other._requires_grad
-                        or (input._view is not None and input.requires_grad)
-                        or (other._view is not None and other.requires_grad)
-                    )
-                elif type(other) is float or type(other) is int:
-                    # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
-                    if not input._kind.differentiable or tensors_only:
-                        return slow(input, other, None)
-                    other_array = other
-                    needs_grad = input._requires_grad or (input._view is not None and input.requires_grad)
-                else:
-                    return slow(input, other, None)
-                array = input._array
-                try:
-                    array = (entry[0] if array.size < LARGE else entry[2])(array, other_array)
-                except ValueError:
-                    raise shape_error(name, input, other) from None
-                except MemoryError as error:
-                    explain(error, name, {})
-                    raise
-                if type(array) is not np.ndarray:
-                    array = entry[1].backend.asarray(array)
-                elif array.ndim > 1 and other_array is not other and not input._array.flags.c_contiguous:
-                    array = arranged(array, input._array, other_array)
-                kind = entry[1]
-                output: Tensor = new(Tensor)
-                output._array = array
-                output._kind = kind
-                output._counter = None if modes.inference else [0, None]
-                output._requires_grad = False
-                output._grad_fn = None
-                output._output_nr = 0
-                output._grad = None
-                output._view = None
-                output._extra = None
-                if needs_grad and modes.grad and kind.differentiable and not modes.inference:
-                    op.record((input, other), output)
-                return output
-        return slow(input, other, out)
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Tensor:
         if not (type(input) in DIRECT_TYPES and type(other) in DIRECT_TYPES) and has_override((input, other)):
@@ -403,6 +353,7 @@ def binary(
             explain(error, name, {"input": input, "other": other, "out": out})
             raise
 
+    function = short_binary(op, name, slow)
     _describe(function, name, doc)
     function.op = op  # type: ignore[attr-defined]
     if public:
@@ -411,6 +362,77 @@ def binary(
         export_method(function, name, *(each for each in aliases if "." not in each))
     if inplace:
         _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
+    return function
+
+
+def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """The function of an op of two operands: the short path, and `slow` for what is not on it."""
+    table, mixed, tensors_only = op.table, op.mixed, op.tensors_only
+
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+            kind = input._kind
+            entry = table.get(kind)
+            if entry is not None and modes.plain:
+                array = input._array
+                if type(other) in PLAIN_TYPES:
+                    operand = other._array
+                    if other._kind is not kind:
+                        met = mixed.get((kind, other._kind))
+                        if met is None or not (array.ndim and operand.ndim):
+                            return slow(input, other, None)
+                        first, second, entry = met
+                        if first is not None:
+                            array = array.astype(first)
+                        if second is not None:
+                            operand = operand.astype(second)
+                elif type(other) is float or type(other) is int:
+                    # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
+                    if not kind.differentiable or tensors_only:
+                        return slow(input, other, None)
+                    operand = other
+                else:
+                    return slow(input, other, None)
+                small, kind, large = entry
+                try:
+                    array = (small if array.size < LARGE else large)(array, operand)
+                except ValueError:
+                    raise shape_error(name, input, other) from None
+                except MemoryError as error:
+                    explain(error, name, {})
+                    raise
+                if type(array) is not np.ndarray:
+                    array = kind.backend.asarray(array)
+                elif array.ndim > 1 and operand is not other and not input._array.flags.c_contiguous:
+                    array = arranged(array, input._array, other._array)
+                output: Tensor = new(Tensor)
+                output._array = array
+                output._kind = kind
+                output._counter = None if modes.inference else [0, None]
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._view = None
+                output._extra = None
+                if (
+                    modes.grad
+                    and (
+                        input._requires_grad
+                        or (input._view is not None and input.requires_grad)
+                        or (
+                            operand is not other
+                            and (other._requires_grad or (other._view is not None and other.requires_grad))
+                        )
+                    )
+                    and kind.differentiable
+                    and not modes.inference
+                ):
+                    op.record((input, other), output)
+                return output
+        return slow(input, other, out)
+
     return function
 
 
@@ -470,7 +492,18 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
             raise shape_error(op.title, left, right) from None
         if is_array(array) and array.ndim > 1:
             array = arranged(array, *[each._array for each in (left, right) if isinstance(each, Tensor)])
+        if isinstance(left, Tensor) and isinstance(right, Tensor) and left._array.ndim and right._array.ndim:
+            _remember_mixed(op, left._kind, right._kind, kind)
     return _finish(op, (left, right), array, result_kind)
+
+
+def _remember_mixed(op: Elementwise, left: Kind, right: Kind, common: Kind) -> None:
+    """Let the next tensors of these kinds meet without looking for what they have in common."""
+    kinds = (left, right, common)
+    if common in op.table and all(each.is_cpu and not each.indirect and each.plain is each for each in kinds):
+        wanted = common.dtype.numpy
+        first, second = (None if each is common else wanted for each in (left, right))
+        op.mixed[left, right] = first, second, op.table[common]
 
 
 def _device_of_tensor(op: Elementwise, left: Any, right: Any) -> Any:

@@ -21,7 +21,8 @@ Formula = Callable[..., Any]
 OPS: dict[str, Op] = {}
 """Every op by name."""
 
-_TENSOR_ANNOTATIONS = ("Array", "Array | None")
+OPTIONAL_TENSOR = "Array | None"
+_TENSOR_ANNOTATIONS = ("Array", OPTIONAL_TENSOR)
 _LIST_ANNOTATION = "list[Array]"
 
 

@@ -6,12 +6,13 @@ most programs record few of the ops.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._core.node import OpNode, new_node, next_sequence_number, save
-from .._core.process.caller import GENERATED, calling_place
-from .._core.tensor import Tensor
+from .._core.process.caller import GENERATED, IS_INTERNAL, place_of
+from .._core.tensor import Tensor, new
 
 if TYPE_CHECKING:
     from .op import Op
@@ -31,14 +32,18 @@ PROPERTIES: dict[str, str] = {
 }
 """What a formula may ask for in place of a tensor, by the end of the parameter's name."""
 
-_NAMES: Mapping[str, Any] = {
+NAMES: Mapping[str, Any] = {
     "PENDING": PENDING,
     "Tensor": Tensor,
-    "calling_place": calling_place,
+    "getframe": sys._getframe,
+    "IS_INTERNAL": IS_INTERNAL,
+    "place_of": place_of,
+    "new": new,
     "new_node": new_node,
     "next_sequence_number": next_sequence_number,
     "save": save,
 }
+"""What the source of recorders, and of the calls that record, refers to."""
 
 
 def nothing(*args: Any) -> None:
@@ -50,9 +55,9 @@ def elementwise_recorder(op: Op, node_type: type[OpNode], grad_positions: Sequen
 
     Where the result is not `made` yet, it is not put in the graph either, and is `PENDING` if the node will save it.
     """
-    lines = [f"{_listed(_operand(i) for i in range(len(op.parameters)))} = operands"]
-    lines += [line for i in grad_positions for line in _edge(i, f"isinstance({_operand(i)}, Tensor)")]
-    lines += _node(_listed(f"e{i}" for i in grad_positions), "((output._array.shape, output._kind),)")
+    lines = [f"{listed(operand(i) for i in range(len(op.parameters)))} = operands"]
+    lines += [line for i in grad_positions for line in edge_lines(i, f"isinstance({operand(i)}, Tensor)")]
+    lines += node_lines(listed(f"e{i}" for i in grad_positions), "((output._array.shape, output._kind),)")
     asked = _asking(node_type, [f"e{i} is not None" for i in grad_positions])
     late = []
     for name in node_type.saved_names:
@@ -61,8 +66,8 @@ def elementwise_recorder(op: Op, node_type: type[OpNode], grad_positions: Sequen
             late.append("    if node.result is PENDING:")
             late.append("        node.result = save(output, node)")
         else:
-            operand = _operand(op.parameters.index(name))
-            value = f"save({operand}) if isinstance({operand}, Tensor) else {operand}"
+            own = operand(op.parameters.index(name))
+            value = f"save({own}) if isinstance({own}, Tensor) else {own}"
             lines.append(f"node.{name} = ({value}) if {asked[name]} else None")
     lines += ["if made:", *late, "    output._requires_grad = True", "    output._grad_fn = node", "return node"]
     return _compiled(op.name, "operands, output, made=True", lines, node_type)
@@ -81,7 +86,10 @@ def primitive_recorder(
             edges.append(f"*e{position}")
             needs.append(f"any([each is not None for each in e{position}])")
         else:
-            lines += [f"{_operand(position)} = args[{position}]", *_edge(position, f"{_operand(position)} is not None")]
+            lines += [
+                f"{operand(position)} = args[{position}]",
+                *edge_lines(position, f"{operand(position)} is not None"),
+            ]
             edges.append(f"e{position}")
             needs.append(f"e{position} is not None")
     lines += [
@@ -89,7 +97,7 @@ def primitive_recorder(
         "shapes = (output._array.shape, output._kind),",  # by far the most ops have one output
         "if len(outputs) > 1:",
         "    shapes = tuple([(each._array.shape, each._kind) for each in outputs])",
-        *_node(_listed(edges), "shapes"),
+        *node_lines(listed(edges), "shapes"),
         # The outputs before anything is saved: what is saved of an output has its number.
         "if output._kind.differentiable:",
         "    output._requires_grad = True",
@@ -102,43 +110,51 @@ def primitive_recorder(
         "            each._grad_fn = node",
         "            each._output_nr = number",
     ]
-    asked = _asking(node_type, needs)
-    for name in node_type.saved_names:
-        lines.append(f"node.{name} = ({_taken(op, results, name)}) if {asked[name]} else None")
+    lines += saved_lines(op, node_type, needs, results, "args[{}]".format, "outputs[{}]".format)
     return _compiled(op.name, "args, outputs", lines, node_type)
 
 
-def _operand(position: int) -> str:
+def operand(position: int) -> str:
+    """The name of an argument of a call in its source."""
     return f"a{position}"
 
 
-def _listed(parts: Any) -> str:
+def listed(parts: Any) -> str:
     """The source of a tuple."""
     return f"({''.join(f'{each}, ' for each in parts)})"
 
 
-def _edge(position: int, is_tensor: str) -> list[str]:
-    """Takes down where the gradient of an argument goes: `Tensor._edge`, in place for what is no view."""
-    operand, edge = _operand(position), f"e{position}"
+def edge_lines(position: int, is_tensor: str) -> list[str]:
+    """Takes down where the gradient of an argument goes: `Tensor._edge`, in place but for a view whose base changed."""
+    own, edge = operand(position), f"e{position}"
     return [
         f"{edge} = None",
         f"if {is_tensor}:",
-        f"    if {operand}._view is not None:",
-        f"        {edge} = {operand}._edge()",
-        f"    elif {operand}._requires_grad:",
-        f"        {edge} = ({operand}._grad_fn or {operand}, {operand}._output_nr)",
+        f"    if {own}._view is not None and ({own}._counter is None or {own}._view.version != {own}._counter[0]):",
+        f"        {edge} = {own}._edge()",
+        f"    elif {own}._requires_grad:",
+        f"        {edge} = ({own}._grad_fn or {own}, {own}._output_nr)",
     ]
 
 
-def _node(edges: str, outputs: str) -> list[str]:
-    """Makes the node and fills the slots that every node has, as `initialise` does."""
+def node_lines(edges: str, outputs: str, depth: int = 2) -> list[str]:
+    """Makes the node and fills the slots that every node has, as `initialise` does.
+
+    `depth`: how many frames above is the first that may be the user's.
+    """
     return [
         "node = new_node(node_type)",
         f"node.edges = {edges}",
         f"node.outputs = {outputs}",
         "node.sequence = next_sequence_number()",
-        "node.place = calling_place()",
         "node._hooks = node._metadata = None",
+        # `calling_place`, in place: most often the caller of the op is the user's own line.
+        "try:",
+        f"    frame = getframe({depth})",
+        "    code = frame.f_code",
+        "    node.place = place_of(frame) if IS_INTERNAL[code.co_filename] else (code, frame.f_lasti)",
+        "except ValueError:",
+        "    node.place = None",
     ]
 
 
@@ -156,27 +172,45 @@ def _asking(node_type: type[OpNode], needs: Sequence[str]) -> dict[str, str]:
     return conditions
 
 
-def _taken(op: Any, results: Sequence[str], name: str) -> str:
+def saved_lines(
+    op: Any,
+    node_type: type[OpNode],
+    needs: Sequence[str],
+    results: Sequence[str],
+    argument: Callable[[int], str],
+    output: Callable[[int], str],
+) -> list[str]:
+    """Saves what the formulas name; `argument` and `output` say how those of a call are written."""
+    asked = _asking(node_type, needs)
+    lines = []
+    for name in node_type.saved_names:
+        taken, condition = _taken(op, results, name, argument, output), asked[name]
+        lines.append(f"node.{name} = {taken if condition == 'True' else f'({taken}) if {condition} else None'}")
+    return lines
+
+
+def _taken(
+    op: Any, results: Sequence[str], name: str, argument: Callable[[int], str], output: Callable[[int], str]
+) -> str:
     """How a value that a formula names is taken from a call."""
     if name in results or name.startswith("result"):
         number = results.index(name) if name in results else int(name[6:] or 0)
-        return f"save(outputs[{number}], node)"
+        return f"save({output(number)}, node)"
     for suffix, value in PROPERTIES.items():
         if name.endswith(suffix) and name.removesuffix(suffix) in op.tensor_names:
             position = op.parameters.index(name.removesuffix(suffix))
             if position == op.list_position:
-                return f"tuple([{value.format('each')} for each in args[{position}]])"
-            return value.format(f"args[{position}]")
+                return f"tuple([{value.format('each')} for each in {argument(position)}])"
+            return value.format(argument(position))
     position = op.parameters.index(name)
+    own = argument(position)
     if position == op.list_position:
-        return f"[save(each) for each in args[{position}]]"
-    if position in op.tensor_positions:
-        return f"None if args[{position}] is None else save(args[{position}])"
-    return f"args[{position}]"
+        return f"[save(each) for each in {own}]"
+    return f"None if {own} is None else save({own})" if position in op.tensor_positions else own
 
 
 def _compiled(name: str, parameters: str, lines: Sequence[str], node_type: type[OpNode]) -> Recorder:
     source = f"def record({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
-    names: dict[str, Any] = {**_NAMES, "node_type": node_type}
+    names: dict[str, Any] = {**NAMES, "node_type": node_type}
     exec(compile(source, f"{GENERATED}record of {name}>", "exec"), names)
     return names["record"]  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,6 +54,15 @@ def backward(
             "to None when they are no longer needed."
         )
     run_backward(roots, wanted, keep, create_graph, True)
+
+
+def backward_from(tensor: Tensor, retain_graph: bool | None) -> None:
+    """`backward` of one tensor with no further arguments, as most programs call it."""
+    edge = tensor._edge()
+    if edge is None:
+        backward(tensor)  # says what is wrong
+    else:
+        run_backward([(*edge, _implicit_gradient(tensor))], None, bool(retain_graph), False, True)
 
 
 def grad(
@@ -181,9 +191,14 @@ def _implicit_gradient(output: Any) -> Tensor:
         from .._ops.create.like import ones_like
 
         return ones_like(output)  # type: ignore[no-any-return]
-    from .._ops.create.constants import filled
+    return _constants().filled(output._array.shape, output._kind.plain, 1)  # type: ignore[no-any-return]
 
-    return filled(output._array.shape, output._kind.plain, 1)
+
+@functools.cache
+def _constants() -> Any:
+    from .._ops.create import constants
+
+    return constants
 
 
 def _check_gradient(number: int, output: Tensor, gradient: Tensor) -> None:

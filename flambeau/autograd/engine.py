@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,22 @@ def run_backward(
 class _Pass:
     """One backward pass: gradients waiting at their targets, and how many are still to come."""
 
+    __slots__ = (
+        "__weakref__",
+        "accumulate_grad",
+        "captured",
+        "expected",
+        "inputs",
+        "keep_graph",
+        "needed",
+        "ready",
+        "records",
+        "roots",
+        "sums",
+        "waiting",
+        "watched",
+    )  # fmt: skip
+
     def __init__(
         self,
         roots: Sequence[tuple[Target, int, Tensor]],
@@ -69,7 +85,7 @@ class _Pass:
         self.waiting: dict[Target, list[Tensor | None]] = {}
         self.ready: list[Any] = []
         """A heap of the nodes whose gradients are all there: the number that orders them, the node, the gradients."""
-        self.expected = count_gradients([target for target, _, _ in roots])
+        self.expected = count_gradients(roots)
         self.captured: dict[Target, dict[int, Tensor | None]] | None = None
         self.needed: set[Target] | None = None
         if inputs is not None:
@@ -84,38 +100,33 @@ class _Pass:
         self.sums: dict[int, Tensor] = {}
 
     def run(self) -> list[Tensor | None]:
-        ready, needed, captured, expected, waiting = self.ready, self.needed, self.captured, self.expected, self.waiting
+        ready, needed, captured, expected = self.ready, self.needed, self.captured, self.expected
+        keep_graph, sums = self.keep_graph, self.sums
+        rare = captured is not None or self.watched
         for target, number, gradient in self.roots:
             if needed is None or target in needed:
                 self.deliver(target, number, checked(gradient, target, number, "the gradient that was passed in"))
-        while ready:
-            _, node, grads = heappop(ready)
-            if self.sums:  # from here on others may hold these gradients: they take no more in place
+        newest: Any = None  # an entry of the heap that is not in it: most nodes make one other ready, the next to run
+        while ready or newest is not None:
+            if newest is None:
+                _, node, grads = heappop(ready)
+            else:
+                _, node, grads = heappushpop(ready, newest) if ready else newest
+                newest = None
+            if sums:  # from here on others may hold these gradients: they take no more in place
                 for held in grads:
-                    self.sums.pop(id(held), None)
-            hooks = node._hooks
-            if hooks is not None:
-                grads = run_tensor_hooks(node, grads)
-            if captured is not None and node in captured:
-                for number in captured[node]:
-                    captured[node][number] = grads[number]
-                if not self._leads_on(node):
-                    continue
-            if hooks is not None:
-                grads = run_pre_hooks(node, grads)
+                    sums.pop(id(held), None)
             edges = node.edges
-            if self.watched:
-                results = run_watched(node, grads)
-            elif needed is not None and hooks is None and isinstance(node, OpNode):
-                wanted = [edge if edge is not None and edge[0] in needed else None for edge in edges]
-                results = node.apply(grads, wanted)
+            hooks = node._hooks
+            if rare or hooks is not None:
+                grads, results = self.run_watched(node, grads)
+                if results is None:
+                    continue
             else:
                 results = node.apply(grads)
-            if len(results) != len(edges):
-                results = fit_to_edges(node, results)
-            if hooks is not None and hooks.post:
-                results = run_post_hooks(node, results, grads)
-            if not self.keep_graph:
+                if len(results) != len(edges):
+                    results = fit_to_edges(node, results)
+            if not keep_graph:
                 node.release()
             for edge, result in zip(edges, results):  # noqa: B905  (their lengths were compared above)
                 if edge is None:
@@ -131,16 +142,55 @@ class _Pass:
                     shape, kind = outputs[number]
                     if type(result) is not Tensor or result._kind is not kind or result._array.shape != shape:
                         result = checked(result, target, number, node)
-                    if expected[target] == 1 and len(outputs) == 1 and target not in waiting:
-                        heappush(ready, (-target.sequence, target, [result]))  # the only one that it ever gets
+                    if expected[target] == 1 and len(outputs) == 1:  # the only one that it ever gets
+                        if newest is not None:
+                            heappush(ready, newest)
+                        newest = -target.sequence, target, [result]
                         continue
+                    fresh = False
                 else:
-                    result = checked(result, target, number, node)
-                fresh = hooks is None and result is not grads[0] and isinstance(node, OpNode)
+                    if (
+                        type(result) is not Tensor
+                        or result._kind is not target._kind
+                        or result._array.shape != target._array.shape
+                    ):
+                        result = checked(result, target, number, node)
+                    fresh = hooks is None and result is not grads[0] and isinstance(node, OpNode)
+                    if expected[target] == 1:
+                        self.reach_leaf(target, result, fresh)
+                        continue
                 self.deliver(target, number, result, fresh)
         if captured is None or self.inputs is None:
             return []
         return [captured[target][number] for target, number in self.inputs]
+
+    def run_watched(self, node: Node, grads: list[Tensor | None]) -> tuple[list[Tensor | None], Any]:
+        """The gradients that a node was given in the end, and what it hands on, where hooks or the caller look on.
+
+        None: the caller has what it wanted, and the node does not run.
+        """
+        hooks, needed, captured = node._hooks, self.needed, self.captured
+        if hooks is not None:
+            grads = run_tensor_hooks(node, grads)
+        if captured is not None and node in captured:
+            for number in captured[node]:
+                captured[node][number] = grads[number]
+            if not self._leads_on(node):
+                return grads, None
+        if hooks is not None:
+            grads = run_pre_hooks(node, grads)
+        edges = node.edges
+        if self.watched:
+            results = run_watched(node, grads)
+        elif needed is not None and hooks is None and isinstance(node, OpNode):
+            results = node.apply(grads, [edge if edge is not None and edge[0] in needed else None for edge in edges])
+        else:
+            results = node.apply(grads)
+        if len(results) != len(edges):
+            results = fit_to_edges(node, results)
+        if hooks is not None and hooks.post:
+            results = run_post_hooks(node, results, grads)
+        return grads, results
 
     def _leads_on(self, node: Node) -> bool:
         """Whether a captured node must also run, because another input lies behind it."""
@@ -157,7 +207,8 @@ class _Pass:
         `fresh`: the gradient was made in this pass, and nobody outside has seen it.
         """
         is_node = isinstance(target, Node)
-        remaining = self.expected[target] = self.expected[target] - 1
+        remaining = abs(self.expected[target]) - 1
+        self.expected[target] = -remaining  # a target that waits is told from one that gets a single gradient
         grads = self.waiting.pop(target, None)
         if grads is None:
             grads = [None] * len(target.outputs) if is_node else [None]
@@ -189,13 +240,15 @@ class _Pass:
     def reach_leaf(self, leaf: Tensor, gradient: Tensor | None, fresh: bool) -> None:
         """All gradients of a leaf are there: run its hooks and add the sum to `.grad`, or hand it to the caller."""
         extra = leaf._extra
-        accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
-        if gradient is not None and extra is not None and extra.hooks:
-            gradient = run_hooks_on(gradient, extra.hooks)
-            fresh = False
-        if self.captured is not None and leaf in self.captured:
-            self.captured[leaf][0] = gradient
-        if not self.accumulate_grad or not leaf.requires_grad:  # frozen since the forward pass
+        accumulator = None
+        if extra is not None or self.captured is not None:
+            accumulator = extra.accumulator() if extra is not None and extra.accumulator is not None else None
+            if gradient is not None and extra is not None and extra.hooks:
+                gradient = run_hooks_on(gradient, extra.hooks)
+                fresh = False
+            if self.captured is not None and leaf in self.captured:
+                self.captured[leaf][0] = gradient
+        if not self.accumulate_grad or not (leaf._requires_grad or leaf.requires_grad):  # frozen since the forward pass
             return
         if accumulator is not None and accumulator._hooks is not None:
             gradient = run_pre_hooks(accumulator, [gradient])[0]
@@ -207,7 +260,10 @@ class _Pass:
                     "place by an operation that autograd recorded. Work on a .clone() of it"
                 )
             with _accumulation:
-                accumulate(leaf, gradient, fresh)
+                if leaf._grad is None and not self.records:
+                    leaf._grad = owned(gradient, leaf, fresh)
+                else:
+                    accumulate(leaf, gradient, fresh)
             if extra is not None and extra.post_accumulate:
                 for hook in list(extra.post_accumulate.values()):
                     hook(leaf)
@@ -215,14 +271,19 @@ class _Pass:
             run_post_hooks(accumulator, (), [gradient])
 
 
-def count_gradients(targets: list[Target]) -> dict[Target, int]:
-    """For every node and leaf in the graph behind `targets`: how many gradients it will get, those of the roots
+def count_gradients(roots: Sequence[tuple[Target, int, Tensor]]) -> dict[Target, int]:
+    """For every node and leaf in the graph behind the roots: how many gradients it will get, those of the roots
     included.
     """
     counts: dict[Target, int] = {}
-    for target in targets:
-        counts[target] = counts.get(target, 0) + 1
-    stack = [target for target in counts if isinstance(target, Node)]
+    stack: list[Any] = []
+    for target, _, _ in roots:
+        if target in counts:
+            counts[target] += 1
+        else:
+            counts[target] = 1
+            if isinstance(target, Node):
+                stack.append(target)
     while stack:
         for edge in stack.pop().edges:
             if edge is not None:
@@ -270,9 +331,10 @@ def _copied_like(self: Array, like: Array) -> Array:
 def accumulate(leaf: Tensor, gradient: Tensor, fresh: bool = False) -> None:
     """Add `gradient` to `leaf.grad`; a `fresh` one may become it."""
     present = leaf._grad
+    modes = THREAD.modes
     if present is None:
-        leaf._grad = gradient if THREAD.modes.grad else owned(gradient, leaf, fresh)
-    elif THREAD.modes.grad or _dispatches(present) or _dispatches(gradient):
+        leaf._grad = gradient if modes.grad else owned(gradient, leaf, fresh)
+    elif modes.grad or _dispatches(present) or _dispatches(gradient):
         leaf._grad = present + gradient
     elif gradient._kind.indirect or present._kind.indirect:
         _accumulate_indirectly(leaf, present, gradient)
@@ -302,22 +364,26 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     A fresh gradient gives up its array, unless a second tensor holds that (three references: the gradient's, ours, and
     the one of the question itself).
     """
-    if _dispatches(gradient):
+    if type(gradient) is not Tensor and _dispatches(gradient):
         return gradient.detach()
-    array, kind = gradient._array, gradient._kind
-    alone = fresh and array.base is None and sys.getrefcount(array) <= 3
-    if not (alone and array.strides == like._array.strides):
-        if kind.indirect:
-            if gradient.is_meta:
-                return Tensor._from_parts((array, kind, new_counter()))
-            if gradient.layout is not strided:
-                return gradient.detach().clone()
-            if kind.plain is not kind and fresh and array.strides == like._array.strides:
-                return Tensor._from_parts((array.copy("K"), kind, new_counter()))
-        # A tensor that got another shape in place retains the gradient of what it was.
-        model = like if like._array.shape == array.shape and like.layout is strided else gradient
-        array, kind = _copied_like(gradient, model)._array, kind.plain
-    return Tensor._from_parts((array, kind, new_counter()))
+    array, kind, model = gradient._array, gradient._kind, like._array
+    modes = THREAD.modes
+    counter: Any = None if modes.inference else [0, None]
+    if fresh and array.base is None and sys.getrefcount(array) <= 3 and array.strides == model.strides:
+        return Tensor._from_parts((array, kind, counter))
+    same_shape = array.shape == model.shape
+    if kind.indirect:
+        if gradient.is_meta:
+            return Tensor._from_parts((array, kind, counter))
+        if gradient.layout is not strided:
+            return gradient.detach().clone()
+        if kind.plain is not kind and fresh and array.strides == model.strides:
+            return Tensor._from_parts((array.copy("K"), kind, counter))
+    elif modes.plain and kind.is_cpu and same_shape and like._kind is kind and model.flags.c_contiguous:
+        return Tensor._from_parts((array.copy(), kind, counter))  # what `_copied_like` gives, where nobody looks on
+    # A tensor that got another shape in place retains the gradient of what it was.
+    copied = _copied_like(gradient, like if same_shape and like.layout is strided else gradient)
+    return Tensor._from_parts((copied._array, kind.plain, counter))
 
 
 def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tensor:

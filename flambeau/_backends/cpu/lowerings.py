@@ -39,26 +39,23 @@ _GENERATED = {
     "grid_sampler_2d_backward": "grid_sample.sampled_backward",
     "grid_sampler_3d": "grid_sample.sampled",
     "grid_sampler_3d_backward": "grid_sample.sampled_backward",
+    "max_pool": "pool.max_pool",
+    "max_pool2d_with_indices": "pool.max_pool_with_indices",
+    "max_pool2d_backward": "pool.max_pool2d_backward",
+    "adaptive_max_pool2d": "pool.adaptive_max_pool2d",
+    "adaptive_max_pool2d_backward": "pool.adaptive_max_pool2d_backward",
+    "avg_pool2d": "pool.avg_pool2d",
+    "avg_pool2d_backward": "pool.avg_pool2d_backward",
+    "adaptive_avg_pool2d": "pool.adaptive_avg_pool2d",
+    "adaptive_avg_pool2d_backward": "pool.adaptive_avg_pool2d_backward",
     "attention": "attention.attention",
     "attention_backward": "attention.attention_gradients",
 }
 """Ops with generated kernels, as `family.function`."""
 
-_FEW = min(LARGE, 256)
-"""From so many elements on kernels do it that replace many calls of NumPy's."""
-
 _LARGE_ENOUGH: dict[str, tuple[str, Callable[..., bool]]] = {
     "embedding": ("gather.embedding", lambda weight, indices, *_: indices.size * weight.shape[1] >= LARGE),
     "embedding_dense_backward": ("gather.embedding_backward", lambda grad_output, *_: grad_output.size >= LARGE),
-    "max_pool": ("pool.max_pool", lambda self, *_: self.size >= _FEW),
-    "max_pool2d_with_indices": ("pool.max_pool_with_indices", lambda self, *_: self.size >= _FEW),
-    "max_pool2d_backward": ("pool.max_pool2d_backward", lambda self, input, *_: input.size >= _FEW),
-    "adaptive_max_pool2d": ("pool.adaptive_max_pool2d", lambda self, *_: self.size >= _FEW),
-    "adaptive_max_pool2d_backward": ("pool.adaptive_max_pool2d_backward", lambda self, input, *_: input.size >= _FEW),
-    "avg_pool2d": ("pool.avg_pool2d", lambda self, *_: self.size >= _FEW),
-    "avg_pool2d_backward": ("pool.avg_pool2d_backward", lambda self, input, *_: input.size >= _FEW),
-    "adaptive_avg_pool2d": ("pool.adaptive_avg_pool2d", lambda self, *_: self.size >= _FEW),
-    "adaptive_avg_pool2d_backward": ("pool.adaptive_avg_pool2d_backward", lambda self, input: input.size >= _FEW),
 }
 """Ops that NumPy runs as quickly where they are small, and when they are not: until then no compiler is started."""
 

@@ -25,7 +25,7 @@ from ..._codegen.mean_pool import (
     mean_pool_planes,
 )
 from ..._core.geometry.moving_windows import channel_last, output_sizes
-from .dtypes import float_name
+from .dtypes import float_name, name_of_type
 
 Array = Any
 Sizes = tuple[int, ...]
@@ -75,28 +75,40 @@ def _two(sizes: Sizes, filler: int) -> Sizes:
     return sizes if len(sizes) == 2 else (filler, *sizes)
 
 
+@functools.lru_cache(maxsize=256)
+def _maxima_plan(
+    dtype: np.dtype[Any], shape: Sizes, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+    last: bool, indices: bool,
+) -> tuple[Any, Sizes, tuple[Any, ...]] | None:  # fmt: skip
+    """The kernel, the shape of its results and its last arguments. Networks repeat their shapes."""
+    name, rank = name_of_type(dtype), len(kernel)
+    if name is None or rank > 2 or 0 in shape or 0 in counts:
+        return None
+    spatial = _two(shape[-rank:], 1)
+    if math.prod(spatial) > _MOST_PLACES:
+        return None
+    planes = shape[0] if last else math.prod(shape[:-rank])
+    window = _two(counts, 1), _two(kernel, 1), _two(stride, 1), _two(padding, 0), _two(dilation, 1)
+    geometry, length, step = _geometry(planes, spatial, *window)
+    results = (*shape[:-rank], *counts)
+    if last:
+        return max_pool_channels(name, indices), results, (geometry, shape[1])
+    return max_pool_planes(name, length, step, indices), results, (geometry,)
+
+
 def maxima(
     array: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, last: bool,
     indices: bool = True,
 ) -> tuple[Array, Array | None] | None:  # fmt: skip
     """The largest element of each window, and its place in the flattened plane if it is wanted."""
-    name, rank = float_name(array), len(kernel)
-    shape = (*array.shape[:-rank], *counts)
-    if name is None or rank > 2 or not array.size or 0 in counts:
+    dtype = array.dtype
+    plan = _maxima_plan(dtype, array.shape, counts, kernel, stride, padding, dilation, last, indices)
+    if plan is None:
         return None
-    spatial = _two(array.shape[-rank:], 1)
-    if math.prod(spatial) > _MOST_PLACES:
-        return None
-    source = _laid_out(array, last)
-    out = _new(shape, array.dtype, last)
+    run, shape, arguments = plan
+    out = _new(shape, dtype, last)
     places = _new(shape, _INTEGERS, last) if indices else out
-    planes = array.shape[0] if last else math.prod(array.shape[:-rank])
-    window = _two(counts, 1), _two(kernel, 1), _two(stride, 1), _two(padding, 0), _two(dilation, 1)
-    geometry, length, step = _geometry(planes, spatial, *window)
-    if last:
-        max_pool_channels(name, indices)(out, places, source, geometry, array.shape[1])
-    else:
-        max_pool_planes(name, length, step, indices)(out, places, source, geometry)
+    run(out, places, _laid_out(array, last), *arguments)
     return out, places if indices else None
 
 
@@ -163,41 +175,48 @@ def adaptive_windows(size: int, count: int) -> Windows:
     return Windows(np.array((first, last, last - first), np.int64), 0, 0, 0, 0, 0)
 
 
-def means(array: Array, lines: Windows, columns: Windows, last: bool) -> Array | None:
+class _MeansPlan(NamedTuple):
+    """The means of all windows of an array, ready to run, and the way back."""
+
+    shape: Sizes
+    run: Any
+    run_backward: Any
+    arguments: tuple[Any, ...]
+    alike: tuple[int, ...]
+    """From where to where the windows are alike, for `run` alone."""
+
+
+def _means_plan(dtype: np.dtype[Any], shape: Sizes, lines: Windows, columns: Windows, last: bool) -> _MeansPlan | None:
+    name = name_of_type(dtype)
+    counts = lines.table.shape[1], columns.table.shape[1]
+    if name is None or 0 in shape or 0 in counts:
+        return None
+    results, spatial = (*shape[:-2], *counts), shape[-2:]
+    if last:
+        sizes = (shape[0], *spatial, *counts, shape[1])
+        forward, back, alike = mean_pool_channels(name), mean_pool_backward_channels(name), ()
+    else:
+        sizes = (math.prod(shape[:-2]), *spatial, *counts)
+        forward = mean_pool_planes(name, columns.length, columns.step)
+        back = mean_pool_backward_planes(name, columns.tiles)
+        alike = columns.begin, columns.end
+    return _MeansPlan(results, forward, back, (lines.table, columns.table, *sizes), alike)
+
+
+def means(array: Array, plan: _MeansPlan | None, last: bool) -> Array | None:
     """The mean of each window of the last two dimensions."""
-    name = float_name(array)
-    counts = lines.table.shape[1], columns.table.shape[1]
-    if name is None or not array.size or 0 in counts:
+    if plan is None:
         return None
-    source = _laid_out(array, last)
-    out = _new((*array.shape[:-2], *counts), array.dtype, last)
-    if last:
-        images, channels, *spatial = array.shape
-        mean_pool_channels(name)(out, source, lines.table, columns.table, images, *spatial, *counts, channels)
-        return out
-    planes, spatial = math.prod(array.shape[:-2]), array.shape[-2:]
-    kernel = mean_pool_planes(name, columns.length, columns.step)
-    kernel(out, source, lines.table, columns.table, planes, *spatial, *counts, columns.begin, columns.end)
-    return out
+    out = _new(plan.shape, array.dtype, last)
+    return plan.run(out, _laid_out(array, last), *plan.arguments, *plan.alike)
 
 
-def means_backward(grad: Array, source: Array, lines: Windows, columns: Windows, last: bool) -> Array | None:
-    """The transpose of `means`: the gradient of `source`."""
-    name = float_name(grad)
-    counts = lines.table.shape[1], columns.table.shape[1]
-    if name is None or not grad.size or grad.shape != (*source.shape[:-2], *counts):
+def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bool) -> Array | None:
+    """The transpose of `_means`: the gradient of `source`."""
+    if plan is None or grad.shape != plan.shape:
         return None
-    grad = _laid_out(grad, last)
     result = _new(source.shape, grad.dtype, last)
-    if last:
-        images, channels, *spatial = source.shape
-        kernel = mean_pool_backward_channels(name)
-        kernel(result, grad, lines.table, columns.table, images, *spatial, *counts, channels)
-        return result
-    planes, spatial = math.prod(source.shape[:-2]), source.shape[-2:]
-    kernel = mean_pool_backward_planes(name, columns.tiles)
-    kernel(result, grad, lines.table, columns.table, planes, *spatial, *counts)
-    return result
+    return plan.run_backward(result, _laid_out(grad, last), *plan.arguments)
 
 
 # ----- the ops -------------------------------------------------------------------------------------------------------
@@ -245,11 +264,13 @@ def adaptive_max_pool2d_backward(self: Array, input: Array, indices: Array) -> A
     return None if done is None else done.astype(self.dtype)
 
 
-def _window_pair(
-    spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, include_pad: bool,
-    override: int | None,
-) -> tuple[Windows, Windows]:  # fmt: skip
-    """The windows along both dimensions. The first one has the divisor."""
+@functools.lru_cache(maxsize=256)
+def _regular_plan(
+    dtype: np.dtype[Any], shape: Sizes, last: bool, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+    include_pad: bool, override: int | None,
+) -> _MeansPlan | None:  # fmt: skip
+    """The means of windows of one size. The first dimension has the divisor. Networks repeat their shapes."""
+    spatial, stride = shape[-2:], stride or kernel
     counts = output_sizes(spatial, kernel, stride, padding, (1, 1), ceil_mode)
     divisors = (override, None if override is None else 1)
     lines, columns = (
@@ -258,7 +279,14 @@ def _window_pair(
             spatial, counts, kernel, stride, padding, divisors, strict=True
         )
     )
-    return lines, columns
+    return _means_plan(dtype, shape, lines, columns, last)
+
+
+@functools.lru_cache(maxsize=256)
+def _adaptive_plan(dtype: np.dtype[Any], shape: Sizes, last: bool, counts: Sizes) -> _MeansPlan | None:
+    if 0 in counts:
+        return None
+    return _means_plan(dtype, shape, *map(adaptive_windows, shape[-2:], counts), last)
 
 
 def avg_pool2d(
@@ -266,8 +294,9 @@ def avg_pool2d(
     divisor_override: int | None,
 ) -> Array | None:  # fmt: skip
     """`avg_pool2d`."""
-    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return means(self, *_window_pair(self.shape[-2:], *window), channel_last(self, 2))
+    last = channel_last(self, 2)
+    window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    return means(self, _regular_plan(self.dtype, self.shape, last, *window), last)
 
 
 def avg_pool2d_backward(
@@ -275,21 +304,18 @@ def avg_pool2d_backward(
     count_include_pad: bool, divisor_override: int | None,
 ) -> Array | None:  # fmt: skip
     """`avg_pool2d_backward`."""
-    window = kernel_size, stride or kernel_size, padding, ceil_mode, count_include_pad, divisor_override
-    return means_backward(self, input, *_window_pair(input.shape[-2:], *window), channel_last(input, 2))
+    last = channel_last(input, 2)
+    window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    return means_backward(self, input, _regular_plan(self.dtype, input.shape, last, *window), last)
 
 
 def adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array | None:
     """`adaptive_avg_pool2d`."""
-    if 0 in output_size:
-        return None
-    lines, columns = map(adaptive_windows, self.shape[-2:], output_size)
-    return means(self, lines, columns, channel_last(self, 2))
+    last = channel_last(self, 2)
+    return means(self, _adaptive_plan(self.dtype, self.shape, last, output_size), last)
 
 
 def adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array | None:
     """`adaptive_avg_pool2d_backward`."""
-    if not self.size:
-        return None
-    lines, columns = map(adaptive_windows, input.shape[-2:], self.shape[-2:])
-    return means_backward(self, input, lines, columns, channel_last(input, 2))
+    last = channel_last(input, 2)
+    return means_backward(self, input, _adaptive_plan(self.dtype, input.shape, last, self.shape[-2:]), last)

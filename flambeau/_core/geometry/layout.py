@@ -89,7 +89,9 @@ def arranged(result: Any, *operands: Any) -> Any:
     if len(operands) == 2 and not any(first.strides) and result.strides == operands[1].strides:
         return result  # the first is one element, repeated: it has no opinion
     shape = result.shape
-    if result.size == 0 or all(each.flags.c_contiguous for each in operands):
+    if result.size == 0:
+        return result
+    if first.flags.c_contiguous and all([each.flags.c_contiguous for each in operands]):  # noqa: C419 (few, quicker)
         return result
     if first.shape == shape:  # the usual cases, quickly: a transposed matrix, a part of a row-major tensor
         if first.flags.f_contiguous:

@@ -24,18 +24,22 @@ class _Internal(dict[str, bool]):
         return internal
 
 
-_is_internal = _Internal()
+IS_INTERNAL = _Internal()
 
 
 def calling_place(inner: int = 2) -> Place | None:
     """Where the innermost frame outside this package stands; `inner`: so many callers are known to be the package's."""
     try:
-        frame: FrameType | None = sys._getframe(inner + 1)
+        return place_of(sys._getframe(inner + 1))
     except ValueError:  # called from no Python code at all: a thread can start in one of our methods
         return None
+
+
+def place_of(frame: FrameType | None) -> Place | None:
+    """Where the innermost frame outside this package stands, from `frame` on."""
     while frame is not None:
         code = frame.f_code
-        if not _is_internal[code.co_filename]:
+        if not IS_INTERNAL[code.co_filename]:
             return code, frame.f_lasti
         frame = frame.f_back
     return None

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import fill_where
-from ..._core.backend import LARGE, as_array, read
+from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user_once
-from ..._core.tensor import PLAIN_TYPES, Tensor, new_counter
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.exact_out import store_exactly, write_as_computed
@@ -25,6 +25,7 @@ from ..._dispatch.scalar import fitting
 from .copy_then_write import change, publish_change, writing
 
 _CPU_BOOL = kind_of(bool_, CPU)
+_choose = undispatched(np.where)
 _MASK_NAMES = C_NAMES | {"int16": "short"}
 
 
@@ -71,13 +72,14 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
         and not input._kind.indirect
         and condition._kind is _CPU_BOOL
         and input._kind.is_cpu
-        and THREAD.modes.plain
-        and not (input.requires_grad or other.requires_grad)
+        and (modes := THREAD.modes).plain
+        and not (modes.grad and (input.requires_grad or other.requires_grad))
         and condition._array.shape == input._array.shape == other._array.shape
         and condition._array.flags.c_contiguous
         and input._array.flags.c_contiguous
     ):  # the short way
-        return Tensor._from_parts((np.where(condition._array, input._array, other._array), input._kind, new_counter()))
+        counter: Any = None if modes.inference else [0, None]
+        return Tensor._from_parts((_choose(condition._array, input._array, other._array), input._kind, counter))
     if isinstance(condition, Tensor) and condition._kind.dtype is uint8:
         warn_user_once(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "

@@ -11,11 +11,9 @@ from ..._backends.arrays import half_product
 from ..._core.backend import as_array
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
-from ..._core.modes import THREAD
-from ..._core.node import initialise, new_node, save
-from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
+from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.composite import composite
-from ..._dispatch.dispatch import Array, Primitive, primitive
+from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import by_rule, export_method, public, write_out
@@ -82,71 +80,13 @@ def _mm_right(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) 
     return _mm_by_rule.call(conj(_t(self)), grad)
 
 
-class MatrixProduct(Primitive[Tensor]):
-    """A primitive of two tensors, with a shorter way for plain tensors of one kind."""
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        modes = THREAD.modes
-        if not (
-            modes.plain
-            and type(left) in PLAIN_TYPES
-            and type(right) in PLAIN_TYPES
-            and left._kind is right._kind
-            and not left._kind.indirect
-        ):
-            return super().__call__(left, right)
-        array = self.kernel(left._array, right._array)
-        if type(array) is not np.ndarray:
-            array = as_array(array)
-        output: Tensor = new(Tensor)
-        output._array = array
-        kind = output._kind = left._kind
-        output._counter = None if modes.inference else [0, None]
-        output._requires_grad = False
-        output._grad_fn = None
-        output._output_nr = 0
-        output._grad = None
-        output._view = None
-        output._extra = None
-        if modes.grad and (left.requires_grad or right.requires_grad) and kind.differentiable and not modes.inference:
-            self.record((left, right), [output])
-        return output
-
-
-def _matrix_product(node: str, **formulas: Any) -> Callable[[Callable[..., Any]], MatrixProduct]:
-    return lambda kernel: MatrixProduct(kernel, node, formulas, None, False)
-
-
-class _Mm(MatrixProduct):
-    """`mm`, whose node is filled by hand: it is the most frequent of all."""
-
-    def record(self, args: Any, outputs: list[Tensor]) -> None:
-        left, right = args
-        output = outputs[0]
-        left_edge, right_edge = left._edge(), right._edge()
-        node = new_node(self.node_class)
-        initialise(node, (left_edge, right_edge), ((output._array.shape, output._kind),))
-        item = output._array.itemsize
-        array = left._array
-        node.self_sym_sizes = array.shape
-        node.self_sym_strides = (array.strides[0] // item, array.strides[1] // item)
-        array = right._array
-        node.mat2_sym_sizes = array.shape
-        node.mat2_sym_strides = (array.strides[0] // item, array.strides[1] // item)
-        node.self = None if right_edge is None else save(left)
-        node.mat2 = None if left_edge is None else save(right)
-        output._requires_grad = True
-        output._grad_fn = node
-
-
-def _mm_kernel(self: Array, mat2: Array) -> Array:
+@primitive("MmBackward0", self=_mm_left, mat2=_mm_right)
+def _mm(self: Array, mat2: Array) -> Array:
     if self.dtype.num in _NUMBERS:
         return array_dot(self, mat2)
     return product(self, mat2, array_dot, "addmm_impl_cpu_")
 
 
-_mm_kernel.__name__ = "_mm"
-_mm = _Mm(_mm_kernel, "MmBackward0", {"self": _mm_left, "mat2": _mm_right}, None, False)
 _mm_by_rule = by_rule("mm", _mm)
 
 
@@ -205,7 +145,7 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
 # ----- bmm, mv, dot -------------------------------------------------------------------------------------------------
 
 
-@_matrix_product(
+@primitive(
     "BmmBackward0",
     self=lambda grad, mat2: grad.bmm(hermitian(mat2)),
     mat2=lambda grad, self: hermitian(self).bmm(grad),
@@ -236,7 +176,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return _bmm(input, mat2)  # type: ignore[no-any-return]
 
 
-@_matrix_product(
+@primitive(
     "MvBackward0",
     self=lambda grad, vec: grad.unsqueeze(1) * conj(vec),
     vec=lambda grad, self: conj(self.t()).mv(grad),
@@ -265,7 +205,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return _mv(input, vec)  # type: ignore[no-any-return]
 
 
-@_matrix_product(
+@primitive(
     "DotBackward0",
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
@@ -274,7 +214,7 @@ def _dot(self: Array, tensor: Array) -> Array:
     return product(self, tensor, np.dot, "dot")
 
 
-@_matrix_product(
+@primitive(
     "VdotBackward0",
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,

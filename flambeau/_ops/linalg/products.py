@@ -18,4 +18,4 @@ def array_dot(left: Any, right: Any) -> Any:
         done = arrays.product(left, right)
         if done is not None:
             return done
-    return np.dot(left, right)
+    return left.dot(right) if type(left) is np.ndarray is type(right) else np.dot(left, right)

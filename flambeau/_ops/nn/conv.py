@@ -57,29 +57,34 @@ def _empty(shape: Shape, array_type: Any, last: bool = False) -> Any:
 
 def _gives_channels_last(input: Any, weight: Any) -> bool:
     """Whether results have their channels innermost: where an operand does, for images, and for volumes in float32."""
+    if input.ndim < 4:
+        return False
     if input.ndim == 5 and (input.dtype != np.float32 or set(weight.shape[2:]) == {1}):
         return False
-    return input.ndim >= 4 and (suggests_channels_last(input) or suggests_channels_last(weight))
+    return suggests_channels_last(input) or suggests_channels_last(weight)
 
 
 # ----- the convolution and its derivatives --------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=512)
-def _result_shape(input: Shape, weight: Shape, geometry: Geometry, transposed: bool, output_padding: Shape) -> Shape:
+def _plan(
+    input: Shape,
+    weight: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    transposed: bool,
+    output_padding: Shape,
+    groups: int,
+) -> tuple[Geometry, Shape]:
+    """How the kernel moves, and the shape of the result. Networks repeat their shapes."""
+    geometry = Geometry(stride, padding, dilation, groups)
     if transposed:
-        channels, sizes = weight[1] * geometry.groups, spread_sizes(input[2:], weight[2:], geometry, output_padding)
+        channels, sizes = weight[1] * groups, spread_sizes(input[2:], weight[2:], geometry, output_padding)
     else:
         channels, sizes = weight[0], correlated_sizes(input[2:], weight[2:], geometry)
-    return (input[0], channels if input[1] else 0, *sizes)  # PyTorch gives no channels for none
-
-
-def _convolved(
-    input: Any, weight: Any, bias: Any, shape: Shape, geometry: Geometry, transposed: bool, last: bool
-) -> Any:
-    if not input.shape[1]:
-        return np.empty(shape, input.dtype)
-    return (spread if transposed else correlate)(input, weight, bias, shape[2:], geometry, last)
+    return geometry, (input[0], channels if input[1] else 0, *sizes)  # PyTorch gives no channels for none
 
 
 def _input_gradient(
@@ -124,10 +129,10 @@ def _convolution_gradients(
 ) -> list[Any]:
     if grads[0] is None:
         return [None, None, None]
-    found = _convolution_backward(
+    of_input, of_weight, of_bias = _convolution_backward(
         grads[0], input, weight, stride, padding, dilation, transposed, output_padding, groups, needed
     )
-    return [each if wanted else None for each, wanted in zip(found, needed, strict=True)]
+    return [of_input if needed[0] else None, of_weight if needed[1] else None, of_bias if needed[2] else None]
 
 
 def _convolution_kernel(
@@ -144,12 +149,13 @@ def _convolution_kernel(
     *,
     compute: bool = True,
 ) -> Array:
-    geometry = Geometry(stride, padding, dilation, groups)
-    shape = _result_shape(input.shape, weight.shape, geometry, transposed, output_padding)
+    geometry, shape = _plan(input.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups)
     last = _gives_channels_last(input, weight)
     if not compute:
         return _empty(shape, input.dtype, last)
-    return _convolved(input, weight, bias, shape, geometry, transposed, last)
+    if not shape[1]:
+        return np.empty(shape, input.dtype)
+    return (spread if transposed else correlate)(input, weight, bias, shape[2:], geometry, last)
 
 
 def _second_gradients(
@@ -299,7 +305,7 @@ def _run(
     check_dtypes(input, weight, bias, transposed)
     if input._kind.dtype.category == COMPLEX:
         return _complex_convolution(input, weight, bias, options)
-    return _convolution(input, weight, bias, _sizes_of(bias), *options)
+    return _convolution(input, weight, bias, sizes or (0,), *options)
 
 
 def _unbatched(op: Any, rank: int, input: Any, *args: Any) -> Any:
@@ -363,6 +369,8 @@ def _convolution_in(rank: int, doc: str) -> Any:
         if isinstance(padding, str):
             return _unbatched(_padded_by_name, rank, input, weight, bias, steps, padding, gaps, groups)  # type: ignore[no-any-return]
         around = integers(name, "padding", padding, rank)
+        if input._array.ndim == rank + 2:
+            return _run(input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)  # type: ignore[no-any-return]
         return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)  # type: ignore[no-any-return]
 
     function.__doc__ = doc

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int64
 from ..._core.geometry.moving_windows import Geometry, Shape, extent, spread_sizes
-from ..._core.tensor import Tensor
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..linalg.matmul import element_name
 
 _INT_ALONE = {int}
@@ -126,6 +126,8 @@ def _times(sizes: Sequence[int]) -> str:
 def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool) -> None:
     """All operands must have one dtype, and one that PyTorch has a kernel for."""
     kind = input._kind
+    if weight._kind is kind and kind.dtype.category == FLOAT and (bias is None or bias._kind is kind):
+        return
     if kind.dtype is not weight._kind.dtype:
         if kind.dtype.category < FLOAT:
             names = LEGACY_NAMES[kind.dtype], LEGACY_NAMES[weight._kind.dtype]
@@ -151,6 +153,14 @@ def check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None, transposed:
 
 def check_operands(name: str, rank: int, input: Tensor, weight: Any, bias: Any, groups: Any) -> None:
     """Weight and bias must be tensors, `groups` an int, and the input one sample or a batch."""
+    kind = input._kind
+    if (
+        type(weight) in PLAIN_TYPES
+        and (bias is None or (type(bias) in PLAIN_TYPES and bias._kind is kind))
+        and type(groups) is int
+        and input._array.ndim == rank + 2
+    ):
+        return
     for argument, value in (("weight", weight), ("bias", bias)):
         if not isinstance(value, Tensor) and not (value is None and argument == "bias"):
             raise TypeError(

@@ -13,6 +13,7 @@ from ..linalg.addmm import linear
 from ..linalg.matmul import bmm
 from ..random.dropout import dropout
 from ..shape.join import cat
+from ..shape.view import _permute, _transpose, reshaped
 from .attention import scaled_dot_product_attention
 
 _linear, _bmm = by_rule("nn.functional.linear", linear), by_rule("bmm", bmm)
@@ -26,17 +27,16 @@ def _require(condition: bool, message: str) -> None:
 
 def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, num_heads: int) -> bool:
     """Whether the inputs have a batch dimension."""
-    _require(
-        query.dim() in (2, 3),
-        f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor",
-    )
-    batched: bool = query.dim() == 3
+    rank = query._array.ndim
+    if rank not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D query tensor")
+    batched: bool = rank == 3
     described = "For batched (3-D) `query`" if batched else "For unbatched (2-D) `query`"
-    _require(
-        key.dim() == value.dim() == query.dim(),
-        f"{described}, expected `key` and `value` to be {query.dim()}-D but found {key.dim()}-D and {value.dim()}-D "
-        "tensors respectively",
-    )
+    if not key._array.ndim == value._array.ndim == rank:
+        raise AssertionError(
+            f"{described}, expected `key` and `value` to be {rank}-D but found {key.dim()}-D and {value.dim()}-D "
+            "tensors respectively"
+        )
     if key_padding_mask is not None:
         wanted = query.dim() - 1
         _require(
@@ -83,15 +83,16 @@ def _with_column(mask: Any) -> Any:
 def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> Any:
     """Several projections of one tensor by one product."""
     together: Any = _linear.call(source, weight, bias)
-    length, batch, width = source.shape
-    return together.view(length, batch, parts, width).permute(2, 0, 1, 3).contiguous().unbind()
+    apart = _permute(reshaped(together, (*source._array.shape[:2], parts, source._array.shape[2])), (2, 0, 1, 3))
+    return apart.contiguous().unbind()
 
 
 def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
     """The three projections, with the weights of all in one tensor."""
-    _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
+    if key._array.shape != value._array.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
     _require(weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
-    width = query.shape[-1]
+    width = query._array.shape[-1]
     if key is value:
         if query is key:
             return _projected_together(query, weight, bias, 3)  # type: ignore[no-any-return]
@@ -140,8 +141,8 @@ def _check_attn_mask(attn_mask: Any, heads: int, targets: int, sources: int) -> 
 
 
 def _attend_with_weights(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[Any, Any]:
-    scaled = q * math.sqrt(1.0 / q.shape[-1])
-    turned = k.transpose(-2, -1)
+    scaled = q * math.sqrt(1.0 / q._array.shape[-1])
+    turned = _transpose(k, 1, 2)
     scores = _bmm.call(scaled, turned) if mask is None else mask.baddbmm(scaled, turned)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
@@ -181,6 +182,11 @@ def _merged(mask: Any, hidden: Any, batch: int, num_heads: int, sources: int) ->
     spread = hidden.reshape(batch, 1, 1, sources).expand(-1, num_heads, -1, -1)
     spread = spread.reshape(batch * num_heads, 1, sources)
     return spread if mask is None else mask + spread
+
+
+def _by_head(projected: Any, heads: int, width: int) -> Any:
+    """(length, batch, width of all heads) as (heads of all samples, length, width)."""
+    return _transpose(reshaped(projected, (projected._array.shape[0], heads, width)), 0, 1)
 
 
 def _attend(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, batch: int) -> Any:
@@ -239,7 +245,7 @@ def multi_head_attention_forward(
         k = q if same_key else k.unsqueeze(1)
         v = k if same_value else v.unsqueeze(1)
         hidden = None if hidden is None else hidden.unsqueeze(0)
-    targets, batch, width = q.shape
+    targets, batch, width = q._array.shape
     heads, head_width = batch * num_heads, width // num_heads
     hidden, mask, is_causal = _prepared_masks(q, hidden, mask, need_weights, is_causal)
     _require(width == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
@@ -248,28 +254,29 @@ def multi_head_attention_forward(
         projected = _project_separately(q, k, v, (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
     else:
         projected = _project(q, k, v, in_proj_weight, in_proj_bias)
-    mask = _check_attn_mask(mask, heads, targets, k.shape[0])
+    mask = _check_attn_mask(mask, heads, targets, k._array.shape[0])
     q, k, v = projected
     if bias_k is not None or bias_v is not None:
         k, v = _with_bias_keys(k, v, bias_k, bias_v, static_k, static_v)
         mask, hidden = _with_column(mask), _with_column(hidden)
-    q, k, v = (each.reshape(each.shape[0], heads, head_width).transpose(0, 1) for each in (q, k, v))
+    q, k, v = [_by_head(each, heads, head_width) for each in (q, k, v)]
     k = k if static_k is None else _static("static_k", static_k, heads, head_width)
     v = v if static_v is None else _static("static_v", static_v, heads, head_width)
     if add_zero_attn:
         k, v = (cat([each, each.new_zeros((heads, 1, head_width))], 1) for each in (k, v))
         mask, hidden = _with_column(mask), _with_column(hidden)
-    mask = _merged(mask, hidden, batch, num_heads, k.shape[1])
+    mask = _merged(mask, hidden, batch, num_heads, k._array.shape[1])
     chance = dropout_p if training else 0.0
     weights: Any = None
     if need_weights:
         attended, weights = _attend_with_weights(q, k, v, mask, chance)
-        attended = attended.transpose(0, 1).reshape(targets * batch, width)
-        weights = weights.view(batch, num_heads, targets, k.shape[1])
+        attended = reshaped(_transpose(attended, 0, 1), (targets * batch, width))
+        weights = reshaped(weights, (batch, num_heads, targets, k._array.shape[1]))
         weights = weights.mean(1) if average_attn_weights else weights
     else:
         attended = _attend(q, k, v, mask, chance, is_causal, batch)
-    result: Any = _linear.call(attended, out_proj_weight, out_proj_bias).view(targets, batch, -1)
+    result: Any = _linear.call(attended, out_proj_weight, out_proj_bias)
+    result = reshaped(result, (targets, batch, result._array.shape[1]))
     if batched:
         return result, weights
     return result.squeeze(1), None if weights is None else weights.squeeze(0)

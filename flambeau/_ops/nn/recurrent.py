@@ -238,21 +238,20 @@ def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[T
 
 def _check_step(input: Any, states: Sequence[Any], w_ih: Any, w_hh: Any) -> tuple[int, ...]:
     """The sizes of a sequence of one step."""
+    shape, hidden_size = input._array.shape, w_hh._array.shape[1]
     for each in (input, *states):
-        if each.dim() != 2:
+        if each._array.ndim != 2:
             raise IndexError(f"Dimension out of range: a cell takes matrices, but got {each.dim()} dimensions")
-    if input.shape[1] != w_ih.shape[1]:
-        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    batch, width = shape
+    if width != w_ih._array.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {width} expected {w_ih._array.shape[1]}")
     for number, state in enumerate(states):
-        if input.shape[0] != state.shape[0]:
-            raise RuntimeError(
-                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {state.shape[0]}"
-            )
-        if state.shape[1] != w_hh.shape[1]:
-            raise RuntimeError(
-                f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}"
-            )
-    return (input.shape[0],)
+        rows, columns = state._array.shape
+        if batch != rows:
+            raise RuntimeError(f"Input batch size {batch} doesn't match hidden{number} batch size {rows}")
+        if columns != hidden_size:
+            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {columns}, expected {hidden_size}")
+    return (batch,)
 
 
 @public(method=False)

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._backends import arrays as array_functions
-from ..._core.backend import LARGE
 from ..._core.modes import THREAD
 from ..._dispatch.dispatch import Array, several
 from ..create.like import zeros_like
@@ -298,7 +297,7 @@ def _gru_gradients(
     before = _previous(lib, hx, states, sizes, reverse)
     walk = _Backwards(lib, sizes, reverse)
     done = None
-    if lib is _ARRAYS and gates.size >= LARGE and of_gates is None:
+    if lib is _ARRAYS and gates.size and of_gates is None:
         done = array_functions.gru_steps_backward(
             of_rows, walk.last(of_hidden, hx), gates, before, w_hh, sizes, reverse
         )
@@ -372,7 +371,7 @@ def gru_layer(
     input, w_ih, w_hh = widened(input), widened(w_ih), widened(w_hh)
     products = _input_product(input, w_ih, b_ih)
     done = None
-    if products.size >= LARGE:
+    if products.size:
         start, bias = _matrix(widened(hx)), None if b_hh is None else widened(b_hh)
         done = array_functions.gru_steps(products, start, w_hh, bias, sizes, reverse)
     if done is not None:
@@ -449,7 +448,7 @@ def _lstm_gradients(
     walk = _Backwards(lib, sizes, reverse)
     before = _previous(lib, cx, cells, sizes, reverse)
     done = None
-    if lib is _ARRAYS and w_hr is None and gates.size >= LARGE and of_gates is of_cells is of_shown is None:
+    if lib is _ARRAYS and w_hr is None and gates.size and of_gates is of_cells is of_shown is None:
         ends = walk.last(of_hidden, hx), walk.last(of_cell, cx)
         done = array_functions.lstm_steps_backward(of_rows, *ends, gates, before, shown, w_hh, sizes, reverse)
     if done is not None:
@@ -544,7 +543,7 @@ def lstm_layer(
     input, w_ih, w_hh, w_hr = (each if each is None else widened(each) for each in (input, w_ih, w_hh, w_hr))
     gates = _input_product(input, w_ih, b_ih, b_hh)
     done = None
-    if w_hr is None and gates.size >= LARGE:
+    if w_hr is None and gates.size:
         start, cell_start = _matrix(widened(hx)), _matrix(widened(cx))
         done = array_functions.lstm_steps(gates, start, cell_start, w_hh, sizes, reverse)
     if done is not None:

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays as array_functions
-from ..._core.backend import LARGE
+from ..._core.backend import LARGE, undispatched
 from ..._core.dtype import LEGACY_NAMES, can_cast, promote_types
 from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
-from ..._core.tensor import Tensor, wrap
+from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import write_as_computed
-from ..._dispatch.overrides import all_plain
 from ..._dispatch.registry import public
 from ..._dispatch.undifferentiable import no_derivative
 from .named_shapes import atleast_1d, atleast_2d, atleast_3d, tensor_list
 from .split import unbind
 from .view import _ALL, _slice, reshaped, wrap_dim
 
+_concatenate = undispatched(np.concatenate)
 _NO_ELEMENTS = (0,)
 """The shape that `cat` passes over, whatever the shapes of the others: an old habit of PyTorch's."""
 
@@ -104,14 +104,17 @@ def _cat(tensors: list[Array], dim: int, dtype: Any) -> Array:
 def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
     """The short way for tensors of one kind that need no gradient and fit together; None where it does not apply."""
     modes = THREAD.modes
-    if type(tensors) not in (list, tuple) or not tensors or not modes.plain or not all_plain(tensors):
+    if type(tensors) not in (list, tuple) or not tensors or not modes.plain or type(tensors[0]) not in PLAIN_TYPES:
         return None
     kind = tensors[0]._kind
     if not kind.is_cpu:
         return None
-    arrays = []
+    arrays, size = [], 0
     for tensor in tensors:
+        if type(tensor) not in PLAIN_TYPES:
+            return None
         array = tensor._array
+        size += array.size
         if (
             tensor._kind is not kind
             or tensor._requires_grad
@@ -121,7 +124,7 @@ def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
             return None
         arrays.append(array)
     try:
-        joined = _side_by_side(arrays, dim)
+        joined = _concatenate(arrays, dim) if size < LARGE else _side_by_side(arrays, dim)
     except (ValueError, IndexError):
         return None  # the long way knows what to say
     return Tensor._from_parts((joined, kind, None if modes.inference else [0, None]))

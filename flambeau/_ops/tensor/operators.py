@@ -13,6 +13,7 @@ import numpy as np
 
 from ..._core.dtype import BOOL
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.elementwise import short_binary
 from ..._dispatch.inplace import run_inplace
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
@@ -63,7 +64,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         return forwards(input, other)
 
-    def forwards(input: Any, other: Any) -> Any:
+    def forwards(input: Any, other: Any, out: None = None) -> Any:
         kind = type(other)
         if kind in PLAIN_TYPES or kind in _NUMBERS:
             return function(input, other)
@@ -78,6 +79,8 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
         return function(other, input) if backwards else function(input, other)
 
     run = rarely if backwards else reflection if reflected else forwards
+    if run is forwards and (op := getattr(function, "op", None)) is not None:
+        run = short_binary(op, op.title, forwards)  # straight to the kernel, with no function in between
     run.__name__ = run.__qualname__ = name
     export_method(run, name)
     return run
@@ -91,6 +94,9 @@ def _checked_sub(input: Any, other: Any) -> Tensor:
     ):
         _no_bools(input, other)
     return _sub(input, other)
+
+
+_checked_sub.op = _sub.op  # type: ignore[attr-defined]  # no bools are on the short path of this op
 
 
 def _reversed_sub(input: Any, other: Any) -> Tensor:

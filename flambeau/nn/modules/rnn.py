@@ -514,12 +514,12 @@ class RNNCellBase(Module):
             if each.dim() not in (1, 2):
                 what = f"hx[{number}]" if paired else "hidden"
                 raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {each.dim()}D instead")
-        if batched := input.dim() == 2:
+        if batched := input._array.ndim == 2:
             batch: Any = input
         else:
             batch, hx = input.unsqueeze(0), _each(hx, lambda state: state.unsqueeze(0))
         if hx is None:
-            hx = zeros(batch.shape[0], self.hidden_size, dtype=input.dtype, device=input.device)
+            hx = zeros(batch._array.shape[0], self.hidden_size, dtype=input.dtype, device=input.device)
             hx = (hx, hx) if cell == "lstm_cell" else hx
         result = recurrent.BY_RULE[cell].call(batch, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return result if batched else _each(result, lambda state: state.squeeze(0))

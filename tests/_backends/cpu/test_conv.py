@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 
 import flambeau
 from flambeau._backends import tiers
-from flambeau._backends.cpu import conv, gemm, winograd
+from flambeau._backends.cpu import conv, conv_few, gemm, winograd
 from flambeau._codegen.gemm import Tile
 from flambeau._core.geometry.moving_windows import Geometry, correlated_sizes
 from flambeau._core.process.threads import change_num_threads, num_threads
@@ -98,6 +98,9 @@ PRODUCTS: dict[str, Callable[..., Any]] = {
 }
 
 
+TIERS = {"blocks": conv, "plain loops": conv_few}
+
+
 def assert_same(found: Any, expected: Any, dtype: str, depth: int) -> None:
     assert found.dtype == expected.dtype
     assert found.strides == expected.strides
@@ -114,19 +117,21 @@ def reference(product: Callable[..., Any], operands: Operands, *options: Any) ->
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products(case: str, name: str, dtype: str) -> None:
+@pytest.mark.parametrize("tier", TIERS)
+def test_products(case: str, name: str, dtype: str, tier: str) -> None:
     operands = Operands(case, dtype)
     for last in (False, True):
-        found = PRODUCTS[name](operands, conv, last)
+        found = PRODUCTS[name](operands, TIERS[tier], last)
         assert_same(found, reference(PRODUCTS[name], operands, last), dtype, operands.grad.size // operands.outputs)
 
 
 @pytest.mark.parametrize("case", ["3x3", "stride 2", "1x1", "depthwise", "one output", "1-d", "3-d"])
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision_is_rounded_once(case: str, name: str, dtype: str) -> None:
+@pytest.mark.parametrize("tier", TIERS)
+def test_half_precision_is_rounded_once(case: str, name: str, dtype: str, tier: str) -> None:
     operands = Operands(case, dtype)
-    found = PRODUCTS[name](operands, conv, False)
+    found = PRODUCTS[name](operands, TIERS[tier], False)
     wide = Operands(case, dtype)
     for field in ("input", "weight", "bias", "other_bias", "grad"):
         setattr(wide, field, getattr(operands, field).astype(np.float64))
@@ -141,10 +146,11 @@ def test_half_precision_is_rounded_once(case: str, name: str, dtype: str) -> Non
 
 @pytest.mark.parametrize("case", ["3x3", "stride 2", "1x1, stride 2", "groups", "depthwise", "one output", "3-d"])
 @pytest.mark.parametrize("name", ["convolution", "transpose"])
-def test_bias_and_none(case: str, name: str) -> None:
+@pytest.mark.parametrize("tier", TIERS)
+def test_bias_and_none(case: str, name: str, tier: str) -> None:
     operands = Operands(case, "float32")
     for bias in (False, True):
-        found = PRODUCTS[name](operands, conv, False, bias)
+        found = PRODUCTS[name](operands, TIERS[tier], False, bias)
         expected = reference(PRODUCTS[name], operands, False, bias)
         assert_same(found, expected, "float32", operands.weight[0].size)
 
@@ -168,13 +174,22 @@ def _expanded(array: Any) -> Any:
 @pytest.mark.parametrize("case", ["3x3", "stride 2", "1x1", "groups", "depthwise", "one output", "3-d"])
 @pytest.mark.parametrize("name", PRODUCTS)
 @pytest.mark.parametrize("change", [_spread_out, _last, _expanded])
-def test_memory_in_any_order(case: str, name: str, change: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("tier", TIERS)
+def test_memory_in_any_order(case: str, name: str, change: Callable[[Any], Any], tier: str) -> None:
     operands = Operands(case, "float32")
     for field in ("input", "weight", "grad"):
         setattr(operands, field, change(getattr(operands, field)))
     for last in (False, True):
-        found = PRODUCTS[name](operands, conv, last)
+        found = PRODUCTS[name](operands, TIERS[tier], last)
         assert_same(found, reference(PRODUCTS[name], operands, last), "float32", operands.grad.size // operands.outputs)
+
+
+def test_little_is_done_by_plain_loops() -> None:
+    generated_code = flambeau.backends.cpu.generated_code
+    for size, used in ((6, True), (40, False)):
+        x, layer = flambeau.ones(1, 2, size, size, requires_grad=True), flambeau.nn.Conv2d(2, 2, 3)
+        code = generated_code(lambda: layer(x).sum().backward(), form="written")  # noqa: B023
+        assert [name in code for name in ("correlate_few", "spread_few", "weigh_few")] == [used] * 3
 
 
 def forget_plans() -> None:

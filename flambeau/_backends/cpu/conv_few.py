@@ -1,0 +1,60 @@
+"""The three products of convolutions where there is little to multiply: one call of a generated kernel each.
+
+They have the arguments of those in `_ops/nn/conv_kernels.py`, and return None for dtypes that kernels do not read.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.conv_few import correlate_few, spread_few, weigh_few
+from ..._core.geometry.moving_windows import Geometry, Shape, new_array
+from .dtypes import float_name
+
+Array = Any
+
+
+@functools.lru_cache(maxsize=256)
+def _table(geometry: Geometry) -> Array:
+    return np.array(geometry[:3], np.int64)
+
+
+def correlate(
+    input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """The convolution of `input` with `weight`, plus `bias`."""
+    name = float_name(input)
+    if name is None or weight.dtype is not input.dtype:
+        return None
+    outputs = weight.shape[0]
+    result = new_array((input.shape[0], outputs, *output), input.dtype, last, input)
+    more = () if bias is None else (bias,)
+    kernel = correlate_few(name, len(output), bias is not None)
+    return kernel(result, input, weight, _table(geometry), outputs // geometry.groups, *more)
+
+
+def spread(
+    grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
+    name = float_name(grad)
+    if name is None or weight.dtype is not grad.dtype:
+        return None
+    groups = geometry.groups
+    result = new_array((grad.shape[0], weight.shape[1] * groups, *sizes), grad.dtype, last, grad)
+    more = () if bias is None else (bias,)
+    kernel = spread_few(name, len(sizes), bias is not None)
+    return kernel(result, grad, weight, _table(geometry), weight.shape[0] // groups, *more)
+
+
+def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
+    """The gradient of the weight of `correlate`, from the gradient of its result."""
+    name = float_name(input)
+    if name is None or grad.dtype is not input.dtype:
+        return None
+    outputs, groups = grad.shape[1], geometry.groups
+    result = new_array((outputs, input.shape[1] // groups, *kernel), input.dtype, last, input)
+    return weigh_few(name, len(kernel))(result, input, grad, _table(geometry), outputs // groups)

@@ -1,0 +1,186 @@
+"""The short way through a primitive, written as source for one op once it has been called a few times.
+
+`Primitive.__call__` goes through the arguments of any op, and heeds every mode. What most calls need of it is known of
+an op beforehand: which arguments are tensors, whether the result is a view, what its node saves. Written out, that is a
+third of the work. A call that is not an ordinary one (a mode, a subclass, a dtype that kernels do not read) goes the
+long way as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.kind import kind_of_array
+from .._core.modes import THREAD
+from .._core.process.caller import GENERATED
+from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, View
+from .op import OPTIONAL_TENSOR
+from .recorder import NAMES, edge_lines, listed, node_lines, operand, saved_lines
+
+CALLS = 32
+"""So often an op is called before its own function is written."""
+
+_NAMES = {
+    **NAMES,
+    "DEFAULT": DEFAULT,
+    "INFERENCE": INFERENCE,
+    "NO_GRAD": NO_GRAD,
+    "PLAIN_TYPES": PLAIN_TYPES,
+    "THREAD": THREAD,
+    "View": View,
+    "kind_of_array": kind_of_array,
+    "ndarray": np.ndarray,
+}
+
+
+def short_call(op: Any, long: Callable[..., Any]) -> Callable[..., Any]:
+    """`__call__` of a class whose only instance is `op`; `long` takes over what is not ordinary."""
+    kernel = op.kernel
+    while hasattr(kernel, "__wrapped__"):
+        kernel = kernel.__wrapped__
+    arguments = [operand(position) for position in range(kernel.__code__.co_argcount)]
+    needed = max((*op.tensor_positions, op.list_position or 0)) + 1
+    if kernel.__defaults__:  # calls may leave out the last ones
+        arguments = [*arguments[:needed], "*rest"]
+    passed = ", ".join(arguments)
+    go_long = f"    return long(self, {passed})"
+    lines = ["modes = THREAD.modes", *_tests(op, go_long)]
+    recorded = "False"
+    if op.node_class is not None:
+        needs = " or ".join(_needs_gradient(op, position) for position in op.grad_positions)
+        recorded = f"modes.grad and ({needs}) and not modes.inference"
+    first = operand(op.tensor_positions[0]) if op.list_position is None else f"{operand(op.list_position)}[0]"
+    lines += [
+        f"result = (kind.runs.get(self) or kind.backend.prepare(self))({', '.join(map(_array(op), arguments))})",
+        "if type(result) is not ndarray:",
+        "    if type(result) is tuple or type(result) is list:",
+        f"        return self.several_results(result, {first}, modes, ({passed},) if {recorded} else None)",
+        "    result = kind.backend.asarray(result)",
+        f"if result.dtype is not {first}._array.dtype:",
+        "    kind = kind_of_array(result.dtype, kind.device)",
+        "output = new(Tensor)",
+        "output._array = result",
+        "output._kind = kind",
+        "output._requires_grad = False",
+        "output._grad_fn = None",
+        "output._output_nr = 0",
+        "output._grad = None",
+        "output._extra = None",
+        *(_view_lines(first) if op.is_view else _MEMORY_OF_ITS_OWN),
+    ]
+    if op.node_class is not None:
+        lines.append(f"if {recorded} and kind.differentiable:")
+        lines += [f"    {line}" for line in _recording(op, lambda position: _argument(arguments, position))]
+    lines.append("return output")
+    names = {**_NAMES, "long": long, "node_type": op.node_class}
+    source = f"def __call__({', '.join(['self', *arguments])}):\n" + "".join(f"    {line}\n" for line in lines)
+    exec(compile(source, f"{GENERATED}call of {op.name}>", "exec"), names)
+    return names["__call__"]  # type: ignore[no-any-return]
+
+
+def _argument(arguments: list[str], position: int) -> str:
+    """How an argument is written where the last ones may be given as `*rest`."""
+    named = len(arguments) - (arguments[-1] == "*rest")
+    return arguments[position] if position < named else f"rest[{position - named}]"
+
+
+def _tests(op: Any, go_long: str) -> list[str]:
+    """What makes sure that a call is an ordinary one, and takes the kind of its first tensor."""
+    if op.list_position is not None:
+        given = operand(op.list_position)
+        return [
+            f"if not modes.plain or not {given} or type({given}[0]) not in PLAIN_TYPES:",
+            go_long,
+            f"kind = {given}[0]._kind",
+            "if kind.indirect:",
+            go_long,
+            f"for each in {given}:",
+            "    if type(each) not in PLAIN_TYPES or each._kind is not kind:",
+            f"    {go_long}",
+        ]
+    first, *others = op.tensor_positions
+    types, kinds = [f"type({operand(first)}) not in PLAIN_TYPES"], ["kind.indirect"]
+    for position in others:
+        own = operand(position)
+        wrong_type, wrong_kind = f"type({own}) not in PLAIN_TYPES", f"{own}._kind is not kind"
+        wrong_kind = f"({wrong_kind} and ({own}._kind.indirect or {own}._kind.device is not kind.device))"
+        if _may_be_none(op, position):
+            wrong_type, wrong_kind = (f"({own} is not None and {each})" for each in (wrong_type, wrong_kind))
+        types.append(wrong_type)
+        kinds.append(wrong_kind)
+    return [
+        f"if not modes.plain or {' or '.join(types)}:",
+        go_long,
+        f"kind = {operand(first)}._kind",
+        f"if {' or '.join(kinds)}:",
+        go_long,
+    ]
+
+
+def _may_be_none(op: Any, position: int) -> bool:
+    return str(op.kernel.__annotations__.get(op.parameters[position])) == OPTIONAL_TENSOR
+
+
+def _array(op: Any) -> Callable[[str], str]:
+    """How an argument is given to the kernel."""
+    arrays = {operand(position): f"{operand(position)}._array" for position in op.tensor_positions}
+    for position in op.tensor_positions:
+        if _may_be_none(op, position):
+            own = operand(position)
+            arrays[own] = f"None if {own} is None else {own}._array"
+    if op.list_position is not None:
+        arrays[operand(op.list_position)] = f"[each._array for each in {operand(op.list_position)}]"
+    return lambda argument: arrays.get(argument, argument)
+
+
+_MEMORY_OF_ITS_OWN = ["output._view = None", "output._counter = None if modes.inference else [0, None]"]
+
+
+def _view_lines(source: str) -> list[str]:
+    """A window on the memory of `source`: see `remember_base`."""
+    return [
+        f"counter = output._counter = {source}._counter",
+        "output._view = None",
+        "if counter is not None:",
+        f"    view = {source}._view",
+        "    origin = output._view = new(View)",
+        f"    origin.base = {source} if view is None else view.base",
+        "    origin.version = counter[0]",
+        "    if modes.inference:",
+        "        origin.creation = INFERENCE",
+        "    elif modes.grad:",
+        "        origin.creation = DEFAULT if view is None else view.creation",
+        "    else:",
+        "        origin.creation = NO_GRAD",
+    ]
+
+
+def _needs_gradient(op: Any, position: int) -> str:
+    own = operand(position)
+    if position == op.list_position:
+        return f"any([each.requires_grad for each in {own}])"
+    test = f"{own}._requires_grad or ({own}._view is not None and {own}.requires_grad)"
+    return f"({own} is not None and ({test}))" if _may_be_none(op, position) else test
+
+
+def _recording(op: Any, argument: Callable[[int], str]) -> list[str]:
+    """What a recorder does for one output."""
+    lines: list[str] = []
+    edges: list[str] = []
+    needs: list[str] = []
+    for position in op.grad_positions:
+        if position == op.list_position:
+            lines.append(f"e{position} = [each._edge() for each in {operand(position)}]")
+            edges.append(f"*e{position}")
+            needs.append("True")
+        else:
+            is_tensor = f"{operand(position)} is not None" if _may_be_none(op, position) else "True"
+            lines += edge_lines(position, is_tensor)
+            edges.append(f"e{position}")
+            needs.append(f"e{position} is not None")
+    lines += node_lines(listed(edges), "((result.shape, kind),)", depth=1)
+    lines += ["output._requires_grad = True", "output._grad_fn = node"]
+    return lines + saved_lines(op, op.node_class, needs, op.results, argument, lambda number: "output")

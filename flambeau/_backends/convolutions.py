@@ -29,7 +29,7 @@ def _first(name: str, products: int, *arguments: Any) -> Array | None:
     if type(arguments[0]) is np.ndarray:
         if products <= _FEW:
             kernels = generated("conv_few")
-            return None if kernels is None else getattr(kernels, name)(*arguments)  # type: ignore[no-any-return]
+            return None if kernels is None else getattr(kernels, name)(*arguments)
         for kernels in (library(), generated("conv")):
             if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
                 return done

@@ -34,21 +34,21 @@ class Composite(Op):
 
     def __call__(self, *args: Any) -> Any:
         modes = THREAD.modes
-        tensors = self.tensors_of(args)
-        if (modes.grad and any(each.requires_grad for each in tensors)) or modes.forward_level >= 0:
-            return self.decomposition(*args)  # type: ignore[misc]
-        if modes.interpreters:
-            return interpret(self, args, modes)
-        first = tensors[0]
-        kind = first._kind
-        for each in tensors:
-            if type(each) not in PLAIN_TYPES or each._kind.indirect or each._kind.device is not kind.device:
+        if modes.grad or not modes.plain:
+            tensors = self.tensors_of(args)
+            if (modes.grad and any(each.requires_grad for each in tensors)) or modes.forward_level >= 0:
                 return self.decomposition(*args)  # type: ignore[misc]
-        run = kind.runs.get(self) or kind.backend.prepare(self)
-        done = run(*[_arrays_in(each) for each in args])
+            if modes.interpreters:
+                return interpret(self, args, modes)
+        arrays: list[Any] = []
+        first = _take_arrays(args, arrays, None)
+        if first is None:
+            return self.decomposition(*args)  # type: ignore[misc]
+        kind = first._kind
+        done = (kind.runs.get(self) or kind.backend.prepare(self))(*arrays)
         if done is None:
             return self.decomposition(*args)  # type: ignore[misc]
-        if type(done) in (tuple, list):
+        if type(done) is tuple or type(done) is list:
             return [None if each is None else fresh(each, first) for each in done]
         return fresh(done, first)
 
@@ -83,10 +83,31 @@ def _on_single_and_double(formula: Callable[..., Any]) -> Kernel:
     return kernel
 
 
-def _arrays_in(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value._array
-    return [_arrays_in(each) for each in value] if type(value) is list else value
+def _take_arrays(values: Any, arrays: list[Any], first: Tensor | None) -> Tensor | None:
+    """Append to `arrays` what a kernel is given for `values`; the first tensor among them, None if no kernel fits."""
+    for each in values:
+        if type(each) in PLAIN_TYPES:
+            kind = each._kind
+            if first is None:
+                first = each
+            elif kind is not first._kind and kind.device is not first._kind.device:
+                return None
+            if kind.indirect:
+                return None
+            arrays.append(each._array)
+        elif type(each) is list:
+            inner: list[Any] = []
+            found = _take_arrays(each, inner, first)
+            if found is not None:
+                first = found
+            elif any(isinstance(item, Tensor) for item in each):
+                return None
+            arrays.append(inner)
+        elif isinstance(each, Tensor):
+            return None
+        else:
+            arrays.append(each)
+    return first
 
 
 def composite(name: str, kernel: Kernel | None = None) -> Callable[[Callable[..., Any]], Composite]:

@@ -29,7 +29,7 @@ from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
-from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
+from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new
 from .derivative_code import first_apply
 from .interpreter import interpret
 from .meta import run_without_data
@@ -186,7 +186,13 @@ class Primitive(Op, Generic[Results]):
         self, arrays: Sequence[Any], source: Tensor, modes: Any, recorded: tuple[Any, ...] | None
     ) -> Results:
         """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""
-        outputs = [self._wrap(array, source, modes, True) for array in arrays]
+        kind, dtype, counted = source._kind, source._array.dtype, not modes.inference
+        outputs = []
+        for array in arrays:
+            if type(array) is not np.ndarray or array.dtype is not dtype or self.makes_windows:
+                outputs.append(self._wrap(array, source, modes, True))
+            else:
+                outputs.append(Tensor._from_parts((array, kind, [0, None] if counted else None)))
         if recorded is not None:
             self.record(recorded, outputs)
         return tuple(outputs)  # type: ignore[return-value]  # as many as the kernel returned
@@ -408,6 +414,9 @@ def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
 
 def fresh(array: Any, source: Tensor) -> Tensor:
     """A new tensor over `array` on the device of `source`."""
-    if type(array) is not np.ndarray or not source._kind.is_cpu:
-        array = source._kind.backend.asarray(array)
-    return Tensor._from_parts((array, kind_of_array(array.dtype, source._kind.device), new_counter()))
+    kind = source._kind
+    if type(array) is not np.ndarray or not kind.is_cpu:
+        array = kind.backend.asarray(array)
+    if array.dtype is not source._array.dtype or kind.plain is not kind:
+        kind = kind_of_array(array.dtype, kind.device)
+    return Tensor._from_parts((array, kind, None if THREAD.modes.inference else [0, None]))

@@ -6,10 +6,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._core.modes import THREAD
 from .._core.process.caller import warn_user_once
 from .._core.slots import SLOTS
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, new_counter
 from . import graph
 from .engine import run_backward
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -191,7 +193,10 @@ def _implicit_gradient(output: Any) -> Tensor:
         from .._ops.create.like import ones_like
 
         return ones_like(output)  # type: ignore[no-any-return]
-    return _constants().filled(output._array.shape, output._kind.plain, 1)  # type: ignore[no-any-return]
+    kind = output._kind.plain
+    if not output._array.shape and kind.is_cpu and THREAD.modes.plain:  # what `filled` gives, where nobody looks on
+        return Tensor._from_parts((np.array(1, kind.dtype.numpy), kind, new_counter()))
+    return _constants().filled(output._array.shape, kind, 1)  # type: ignore[no-any-return]
 
 
 @functools.cache

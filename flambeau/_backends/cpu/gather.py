@@ -180,7 +180,7 @@ def embedding_backward(rows: Array, indices: Array, count: int, skipped: int, sc
         return None
     wide = wide_type(rows.dtype)
     total = np.zeros((count, width), wide)
-    kernel = scatter_along(wide.name, name, kind, LINES, True)
+    kernel = scatter_along("float64" if wide.itemsize == 8 else "float32", name, kind, LINES, True)
     sizes, steps = (1, indices.size, width), (0, width, 1)
     kernel(total, np.ascontiguousarray(rows), indices, *sizes, *steps, *steps, 0, 1, 0, skipped)
     return total if wide is rows.dtype else _converted(total, rows.dtype)

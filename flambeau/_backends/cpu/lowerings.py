@@ -39,6 +39,7 @@ _GENERATED = {
     "grid_sampler_2d_backward": "grid_sample.sampled_backward",
     "grid_sampler_3d": "grid_sample.sampled",
     "grid_sampler_3d_backward": "grid_sample.sampled_backward",
+    "embedding_dense_backward": "gather.embedding_backward",
     "max_pool": "pool.max_pool",
     "max_pool2d_with_indices": "pool.max_pool_with_indices",
     "max_pool2d_backward": "pool.max_pool2d_backward",
@@ -55,7 +56,6 @@ _GENERATED = {
 
 _LARGE_ENOUGH: dict[str, tuple[str, Callable[..., bool]]] = {
     "embedding": ("gather.embedding", lambda weight, indices, *_: indices.size * weight.shape[1] >= LARGE),
-    "embedding_dense_backward": ("gather.embedding_backward", lambda grad_output, *_: grad_output.size >= LARGE),
 }
 """Ops that NumPy runs as quickly where they are small, and when they are not: until then no compiler is started."""
 

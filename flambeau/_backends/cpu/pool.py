@@ -192,9 +192,10 @@ def _means_plan(dtype: np.dtype[Any], shape: Sizes, lines: Windows, columns: Win
     if name is None or 0 in shape or 0 in counts:
         return None
     results, spatial = (*shape[:-2], *counts), shape[-2:]
+    alike: tuple[int, ...] = ()
     if last:
         sizes = (shape[0], *spatial, *counts, shape[1])
-        forward, back, alike = mean_pool_channels(name), mean_pool_backward_channels(name), ()
+        forward, back = mean_pool_channels(name), mean_pool_backward_channels(name)
     else:
         sizes = (math.prod(shape[:-2]), *spatial, *counts)
         forward = mean_pool_planes(name, columns.length, columns.step)
@@ -286,7 +287,8 @@ def _regular_plan(
 def _adaptive_plan(dtype: np.dtype[Any], shape: Sizes, last: bool, counts: Sizes) -> _MeansPlan | None:
     if 0 in counts:
         return None
-    return _means_plan(dtype, shape, *map(adaptive_windows, shape[-2:], counts), last)
+    lines, columns = map(adaptive_windows, shape[-2:], counts)
+    return _means_plan(dtype, shape, lines, columns, last)
 
 
 def avg_pool2d(

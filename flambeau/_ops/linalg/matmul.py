@@ -108,7 +108,7 @@ def checked_mm(left: Any, right: Any) -> Tensor:
     """The product of two tensors that are known to be matrices."""
     if left._kind is not right._kind or left._array.shape[1] != right._array.shape[0]:
         check_mm(left, right)
-    return _mm_by_rule.call(left, right)  # type: ignore[no-any-return]
+    return _mm_by_rule.call(left, right)
 
 
 @public(out=True)
@@ -173,7 +173,7 @@ def check_bmm(batch1: Tensor, batch2: Tensor) -> None:
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
     check_bmm(input, mat2)
-    return _bmm(input, mat2)  # type: ignore[no-any-return]
+    return _bmm(input, mat2)
 
 
 @primitive(
@@ -202,7 +202,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
         raise RuntimeError(
             f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
         )
-    return _mv(input, vec)  # type: ignore[no-any-return]
+    return _mv(input, vec)
 
 
 @primitive(
@@ -243,7 +243,7 @@ def _check_dot(left: Tensor, right: Tensor) -> None:
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The dot product of two vectors."""
     _check_dot(input, tensor)
-    return _dot(input, tensor)  # type: ignore[no-any-return]
+    return _dot(input, tensor)
 
 
 @public(out=True)
@@ -252,7 +252,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     _check_dot(input, other)
     if other.is_conj() and not input.is_conj():  # the result is then a conjugate that is still to be taken
         return conj(dot(input, conj(other)))  # type: ignore[no-any-return]
-    return _vdot(input, other)  # type: ignore[no-any-return]
+    return _vdot(input, other)
 
 
 # ----- matmul -------------------------------------------------------------------------------------------------------

@@ -119,11 +119,19 @@ def _embedding_gradient(
 
 @primitive("EmbeddingBackward0", weight=_embedding_gradient)
 def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
-    return np.take(weight, indices, 0)
+    return weight.take(indices, 0) if type(weight) is np.ndarray else np.take(weight, indices, 0)
+
+
+_UNSIGNED: dict[Any, Any] = {int64: np.dtype(np.uint64), int32: np.dtype(np.uint32)}
+_largest: Any = np.maximum.reduce
 
 
 def _check_range(weight: Tensor, indices: Tensor) -> None:
     array, rows = every_element(indices), weight._array.shape[0]
+    if type(array) is np.ndarray and array.size and indices._kind.is_cpu:
+        unsigned = array.view(_UNSIGNED[indices._kind.dtype])  # where negative numbers are very large
+        if _largest(unsigned, None) < rows:
+            return
     if not indices.is_meta and array.size and not (read(array.min() >= 0) and read(array.max() < rows)):
         wrong = array[(array < 0) | (array >= rows)].flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")

@@ -142,7 +142,7 @@ def _normalised(
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     for name, each in (("running_mean", running_mean), ("running_var", running_var)):
-        if each is not None and each.requires_grad and THREAD.modes.grad:
+        if each is not None and THREAD.modes.grad and each.requires_grad:
             raise RuntimeError(
                 f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. "
                 "This input cannot have requires_grad True."
@@ -155,7 +155,7 @@ def _normalised(
     result, mean, rstd, variance = op(input, weight, bias, running_mean, running_var, training, eps, kept)
     if training and running_mean is not None and running_var is not None:
         _move_both(running_mean, running_var, mean, variance, momentum, input._array.size)
-    if input.is_meta and not training:  # there these two have a shape all the same
+    if not training and input.is_meta:  # there these two have a shape all the same
         mean = rstd = input.new_empty(variance._array.shape, dtype=mean.dtype)
     return result, mean, rstd
 

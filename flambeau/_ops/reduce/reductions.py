@@ -102,6 +102,7 @@ def kept_shape(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> tuple[int
 # ----- sum, mean, prod --------------------------------------------------------------------------------------------
 
 _BLOCK = 128
+_add: Any = np.add.reduce
 
 
 def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
@@ -123,7 +124,7 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
 def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
     if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
         if 0 < array.size <= _BLOCK and array.flags.c_contiguous:
-            return np.add.reduce(array, dim, None, None, keepdim)  # what the others come to for a few elements
+            return _add(array, dim, None, None, keepdim)  # what the others come to for a few elements
         return _total(array, dim, keepdim)
     if dtype.category == FLOAT and dtype.itemsize == 2:
         wide = np.float64 if array.dtype.itemsize == 8 else np.float32

@@ -130,19 +130,19 @@ class _InputOf1d:
     """Which inputs a layer takes; the mixins of lazy layers and their final classes share it."""
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() not in (2, 3):
+        if input._array.ndim not in (2, 3):
             raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
 
 
 class _InputOf2d:
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() != 4:
+        if input._array.ndim != 4:
             raise ValueError(f"expected 4D input (got {input.dim()}D input)")
 
 
 class _InputOf3d:
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() != 5:
+        if input._array.ndim != 5:
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
 

@@ -209,9 +209,12 @@ class Module(Hooks, StateDict, Conversions):
 
     def __getattr__(self, name: str) -> Any:
         state = self.__dict__
-        for group in ("_parameters", "_modules", "_buffers"):
-            members = state.get(group)
-            if members is not None and name in members:
+        if "_parameters" in state:  # else its `__init__` has not run yet
+            if name in (members := state["_parameters"]):
+                return members[name]
+            if name in (members := state.get("_modules", {})):
+                return members[name]
+            if name in (members := state.get("_buffers", {})):
                 return members[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 

@@ -610,7 +610,13 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     if type(other) in PLAIN_TYPES:
         direct = (
             other._kind is target._kind
-            and not (modes.grad and (target.requires_grad or other.requires_grad))
+            and not (
+                modes.grad
+                and (
+                    target._requires_grad or other._requires_grad or target._view is not None or other._view is not None
+                )
+                and (target.requires_grad or other.requires_grad)
+            )
             and (array.base is None or (0 not in array.strides and owner_of(array) is not owner_of(other._array)))
         )
         operand = other._array

@@ -415,7 +415,7 @@ def with_protocol(
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {label}>"
     scope = {
-        "body": body, "own_body": body, "DIRECT_TYPES": DIRECT_TYPES, "has_override": has_override,
+        "body": body, "own_body": body, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS, "has_override": has_override,
         "run_override": run_override, "is_overriding": is_overriding, "run_inplace": run_inplace,
         "explain": explain, "check_flag": check_flag,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
@@ -434,6 +434,8 @@ def with_protocol(
 
 
 _MISSING = object()
+_NUMBERS = frozenset((type(None), bool, int, float, complex))
+"""The types of arguments that override nothing, whatever they stand for."""
 
 
 def _synonyms(parameters: list[Any], also: Mapping[str, str]) -> dict[str, str]:
@@ -469,7 +471,7 @@ def _overriding_tests(parameters: list[Any], function: str) -> list[str]:
         name = each.name
         if not _is_tensor(each):
             continue
-        test = f"has_override(({name},))"
+        test = f"(type({name}) not in NUMBERS or not DIRECT_TYPES) and has_override(({name},))"
         if _must_be_tensor(each):
             test = f"is_overriding({name}, {function!r}, {name!r}, {position})"
             if each.annotation == "Tensor | None":

@@ -11,18 +11,18 @@ from ..._codegen.attention import attention_backward, attention_forward
 from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
 from .dtypes import only_gradient, wide
 
-_DTYPES = frozenset(("float32", "float64"))
+_NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
 
 def _serves(mask: Any, *arrays: Any) -> bool:
     """Whether there are kernels for such arrays (batch, head, row, column) and a mask."""
-    if mask is not None and mask.dtype != arrays[0].dtype:
+    dtype = arrays[0].dtype
+    if dtype not in _NAMES or (mask is not None and mask.dtype != dtype):
         return False
-    return all(
-        each is None
-        or (each.dtype == arrays[0].dtype and each.dtype.name in _DTYPES and each.ndim == 4 and _has_rows(each))
-        for each in arrays
-    )
+    for each in arrays:
+        if each is not None and (each.dtype != dtype or each.ndim != 4 or not _has_rows(each)):
+            return False
+    return True
 
 
 def _has_rows(array: Any) -> bool:
@@ -47,14 +47,14 @@ def attention(
     query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any, scale: float | None
 ) -> tuple[Any, Any] | None:
     """The result, and the logarithms of the sums of exponentials."""
-    q, k, v = (wide(each) for each in (query, key, value))
+    q, k, v = wide(query), wide(key), wide(value)
     mask = None if attn_mask is None else wide(attn_mask)
     if not _serves(mask, q, k, v):
         return None
     output = empty_array(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
     direct = output if output.dtype == q.dtype else np.empty(q.shape, q.dtype)
     sums = np.empty(q.shape[:3], q.dtype)
-    kernel = attention_forward(q.dtype.name, is_causal, mask is not None)
+    kernel = attention_forward(_NAMES[q.dtype], is_causal, mask is not None)
     kernel(direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
     if direct is not output:
         output[...] = direct
@@ -81,7 +81,7 @@ def attention_gradients(
     found = [np.zeros(each.shape, each.dtype) for each in (query, key, value)]
     if not _has_rows(grad):
         grad = np.ascontiguousarray(grad)
-    kernel = attention_backward(query.dtype.name, is_causal, attn_mask is not None)
+    kernel = attention_backward(_NAMES[query.dtype], is_causal, attn_mask is not None)
     mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
     kernel(*found, query, key, value, output, grad, mask, np.ascontiguousarray(logsumexp), factor)
     return found

@@ -35,6 +35,7 @@ COMPLEX128: DType = np.dtype(np.complex128)
 
 _PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 _PYTHON_INTEGERS = frozenset((bool, int))
+_FLOATS = {float}
 _LISTS = frozenset((list, tuple))
 _HEAP_TYPE = 1 << 9  # CPython's flag of types that a class statement made
 _MAX_DIMS = 64  # NumPy's limit; a list that contains itself runs into it
@@ -314,6 +315,8 @@ def _store(leaves: list[Any], types: set[type], dtype: DType, shape: tuple[int, 
     try:
         if dtype in (FLOAT64, COMPLEX128):
             return np.array(leaves, dtype)
+        if dtype is FLOAT32 and types == _FLOATS and len(leaves) < 64 and min(leaves) > -3e38 and max(leaves) < 3e38:
+            return np.array(leaves, dtype)  # nothing can overflow
         with np.errstate(over="ignore"):  # too large for a narrow float is inf, as in PyTorch
             if dtype == FLOAT32:
                 return np.array(leaves, dtype)

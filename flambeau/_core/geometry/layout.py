@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -48,6 +49,7 @@ def is_dense(shape: Shape, strides: Shape) -> bool:
     return True
 
 
+@functools.lru_cache(maxsize=1024)
 def preserved_strides(shape: Shape, strides: Shape) -> Shape:
     """The strides of a copy: the same if they are dense, else dense ones with the dimensions in the same order."""
     return strides if is_dense(shape, strides) else _strides_by_order(shape, [strides])
@@ -142,7 +144,7 @@ def strides_like(array: Any, wanted: memory_format | None) -> Shape:
 def empty_array(shape: Shape, strides: Shape, array_type: Any, backend: Backend = _HOST) -> Any:
     """Uninitialised memory seen with these strides (in elements), which may have gaps or overlap."""
     item = array_type.itemsize
-    extent = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    extent = 0 if 0 in shape else 1 + sum([(size - 1) * step for size, step in zip(shape, strides, strict=True)])
     steps = tuple([step * item for step in strides])
     return backend.window(backend.empty((extent,), array_type), shape, array_type, 0, steps)
 

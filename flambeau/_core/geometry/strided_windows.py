@@ -6,6 +6,7 @@ and so to which storage they belong. The windows made here have the owner of the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,6 +63,7 @@ def window(owner: Any, array_type: np.dtype[Any], shape: tuple[int, ...], stride
     return strided(strided(line, (array_type.itemsize,), (1,)).view(array_type), shape, strides)
 
 
+@functools.lru_cache(maxsize=1024)
 def row_strides_of(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
     """The strides with which memory of this geometry has the shape `wanted`, or None if no strides do that.
 

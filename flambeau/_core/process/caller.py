@@ -30,9 +30,11 @@ IS_INTERNAL = _Internal()
 def calling_place(inner: int = 2) -> Place | None:
     """Where the innermost frame outside this package stands; `inner`: so many callers are known to be the package's."""
     try:
-        return place_of(sys._getframe(inner + 1))
+        frame = sys._getframe(inner + 1)
     except ValueError:  # called from no Python code at all: a thread can start in one of our methods
         return None
+    code = frame.f_code
+    return place_of(frame.f_back) if IS_INTERNAL[code.co_filename] else (code, frame.f_lasti)
 
 
 def place_of(frame: FrameType | None) -> Place | None:

@@ -301,7 +301,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
         shape = input._array.shape
         rows = math.prod(shape[:-1])
-        flat = addmm(bias, reshaped(input, (rows, shape[-1])), _t(weight))
+        matrix, factor = reshaped(input, (rows, shape[-1])), _t(weight)
+        _check_addmm(bias, matrix, factor)
+        flat = _addmm(bias, matrix, factor, 1, 1)
         return reshaped(flat, (*shape[:-1], weight._array.shape[0]))
     return add(matmul(input, _t(weight)), bias)
 

@@ -160,11 +160,14 @@ def _attention(
 
 def _fits_one_op(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float) -> bool:
     """Whether PyTorch, too, computes it in one op: four dimensions, equal sizes, no dropout."""
-    shapes = [each._array.shape for each in (query, key, value)]
-    if dropout_p or any(len(each) != 4 or 0 in each for each in shapes):
+    if dropout_p:
         return False
-    if any(each._array.shape[-1] > 1 and each.stride(-1) != 1 for each in (query, key, value)):
-        return False
+    shapes = []
+    for each in (query._array, key._array, value._array):
+        shape = each.shape
+        if len(shape) != 4 or 0 in shape or (shape[3] > 1 and each.strides[3] != each.itemsize):
+            return False
+        shapes.append(shape)
     if shapes[1] != shapes[2] or shapes[0][:2] != shapes[1][:2] or shapes[0][3] != shapes[1][3]:
         return False
     if query._kind.dtype.category != FLOAT:

@@ -13,7 +13,8 @@ from ..linalg.addmm import linear
 from ..linalg.matmul import bmm
 from ..random.dropout import dropout
 from ..shape.join import cat
-from ..shape.view import _permute, _transpose, reshaped
+from ..shape.split import _unbind
+from ..shape.view import _contiguous_clone, _permute, _transpose, reshaped
 from .attention import scaled_dot_product_attention
 
 _linear, _bmm = by_rule("nn.functional.linear", linear), by_rule("bmm", bmm)
@@ -84,7 +85,7 @@ def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> Any:
     """Several projections of one tensor by one product."""
     together: Any = _linear.call(source, weight, bias)
     apart = _permute(reshaped(together, (*source._array.shape[:2], parts, source._array.shape[2])), (2, 0, 1, 3))
-    return apart.contiguous().unbind()
+    return _unbind(apart if apart._array.flags.c_contiguous else _contiguous_clone(apart), 0)
 
 
 def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
@@ -191,13 +192,15 @@ def _by_head(projected: Any, heads: int, width: int) -> Any:
 
 def _attend(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, batch: int) -> Any:
     """Attention without its weights, in one op; (length, batch, width) again."""
-    heads, targets, width = q.shape
-    by_head = (batch, heads // batch, -1, width)
+    heads, targets, width = q._array.shape
+    sources = k._array.shape[1]
+    by_head = (batch, heads // batch)
     if mask is not None:
-        mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.reshape(*by_head[:3], k.shape[1])
-    q, k, v = (each.reshape(by_head) for each in (q, k, v))
+        mask = mask.unsqueeze(0) if mask._array.shape[0] == 1 else mask.reshape(*by_head, -1, sources)
+    q = reshaped(q, (*by_head, targets, width))
+    k, v = reshaped(k, (*by_head, sources, width)), reshaped(v, (*by_head, v._array.shape[1], width))
     attended: Any = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
-    return attended.permute(2, 0, 1, 3).reshape(targets * batch, -1)
+    return reshaped(_permute(attended, (2, 0, 1, 3)), (targets * batch, heads // batch * width))
 
 
 @public("nn.functional.multi_head_attention_forward", function=False, method=False)

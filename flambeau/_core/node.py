@@ -262,7 +262,7 @@ class SavedTensor:
         self.special = None
 
 
-def save(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTensor:
+def save_plainly(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTensor:
     """Keep a tensor for a derivative; `owner`: it is an output of the node that keeps it.
 
     A function: as `__init__` it would cost a call more, several times for every op that is recorded.
@@ -281,6 +281,12 @@ def save(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTensor:
     else:
         grad_fn = saved.grad_fn = tensor._grad_fn if tensor._view is None else tensor.grad_fn
         saved.tensor = tensor if grad_fn is None else (tensor._array, tensor._kind, counter)
+    return saved
+
+
+def save(tensor: tensors.Tensor, owner: Node | None = None) -> SavedTensor:
+    """The same in any mode: hooks may pack the tensor, and a tangent goes along."""
+    saved = save_plainly(tensor, owner)
     modes = THREAD.modes
     if not modes.plain:
         if modes.forward_level >= 0:

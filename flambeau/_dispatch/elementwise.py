@@ -91,6 +91,8 @@ class Elementwise(Op):
     node_class: type[OpNode] | None
     record: Recorder
     """Makes the node of a call and puts it on the output."""
+    record_plainly: Recorder
+    """The same in plain modes."""
 
     def __init__(
         self,
@@ -124,10 +126,11 @@ class Elementwise(Op):
             names = self.differentiable_names()
             self.node_class = node_class(node, names, formulas, None, self) if node else None
             return self.node_class
-        if attribute == "record":
-            made = self.node_class
-            self.record = nothing if made is None else elementwise_recorder(self, made, self.grad_inputs)
-            return self.record
+        if attribute == "record" or attribute == "record_plainly":
+            made, plainly = self.node_class, attribute == "record_plainly"
+            recorder = nothing if made is None else elementwise_recorder(self, made, self.grad_inputs, plainly)
+            setattr(self, attribute, recorder)
+            return recorder
         raise AttributeError(attribute)
 
     def differentiable_names(self) -> list[str]:
@@ -223,7 +226,7 @@ def _recorded(op: Elementwise, operands: tuple[Any, ...], output: Tensor) -> Ten
     if modes.grad and output._kind.differentiable and not modes.inference:
         for each in operands:
             if isinstance(each, Tensor) and each.requires_grad:
-                op.record(operands, output)
+                (op.record_plainly if modes.plain else op.record)(operands, output)
                 break
     if not modes.plain:
         after(op, operands, [output], modes)
@@ -279,7 +282,7 @@ def unary(
                     and kind.differentiable
                     and not modes.inference
                 ):
-                    op.record((input,), output)
+                    op.record_plainly((input,), output)
                 return output
         return slow(input, out)
 
@@ -429,7 +432,7 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Any
                     and kind.differentiable
                     and not modes.inference
                 ):
-                    op.record((input, other), output)
+                    op.record_plainly((input, other), output)
                 return output
         return slow(input, other, out)
 

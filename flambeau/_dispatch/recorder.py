@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._core.node import OpNode, new_node, next_sequence_number, save
+from .._core.node import OpNode, new_node, next_sequence_number, save, save_plainly
 from .._core.process.caller import GENERATED, IS_INTERNAL, place_of
 from .._core.tensor import Tensor, new
 
@@ -41,7 +41,6 @@ NAMES: Mapping[str, Any] = {
     "new": new,
     "new_node": new_node,
     "next_sequence_number": next_sequence_number,
-    "save": save,
 }
 """What the source of recorders, and of the calls that record, refers to."""
 
@@ -50,8 +49,12 @@ def nothing(*args: Any) -> None:
     """The recorder of an op without derivatives."""
 
 
-def elementwise_recorder(op: Op, node_type: type[OpNode], grad_positions: Sequence[int]) -> Recorder:
+def elementwise_recorder(
+    op: Op, node_type: type[OpNode], grad_positions: Sequence[int], plainly: bool = False
+) -> Recorder:
     """`record(operands, output, made=True)`: the node of a call with one result, whose operands may be numbers.
+
+    `plainly`: for calls in plain modes.
 
     Where the result is not `made` yet, it is not put in the graph either, and is `PENDING` if the node will save it.
     """
@@ -70,7 +73,7 @@ def elementwise_recorder(op: Op, node_type: type[OpNode], grad_positions: Sequen
             value = f"save({own}) if isinstance({own}, Tensor) else {own}"
             lines.append(f"node.{name} = ({value}) if {asked[name]} else None")
     lines += ["if made:", *late, "    output._requires_grad = True", "    output._grad_fn = node", "return node"]
-    return _compiled(op.name, "operands, output, made=True", lines, node_type)
+    return _compiled(op.name, "operands, output, made=True", lines, node_type, save_plainly if plainly else save)
 
 
 def primitive_recorder(
@@ -209,8 +212,10 @@ def _taken(
     return f"None if {own} is None else save({own})" if position in op.tensor_positions else own
 
 
-def _compiled(name: str, parameters: str, lines: Sequence[str], node_type: type[OpNode]) -> Recorder:
+def _compiled(
+    name: str, parameters: str, lines: Sequence[str], node_type: type[OpNode], saving: Any = save
+) -> Recorder:
     source = f"def record({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
-    names: dict[str, Any] = {**NAMES, "node_type": node_type}
+    names: dict[str, Any] = {**NAMES, "node_type": node_type, "save": saving}
     exec(compile(source, f"{GENERATED}record of {name}>", "exec"), names)
     return names["record"]  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
+from .._core.node import save_plainly
 from .._core.process.caller import GENERATED
 from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, View
 from .op import OPTIONAL_TENSOR
@@ -33,6 +34,7 @@ _NAMES = {
     "View": View,
     "kind_of_array": kind_of_array,
     "ndarray": np.ndarray,
+    "save": save_plainly,
 }
 
 

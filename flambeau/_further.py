@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from ._core.names.absent import Table
+from ._dispatch.registry import with_types
 
 HOMES: dict[str, str] = {
     name: module
@@ -128,8 +129,9 @@ def find(name: str) -> Any:
     if name == "legacy_contiguous_format":
         return importlib.import_module("flambeau").contiguous_format
     if name in _table.makers:
-        return _table.makers[name](name)
+        value = _table.makers[name](name)
+        return value if isinstance(value, type) else with_types(value)
     if name.startswith(("batch_norm_", "cud", "miopen_")):
         kernels = importlib.import_module("flambeau.cuda._missing").kernels
-        return kernels.makers[name](name)
+        return with_types(kernels.makers[name](name))
     raise KeyError(name)

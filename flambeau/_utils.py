@@ -67,8 +67,8 @@ class ExceptionWrapper:
 class classproperty:
     """A property of a class rather than of its instances."""
 
-    def __init__(self, function: Any) -> None:
-        self._function = function if isinstance(function, (classmethod, staticmethod)) else classmethod(function)
+    def __init__(self, func: Any) -> None:
+        self._function = func if isinstance(func, (classmethod, staticmethod)) else classmethod(func)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self._function.__get__(instance, type(instance) if owner is None else owner)()

@@ -73,14 +73,14 @@ def _entrypoint(module: ModuleType, name: str) -> Any:
     return found
 
 
-def list(github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None,
+def list(github: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check",
          verbose: bool = True, *, source: str = "local") -> Any:  # fmt: skip
     """The names of the models that a folder with a `hubconf.py` offers."""
     module = _hubconf(_folder_of(github, source))
     return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
 
 
-def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = None,
+def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check",
          *, source: str = "local") -> str | None:  # fmt: skip
     """What the function of a model says about itself."""
     return _entrypoint(_hubconf(_folder_of(github, source)), model).__doc__  # type: ignore[no-any-return]
@@ -91,7 +91,7 @@ def load(
     model: str,
     *args: Any,
     source: str = "github",
-    trust_repo: Any = None,
+    trust_repo: Any = "check",
     force_reload: bool = False,
     verbose: bool = True,
     skip_validation: bool = False,

@@ -114,7 +114,7 @@ def custom_op(
     fn: Callable[..., Any] | None = None,
     /,
     *,
-    mutates_args: Any = (),
+    mutates_args: Any,
     device_types: Any = None,
     schema: str | None = None,
     tags: Any = None,
@@ -149,22 +149,34 @@ def _definition(op: Any) -> CustomOpDef:
     return found  # type: ignore[no-any-return]
 
 
-def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def register_fake(
+    op: Any,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Any = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> Any:
     """Give an operator a function that makes results without data; as a decorator too."""
     definition = _definition(op)
     return definition.register_fake if func is None else definition.register_fake(func)
 
 
-impl_abstract = register_fake
+def impl_abstract(
+    qualname: Any, func: Callable[..., Any] | None = None, *, lib: Any = None, _stacklevel: int = 1
+) -> Any:
+    """The older name of `register_fake`."""
+    return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel + 1)
 
 
-def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Give an operator another function for some devices; as a decorator too."""
     return _definition(op).register_kernel(device_types, func)
 
 
 def register_autograd(
-    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, **options: Any
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
 ) -> None:
     """Give an operator a derivative."""
     _definition(op).register_autograd(backward, setup_context=setup_context)

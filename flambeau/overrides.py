@@ -217,7 +217,7 @@ def enable_reentrant_dispatch() -> Iterator[None]:
     yield
 
 
-def redispatch_function(func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def redispatch_function(func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """Run a function as it runs on plain tensors."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))

@@ -12,6 +12,7 @@ import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from ._core.process.caller import warn_user
 from ._serialization import globals as known_globals
 from ._serialization import reading, scanning, writing
 from ._serialization.atomic import replacing
@@ -144,6 +145,8 @@ def load(
         weights_only = _safe_by_default(pickle_module)
     elif weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if pickle_load_args and weights_only:
+        warn_user("pickle_load_args only works if `weights_only=False`: nothing is unpickled by `pickle` otherwise.")
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     options = reading.Options(map_location, weights_only, pickle_module, pickle_load_args)

@@ -44,6 +44,9 @@ def assert_close(
         raise ValueError(
             f"rtol and atol must both be specified or both be unspecified, but got rtol={rtol} and atol={atol}"
         )
+    for tolerance in (rtol, atol):
+        if tolerance is not None and (not isinstance(tolerance, (int, float)) or not tolerance >= 0):
+            raise RuntimeError(f"Comparing with rtol={rtol} and atol={atol}: tolerances are numbers from 0 on")
     options = {"equal_nan": equal_nan, "device": check_device, "dtype": check_dtype, "stride": check_stride}
     tolerances = None if rtol is None or atol is None else (rtol, atol)
     problem = _difference(actual, expected, "", tolerances, options)
@@ -60,6 +63,12 @@ def _difference(actual: Any, expected: Any, where: str, tolerances: Any, options
         if len(actual) != len(expected):
             return f"The length of the sequences mismatch{where}: {len(actual)} != {len(expected)}"
         pairs = [(a, b, f"{where} at item [{i}]") for i, (a, b) in enumerate(zip(actual, expected, strict=True))]
+    elif actual is None or expected is None:
+        return None if actual is expected else f"None mismatch{where}: {actual} is not {expected}"
+    elif _is_number(actual) is not _is_number(expected):
+        raise TypeError(
+            f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}{where}."
+        )
     else:
         return _tensor_difference(_as_tensor(actual), _as_tensor(expected), where, tolerances, options)
     found = (_difference(*pair, tolerances, options) for pair in pairs)
@@ -68,6 +77,10 @@ def _difference(actual: Any, expected: Any, where: str, tolerances: Any, options
 
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex, np.generic))
 
 
 def _as_tensor(value: Any) -> Tensor:

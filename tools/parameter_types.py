@@ -16,7 +16,9 @@ from typing import Any
 import torch as pytorch
 
 import flambeau
+from flambeau import _further
 from flambeau._dispatch import catalogue
+from flambeau.cuda._missing import kernels
 
 FILE = Path(flambeau.__file__).parent / "_dispatch" / "parameter_types.py"
 
@@ -31,10 +33,45 @@ from __future__ import annotations
 FORMS: dict[str, str] = {
 '''
 
+_OWN_PARSER = (
+    "quantized_gru", "quantized_lstm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+    "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor",
+)  # fmt: skip
+"""Functions that find out by themselves what they were given."""
+
+WRITTEN = {
+    "as_tensor": "Any data, ScalarType? dtype=, Device? device=",
+    "asarray": "Any obj, *, ScalarType? dtype=, Device? device=, bool? copy=, bool? requires_grad=",
+    "lu": "Tensor A, bool pivot=, Any get_infos=",
+    "nn.functional.cross_entropy": "Tensor input, Tensor target, Tensor? weight=, Any size_average=, "
+    "int ignore_index=, Any reduce=, Any reduction=, float label_smoothing=",
+    "nn.functional.embedding_bag": "Tensor input, Tensor weight, Tensor? offsets=, Any max_norm=, Any norm_type=, "
+    "bool scale_grad_by_freq=, Any mode=, bool sparse=, Tensor? per_sample_weights=, bool include_last_offset=, "
+    "int? padding_idx=",
+    "nn.functional.interpolate": "Tensor input, Any size=, Any scale_factor=, Any mode=, bool? align_corners=",
+    "nn.functional.dropout": "Tensor input, float p=, bool training=, Any inplace=",
+    "frombuffer": "Any buffer, *, ScalarType dtype, int count=, int offset=, bool requires_grad=",
+    "grid_sample": "Tensor input, Tensor grid, Any mode=, Any padding_mode=, bool? align_corners=",
+    "lp_pool1d": "Tensor input, Any norm_type, int[1] kernel_size, int[1]? stride=, bool ceil_mode=",
+    "lp_pool2d": "Tensor input, Any norm_type, int[2] kernel_size, int[2]? stride=, bool ceil_mode=",
+    "lp_pool3d": "Tensor input, Any norm_type, int[3] kernel_size, int[3]? stride=, bool ceil_mode=",
+    "meshgrid": "Tensor[] tensors, *, str? indexing=",
+    "nonzero": "Tensor input, *, bool as_tuple=",
+    "pack_padded_sequence": "Tensor input, Any lengths, bool batch_first=",
+    "pad_sequence": "Any sequences, bool batch_first=, float padding_value=, str padding_side=",
+    "stft": "Tensor input, int n_fft, int? hop_length=, int? win_length=, Tensor? window=, bool center=, "
+    "str pad_mode=, bool normalized=, bool? onesided=, bool? return_complex=",
+    "_sparse_sum": "Tensor input, int[1]? dim=, ScalarType? dtype=",
+    "tensor": "Any data, *, ScalarType? dtype=, Device? device=, bool requires_grad=, bool pin_memory=",
+    "unique": "Tensor input, bool sorted=, bool return_inverse=, bool return_counts=, int? dim=",
+    "unique_consecutive": "Tensor input, bool return_inverse=, bool return_counts=, int? dim=",
+}
+"""Functions that have no schema, but look at the types of some arguments as if they had."""
+
 
 def published() -> set[str]:
     """The names of Flambeau's functions and methods, as schemas write them."""
-    names = set(catalogue.METHODS)
+    names = set(catalogue.METHODS) | set(_further.names()) | set(kernels.makers)
     for space, functions in catalogue.FUNCTIONS.items():
         prefix = f"{space}_" if space in ("fft", "linalg", "sparse", "special") else ""
         names.update(f"{prefix}{name}" for name in functions)
@@ -87,12 +124,13 @@ def generated() -> str:
         full = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
         # Written in Python, or with a parser of its own: these take other types than the op of the same name.
         own = getattr(pytorch, name, None)
-        written_in_python = isinstance(own, types.FunctionType) or name.startswith("sparse_c")
+        written_in_python = isinstance(own, types.FunctionType) or name in _OWN_PARSER
         if space == "aten" and name in names and full in known and not written_in_python:
             found = form(schema)
             if found is not None and found not in forms.setdefault(name, []):
                 forms[name].append(found)
-    lines = [f'    "{name}": "{" | ".join(sorted(found))}",\n' for name, found in sorted(forms.items())]
+    texts = {name: " | ".join(sorted(found)) for name, found in forms.items()} | WRITTEN
+    lines = [f'    "{name}": "{text}",\n' for name, text in sorted(texts.items())]
     return _HEAD + "".join(lines) + "}\n"
 
 

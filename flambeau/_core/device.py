@@ -25,9 +25,13 @@ class device:
                 raise TypeError("device(): the index is given twice: the first argument is a device already")
             return type
         if isinstance(type, int) and not isinstance(type, bool):
+            if type >= 2**63:
+                raise ValueError(f"Overflow when unpacking long long: {type} is no number of a device")
             if type < 0:
                 raise RuntimeError(f"Device index must not be negative, got {type}")
             type, index = "cuda", type  # the legacy form: a bare number is an accelerator's ordinal
+        if isinstance(type, bytes):
+            type = type.decode(errors="replace")
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, int or device, not {_class_name(type)}")
         if ":" in type:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,19 @@ def _bytes(make: Any, nbytes: int) -> Any:
         raise out_of_memory(error, nbytes) from None
 
 
+def _items(data: Any) -> list[int]:
+    """The numbers of which a storage is made."""
+    if not isinstance(data, Sequence):
+        raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(data).__name__}")
+    for each in data:
+        if not isinstance(each, int):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(data).__name__}), but "
+                f"one of the items was of type {type(each).__name__} instead of int"
+            )
+    return list(data)
+
+
 class UntypedStorage:
     """A block of bytes. Tensors are strided windows on it; two tensors share memory if their storages are equal."""
 
@@ -119,7 +132,9 @@ class UntypedStorage:
         from .device import usable_device
 
         place = CPU if device is None else usable_device(device)
-        content = data if isinstance(data, int) else np.array(list(data), np.uint8)
+        content = data if isinstance(data, int) and not isinstance(data, bool) else np.array(_items(data), np.uint8)
+        if isinstance(content, int) and content >= 2**63:
+            raise ValueError(f"Overflow when unpacking long long: {content} bytes")
         if isinstance(content, int) and content < 0:
             raise RuntimeError(f"a storage cannot have a negative size: {content}")
         if place is META:

@@ -42,9 +42,7 @@ class TypedStorage:
         return cls(wrap_storage=UntypedStorage.from_buffer(*args, **kwargs), dtype=element)
 
     @classmethod
-    def from_file(
-        cls, filename: str, shared: bool = False, size: int = 0, *, dtype: dtype | None = None
-    ) -> TypedStorage:
+    def from_file(cls, filename: str, shared: bool, size: int, *, dtype: dtype | None = None) -> TypedStorage:
         """A storage with the content of a file, `size` elements of it; `shared`: changes go into the file."""
         element = DEFAULTS.float if dtype is None else dtype
         return cls(wrap_storage=UntypedStorage.from_file(filename, shared, size * element.itemsize), dtype=element)

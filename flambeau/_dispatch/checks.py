@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.process.caller import warn_user
 from .._core.tensor import Tensor
 
 Message = Callable[[], Any] | None
@@ -29,6 +30,7 @@ def _check(cond: Any, message: Message = None) -> None:
 
 def _check_is_size(i: Any, message: Message = None, *, max: Any = None) -> None:
     """Raise a RuntimeError unless the number can be a size."""
+    warn_user("_check_is_size will be removed in PyTorch, too: write _check(i >= 0).", FutureWarning)
     _check(i >= 0, message)
     if max is not None:
         _check(i <= max, message)

@@ -24,6 +24,7 @@ from .._core.process.caller import GENERATED, PACKAGE
 from .._core.tensor import Tensor
 from .._core.text.memory_errors import out_of_memory
 from .overrides import has_override
+from .registry import NUMPY_NAMES
 
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 _RAISES = dis.opmap["RAISE_VARARGS"]
@@ -85,17 +86,21 @@ class _Parameter:
     def takes(self, value: Any) -> bool:
         """Whether PyTorch takes `value` here, as far as its type goes."""
         if value is None:
-            return self.is_optional
+            return self.is_optional or not (self.kind in _CHECKS or self.kind.endswith("[]"))
         if self.length and self.kind in ("int[]", "float[]") and _is_one(self.kind[:-2], value):
             return True
         if self.kind.endswith("[]"):
-            return isinstance(value, (tuple, list)) and all(_is_one(self.kind[:-2], each) for each in value)
+            if not isinstance(value, (tuple, list)):
+                return False
+            # PyTorch looks at the first integer more closely than at the others.
+            kind = self.kind[:-2]
+            return all(_is_one(kind, each) or (place and isinstance(each, bool)) for place, each in enumerate(value))
         return _is_one(self.kind, value)
 
 
 def _is_one(kind: str, value: Any) -> bool:
     if isinstance(value, Tensor):
-        if kind in ("Tensor", "Tensor?"):
+        if kind in ("Any", "Tensor", "Tensor?"):
             return True
         if value.dim() or value.requires_grad:
             return False
@@ -130,9 +135,9 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "float": lambda value: isinstance(value, (int, float, np.floating, np.integer)),
     "int": _is_int,
     "bool": lambda value: isinstance(value, bool),
-    "str": lambda value: isinstance(value, str),
+    "str": lambda value: isinstance(value, (str, bytes)),
     "ScalarType": lambda value: isinstance(value, dtype) or value in (float, int, bool, complex),
-    "Device": lambda value: isinstance(value, (device, str)) or _is_int(value),
+    "Device": lambda value: isinstance(value, (device, str, bytes)) or _is_int(value),
     "Layout": lambda value: isinstance(value, layout),
     "MemoryFormat": lambda value: isinstance(value, memory_format),
     "Generator": _is_generator,
@@ -146,9 +151,7 @@ def forms_of(name: str) -> tuple[Form, ...]:
     """The forms in which PyTorch takes the arguments of a public function; none if it is not an op there."""
     from .parameter_types import FORMS
 
-    if name.startswith(_OTHER_SPACES):
-        return ()
-    key = _short(name)
+    key = name if name in FORMS else "" if name.startswith(_OTHER_SPACES) else _short(name)
     if key not in FORMS:
         return ()
     forms = []
@@ -166,7 +169,7 @@ def forms_of(name: str) -> tuple[Form, ...]:
 
 def _short(name: str) -> str:
     """The name of a public function as PyTorch's errors have it."""
-    return name.removeprefix("nn.functional.").replace(".", "_")
+    return name.removeprefix("nn.functional.").removeprefix("ops.aten.").replace(".", "_")
 
 
 def _misfit(form: Form, values: Mapping[str, Any], known: set[str]) -> _Parameter | None:
@@ -301,11 +304,62 @@ def _by_their_names(values: Mapping[str, Any], known: set[str]) -> dict[str, Any
     return found
 
 
-def check_flag(name: str, parameter: str, value: Any) -> None:
-    """Refuse what is not a bool where PyTorch takes nothing else."""
-    kinds = {each.kind for form in forms_of(name) for each in form if each.name == parameter and not each.is_optional}
-    if kinds == {"bool"} and not _is_one("bool", value) and "." not in name:
-        raise TypeError(f"{name}(): argument '{parameter}' must be bool, not {type(value).__name__}")
+def _fits(form: Form, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a form of an op takes these arguments, as far as their number and types go."""
+    by_position = [each for each in form if not each.by_name]
+    values = {each.name: value for each, value in zip(by_position, args, strict=False)} | dict(kwargs)
+    names = {each.name for each in form}
+    if len(args) > len(by_position) or not values.keys() <= names:
+        return False
+    if kwargs.keys() & {each.name for each in by_position[: len(args)]}:
+        return False
+    return all(each.has_default or each.name in values for each in form) and _misfit(form, values, names) is None
+
+
+def check_schema(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Refuse a call of the operator `aten.name` as PyTorch does, where a function raises a TypeError."""
+    words = {"input" if word == "self" else word: value for word, value in kwargs.items()}
+    fitting = [form for form in forms_of(name) if _fits(form, args, words)]
+    too_large = any(map(_is_huge, (*args, *words.values())))
+    if forms_of(name) and (not fitting or too_large):
+        given = ", ".join([*map(_kind_of, args), *(f"{word}={_kind_of(value)}" for word, value in kwargs.items())])
+        raise RuntimeError(
+            f"aten::{name}() Expected a value of another type for one of its arguments, or another number of them: it "
+            f"was given ({given})"
+        )
+
+
+def check_call(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Refuse a call whose arguments fit none of PyTorch's forms of a function."""
+    forms = forms_of(name)
+    # What comes with every function is not a part of the forms.
+    kwargs = {word: value for word, value in kwargs.items() if word not in ("out", "requires_grad")}
+    renamed = {NUMPY_NAMES.get(word, word): value for word, value in kwargs.items()}
+    if forms and not any(_fits(form, args, words) for form in forms for words in (kwargs, renamed)):
+        for position, (parameter, value) in enumerate(zip(forms[0], args, strict=False), 1):
+            if len(forms) == 1 and not parameter.by_name and not parameter.takes(value):
+                order = [each.name for each in forms[0]]
+                raise TypeError(_one_misfit(_short(name), parameter, value, order, f" (position {position})"))
+        given = ", ".join([*map(_kind_of, args), *(f"{word}={_kind_of(value)}" for word, value in kwargs.items())])
+        expected = "".join(f"\n * ({', '.join(map(_described, form))})" for form in forms)
+        raise TypeError(
+            f"{_short(name)}() received an invalid combination of arguments - got ({given}), but expected one of:"
+            f"{expected}"
+        )
+
+
+def check_kind(name: str, parameter: str, value: Any) -> None:
+    """Refuse a flag, number or text that is of another type than those that PyTorch takes."""
+    if name.startswith("nn.functional.") and parameter in _OTHERWISE:
+        return
+    forms = forms_of(name)
+    found = [(each, place) for form in forms for place, each in enumerate(form, 1) if each.name == parameter]
+    if parameter == "requires_grad":
+        found = found or [(_Parameter("bool? requires_grad", True), 0)]  # of every function that makes a tensor
+    if found and not any(each.takes(value) for each, _ in found):
+        misfit, place = found[0]
+        where = f" (position {place})" if len(forms) == 1 and not misfit.by_name else ""
+        raise TypeError(_one_misfit(_short(name), misfit, value, [parameter], where))
 
 
 def explain(error: Exception, name: str, values: Mapping[str, Any], function: Callable[..., Any] | None = None) -> None:
@@ -364,6 +418,10 @@ def _translate(error: Exception, name: str, values: Mapping[str, Any]) -> NoRetu
         raise OverflowError(f"{name}(): a number does not fit into the dtype: {_shown(values)}") from error
     if "array is too big" in text or "Maximum allowed dimension" in text or isinstance(error, OverflowError):
         raise RuntimeError(f"{name}(): Storage size calculation overflowed: {_shown(values)}") from error
+    if isinstance(error, TypeError) and any(isinstance(each, complex) for each in values.values()):
+        raise RuntimeError(
+            f"{name}(): value cannot be converted to type double without overflow: {_shown(values)}"
+        ) from error
     kind = next((target for source, target in _KEPT.items() if isinstance(error, source)), RuntimeError)
     raise kind(f"{name}(): these arguments do not go together: {_shown(values)}") from error
 

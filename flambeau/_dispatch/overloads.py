@@ -110,6 +110,17 @@ def _same(value: Any, default: Any) -> bool:
     return value is default or (not isinstance(value, Tensor) and type(value) is type(default) and value == default)
 
 
+def _called(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the function behind an operator; where its parameters do not take the arguments, a RuntimeError says so."""
+    try:
+        return function(*args, **kwargs)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        from .explain import check_schema
+
+        check_schema(name, args, kwargs)
+        raise
+
+
 class OpOverload:
     """An operator with one list of parameters: `torch.ops.aten.add.Tensor`."""
 
@@ -156,7 +167,7 @@ class OpOverload:
                 taken = form.bound(args, kwargs)
                 if taken is not None:
                     return form.op(*taken)
-        return public_function(self._name)(*args, **kwargs)
+        return _called(public_function(self._name), self._name, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.namespace}.{self._name}', overload='{self._overloadname}')>"
@@ -213,7 +224,7 @@ class OpOverloadPacket:
             return self.default(*args, **kwargs)
         function = public_function(self.__name__, None)
         if function is not None:
-            return function(*args, **kwargs)
+            return _called(function, self.__name__, args, kwargs)
         for overload in self.overloads():
             found = getattr(self, overload)
             if any(form.bound(args, kwargs) is not None for form in found.forms):

@@ -38,7 +38,7 @@ _replaced: Callable[[str, Function], Function] | None = None
 _home = "flambeau"
 """The package in which public functions say that they stand."""
 
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 """Keyword names of NumPy that PyTorch takes as well."""
 
 
@@ -286,7 +286,7 @@ def {name}({parameters}):
     if {overridden}:
         return run_override(this, ({tensors},), ({positional}), {{{keywords}}})
     try:
-        {flags}
+        {kinds}
         {compute}
         {out}
     except Exception as error:
@@ -311,11 +311,54 @@ def explain_call(
     explaining.explain_call(error, name, function, args, kwargs)
 
 
-def check_flag(name: str, parameter: str, value: Any) -> None:
-    """Refuse what is not a bool where PyTorch takes nothing else."""
+def check_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse a call whose arguments fit none of PyTorch's forms of a function."""
     from . import explain as explaining
 
-    explaining.check_flag(name, parameter, value)
+    explaining.check_call(name, args, kwargs)
+
+
+def check_kind(name: str, parameter: str, value: Any) -> None:
+    """Refuse a flag, number or text that is of another type than those that PyTorch takes."""
+    from . import explain as explaining
+
+    explaining.check_kind(name, parameter, value)
+
+
+FLAGS = frozenset((bool,))
+"""The types of arguments that are flags."""
+_UNUSUAL = {
+    "bool": "{0} is not False and {0} is not True",
+    "int": "type({0}) is not int",
+    "float": "type({0}) is not float and type({0}) is not int",
+    "str": "type({0}) is not str",
+}
+"""By annotation the test that finds an argument whose type is to be looked at."""
+
+
+def _kind_check(parameter: Any, label: str) -> str | None:
+    """The line that looks at the type of an argument, if its annotation says what is usual."""
+    annotation, _, optional = str(parameter.annotation).partition(" | ")
+    if annotation not in _UNUSUAL or optional not in ("", "None"):
+        return None
+    tests = [_UNUSUAL[annotation]]
+    if optional:
+        tests.insert(0, "{0} is not None")
+    elif parameter.default is not parameter.empty and annotation != "bool":
+        tests.insert(0, "{0} is not _{0}")
+    return f"if {' and '.join(tests)}: check_kind({label!r}, {parameter.name!r}, {{0}})".format(parameter.name)
+
+
+def with_types(refusing: Function) -> Function:
+    """A function that refuses every call, but looks at the types of its arguments first, as PyTorch's does."""
+    from functools import wraps
+
+    @wraps(refusing)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        check_call(refusing.__name__, args, kwargs)
+        return refusing(*args, **kwargs)
+
+    return function
 
 
 def with_protocol(
@@ -383,15 +426,10 @@ def with_protocol(
     if inplace_of is not None:
         rest = "".join(f"{each}, " for each in positional[1:])
         compute = f"return run_inplace(body, {inplace_of!r}, {positional[0]}, ({rest}), {{{', '.join(keywords)}}})"
-    flags = [
-        f"if {each.name} is not False and {each.name} is not True: check_flag({label!r}, {each.name!r}, {each.name})"
-        for each in parameters
-        if str(each.annotation) == "bool"
-    ]
     source = _TEMPLATE.format(
         name=name,
         label=label,
-        flags="\n        ".join(flags),
+        kinds="\n        ".join(filter(None, (_kind_check(each, label) for each in parameters))),
         values=", ".join(f"{each.name!r}: {each.name}" for each in parameters),
         parameters=", ".join(listed),
         overridden=(" or ".join(_overriding_tests(parameters, name)) if overridable else "")
@@ -417,7 +455,7 @@ def with_protocol(
     scope = {
         "body": body, "own_body": body, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS, "has_override": has_override,
         "run_override": run_override, "is_overriding": is_overriding, "run_inplace": run_inplace,
-        "explain": explain, "check_flag": check_flag,
+        "explain": explain, "check_kind": check_kind,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
         "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else write_out, **defaults,
     }  # fmt: skip
@@ -444,7 +482,7 @@ def _synonyms(parameters: list[Any], also: Mapping[str, str]) -> dict[str, str]:
         return {}
     names = {each.name for each in parameters}
     variadic = {each.name: each.name for each in parameters[:2] if each.kind is each.VAR_POSITIONAL}
-    numpy = {theirs: ours for theirs, ours in _NUMPY_NAMES.items() if ours in names and theirs not in names}
+    numpy = {theirs: ours for theirs, ours in NUMPY_NAMES.items() if ours in names and theirs not in names}
     return {**numpy, **variadic, **also}
 
 

@@ -13,8 +13,10 @@ def get_num_threads() -> int:
 
 def set_num_threads(number: int, /) -> None:
     """Choose how many threads kernels may use, the calling one included."""
-    if not isinstance(number, int):
-        raise TypeError(f"set_num_threads expects an int, but got {type(number).__name__}")
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(number).__name__}")
+    if number >= 2**31:
+        raise ValueError(f"Overflow when unpacking long: {number} threads")
     if number <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     from .._backends.cpu.blas import limit_threads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,6 +50,7 @@ def backward(
             if isinstance(each, Tensor):
                 each.retain_grad()  # of those that are no leaves
     keep = create_graph if retain_graph is None else retain_graph
+    _check_flags(keep, create_graph)
     if create_graph:
         warn_user_once(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
@@ -60,6 +62,8 @@ def backward(
 
 def backward_from(tensor: Tensor, retain_graph: bool | None) -> None:
     """`backward` of one tensor with no further arguments, as most programs call it."""
+    if retain_graph is not None:
+        _check_flags(retain_graph)
     edge = tensor._edge()
     if edge is None:
         backward(tensor)  # says what is wrong
@@ -99,6 +103,7 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = _optional_tuple(grad_outputs, len(results_of))
     keep = create_graph if retain_graph is None else retain_graph
+    _check_flags(keep, create_graph, allow_unused)
     if is_grads_batched:
         return _batched_grad(results_of, wanted_of, given, keep, create_graph, allow_unused, materialize_grads)
     roots = root_gradients(results_of, given, create_graph)
@@ -219,12 +224,19 @@ def _check_gradient(number: int, output: Tensor, gradient: Tensor) -> None:
         )
 
 
+def _check_flags(*flags: Any) -> None:
+    """Refuse what is neither a bool nor an integer."""
+    for flag in flags:
+        if flag is not True and flag is not False:
+            operator.index(flag)
+
+
 def _edge_of(wanted: Any) -> tuple[Any, int]:
     if isinstance(wanted, graph.GradientEdge):
         node = wanted.node
         return (node.variable if isinstance(node, graph.AccumulateGrad) else node), wanted.output_nr
     if not isinstance(wanted, Tensor):
-        raise TypeError(f"expected a Tensor or a GradientEdge, got {type(wanted).__name__}")
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(wanted).__name__}")
     edge = wanted._edge()
     if edge is None and not wanted.requires_grad:
         raise RuntimeError("One of the differentiated Tensors does not require grad")

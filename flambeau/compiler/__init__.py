@@ -73,7 +73,9 @@ def substitute_in_graph(
     return lambda fn: fn
 
 
-def nested_compile_region(fn: Any = None, *, options: Any = None) -> Any:
+def nested_compile_region(
+    fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
+) -> Any:
     """Mark a function that is compiled once and called often."""
     return (lambda inner: inner) if fn is None else fn
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from numbers import Number
+from numbers import Real
 from typing import Any, Generic, TypeVar, overload
 
 import flambeau
@@ -32,7 +32,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     >>> [tuple(t.shape) for t in broadcast_all(flambeau.zeros(3), 1.0)]
     [(3,), (3,)]
     """
-    if not all(_is_tensor_like(value) or isinstance(value, Number) for value in values):
+    if not all(_is_tensor_like(value) or isinstance(value, Real) for value in values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
             f"__torch_function__, but got {', '.join(type(value).__name__ for value in values)}."

@@ -12,12 +12,38 @@ def is_tracing() -> bool:
     return False
 
 
-def trace(func: Traced, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Traced:
+def trace(
+    func: Traced,
+    example_inputs: Any = None,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None,
+    _store_inputs: bool = True,
+) -> Traced:
     """The function or module itself, as in PyTorch with `PYTORCH_JIT=0`."""
     return func
 
 
-def trace_module(mod: Traced, inputs: Any, *args: Any, **kwargs: Any) -> Traced:
+def trace_module(
+    mod: Traced,
+    inputs: Any,
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Traced:
     """The module itself."""
     return mod
 

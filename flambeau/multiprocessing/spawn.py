@@ -58,9 +58,9 @@ def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], report: str
 class ProcessContext:
     """The processes that were started."""
 
-    def __init__(self, processes: list[Any], reports: list[str]) -> None:
+    def __init__(self, processes: list[Any], error_files: list[str]) -> None:
         self.processes = processes
-        self.error_files = reports
+        self.error_files = error_files
         self.sentinels = {process.sentinel: number for number, process in enumerate(processes)}
 
     def pids(self) -> list[int]:

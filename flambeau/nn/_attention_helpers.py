@@ -29,6 +29,8 @@ def _canonical_mask(
     """A mask as numbers to be added to scores: a boolean one hides where it is True."""
     if mask is None:
         return None
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"{mask_name} must be Tensor, not {type(mask).__name__}")
     if mask.dtype.name != "bool" and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype is not other_type:

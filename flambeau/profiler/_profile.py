@@ -27,6 +27,7 @@ class profile:
         record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False, with_stack: bool = False,
         with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True, experimental_config: Any = None,
         acc_events: bool = False, custom_trace_id_callback: Any = None, post_processing_timeout_s: float | None = None,
+        activity_filters: dict[Any, set[str]] | None = None,
     ) -> None:  # fmt: skip
         self.enabled = enabled
         self.entered = False
@@ -83,9 +84,13 @@ class profile:
         """The time of everything that ran, in microseconds."""
         return self._finished().self_cpu_time_total
 
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write a file for chrome://tracing and Perfetto."""
-        self._finished().export_chrome_trace(path)
+    def export_chrome_trace(
+        self, path: str | os.PathLike[str], metadata: dict[str, Any] | None = None, use_python_export: bool = False
+    ) -> None:
+        """Write a file for chrome://tracing and Perfetto, which is written in Python anyway."""
+        events = self._finished()
+        events.metadata |= metadata or {}
+        events.export_chrome_trace(path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write the stacks with their times, for flame graphs."""

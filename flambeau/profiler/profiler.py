@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._core.names.absent import Table
+from .._core.process.caller import warn_user_once
 from ..autograd.profiler_util import EventList
 from ._profile import profile as _OneProfile
 from ._schedule import ProfilerAction, record_function, schedule, supported_activities
@@ -22,7 +23,7 @@ _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[profile], None]:
     """For `on_trace_ready`: write each profile to a file of its own in a folder, where TensorBoard finds it."""
 
@@ -30,7 +31,7 @@ def tensorboard_trace_handler(
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
         name = f"{worker}.{time.time_ns()}.pt.trace.json" + (".gz" if use_gzip else "")
-        prof.export_chrome_trace(os.path.join(dir_name, name))
+        prof.export_chrome_trace(os.path.join(dir_name, name), use_python_export)
 
     return handler
 
@@ -103,6 +104,11 @@ class profile:
         self._mark_step()
 
     def _begin(self) -> None:
+        if self.profiler is not None:
+            warn_user_once(
+                "Warning: Profiler clears events at the end of each cycle: those of the last one remain. "
+                "on_trace_ready sees each of them in time."
+            )
         self.profiler = _OneProfile(
             record_shapes=self.record_shapes, profile_memory=self.profile_memory, with_stack=self.with_stack,
             with_flops=self.with_flops, with_modules=self.with_modules,
@@ -169,7 +175,7 @@ class profile:
         """One average for each name of an op, or for each name with each list of shapes or each stack."""
         return self._complete().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+    def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
         """Write a file for chrome://tracing and Perfetto; a name with `.gz` is compressed."""
         events = self.events()
         events.metadata = dict(self._metadata)

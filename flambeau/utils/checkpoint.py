@@ -108,7 +108,7 @@ def checkpoint(
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not noop_context_fn or debug:
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-    if flambeau.is_grad_enabled() and not any(_requires_grad(item) for item in args):
+    if not any(_requires_grad(item) for item in args):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
     return CheckpointFunction.apply(function, preserve_rng_state, *args)
 

@@ -14,7 +14,7 @@ SystemEnv = namedtuple(
 )
 
 
-def get_os(run_lambda: Any = None) -> str:
+def get_os(run_lambda: Any) -> str:
     """The operating system."""
     return f"{platform.system()} {platform.release()} ({platform.machine()})"
 
@@ -29,14 +29,14 @@ def get_libc_version() -> str:
     return "-".join(platform.libc_ver()) if platform.system() == "Linux" else "N/A"
 
 
-def get_cpu_info(run_lambda: Any = None) -> str:
+def get_cpu_info(run_lambda: Any) -> str:
     """The processor."""
     from .._core.process.threads import num_threads
 
     return f"{platform.processor() or platform.machine()}, {num_threads()} threads for kernels"
 
 
-def get_pip_packages(run_lambda: Any = None, patterns: Any = None) -> tuple[str, str]:
+def get_pip_packages(run_lambda: Any, patterns: Any = None) -> tuple[str, str]:
     """The installed packages that matter."""
     from importlib import metadata
 
@@ -60,10 +60,10 @@ def get_env_info() -> Any:
         python_version=sys.version.replace("\n", " "),
         python_platform=get_python_platform(),
         is_cuda_available="False",
-        os=get_os(),
+        os=get_os(None),
         libc_version=get_libc_version(),
-        pip_packages=get_pip_packages()[1],
-        cpu_info=get_cpu_info(),
+        pip_packages=get_pip_packages(None)[1],
+        cpu_info=get_cpu_info(None),
     )
 
 

@@ -84,24 +84,23 @@ def conv_flop_count(x_shape: Shape, w_shape: Shape, out_shape: Shape, transposed
 
 @register_flop_formula(aten.convolution)
 def conv_flop(
-    x_shape: Shape, w_shape: Shape, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, *rest: Any,
-    out_shape: Any = None, **kwargs: Any,
+    x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool,
+    *args: Any, out_shape: Any = None, **kwargs: Any,
 ) -> int:  # fmt: skip
     """Those of a convolution."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
-@register_flop_formula(own.convolution_backward)
 def conv_backward_flop(
-    grad_shape: Shape, x_shape: Shape, w_shape: Shape, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Sequence[bool], *rest: Any, out_shape: Any = None, **kwargs: Any,
+    grad_out_shape: Shape, x_shape: Shape, w_shape: Shape, _bias: Any, _stride: Any, _padding: Any, _dilation: Any,
+    transposed: bool, _output_padding: Any, _groups: int, output_mask: Sequence[bool], out_shape: Any, **kwargs: Any,
 ) -> int:  # fmt: skip
     """Those of a convolution's gradients: each is a convolution too."""
     total = 0
     if output_mask[0]:
-        total += conv_flop_count(grad_shape, w_shape, x_shape, not transposed)
+        total += conv_flop_count(grad_out_shape, w_shape, x_shape, not transposed)
     if output_mask[1]:
-        first, second = (grad_shape, x_shape) if transposed else (x_shape, grad_shape)
+        first, second = (grad_out_shape, x_shape) if transposed else (x_shape, grad_out_shape)
         total += conv_flop_count(_swapped(first), _swapped(second), _swapped(w_shape))
     return total
 
@@ -110,20 +109,37 @@ def _swapped(shape: Shape) -> list[int]:
     return [shape[1], shape[0], *shape[2:]]
 
 
+@register_flop_formula(own.convolution_backward)
+def _own_conv_backward_flop(
+    grad: Shape, x: Shape, w: Shape, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    groups: int, output_mask: Sequence[bool], *rest: Any, out_shape: Any = None, **kwargs: Any,
+) -> int:  # fmt: skip
+    return conv_backward_flop(
+        grad, x, w, None, stride, padding, dilation, transposed, output_padding, groups, output_mask, out_shape
+    )
+
+
 @register_flop_formula(own.attention)
-def sdpa_flop(query: Shape, key: Shape, value: Shape, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+def sdpa_flop(
+    query_shape: Shape, key_shape: Shape, value_shape: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
+) -> int:
     """Those of attention: scores, and their product with the values."""
-    pairs = math.prod(query[:-1]) * key[-2]
-    return 2 * pairs * (query[-1] + value[-1])
+    pairs = math.prod(query_shape[:-1]) * key_shape[-2]
+    return 2 * pairs * (query_shape[-1] + value_shape[-1])
+
+
+def sdpa_backward_flop(
+    grad_out_shape: Any, query_shape: Shape, key_shape: Shape, value_shape: Shape, *args: Any, out_shape: Any = None,
+    **kwargs: Any,
+) -> int:  # fmt: skip
+    """Those of attention's gradients, for which the scores are computed again."""
+    pairs = math.prod(query_shape[:-1]) * key_shape[-2]
+    return 2 * pairs * (3 * query_shape[-1] + 2 * value_shape[-1])
 
 
 @register_flop_formula(own.attention_backward)
-def sdpa_backward_flop(
-    grads: Any, needed: Any, query: Shape, key: Shape, value: Shape, *args: Any, out_shape: Any = None, **kwargs: Any
-) -> int:
-    """Those of attention's gradients, for which the scores are computed again."""
-    pairs = math.prod(query[:-1]) * key[-2]
-    return 2 * pairs * (3 * query[-1] + 2 * value[-1])
+def _own_sdpa_backward_flop(grads: Any, needed: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    return sdpa_backward_flop(grads, *args, out_shape=out_shape)
 
 
 @register_flop_formula(own.matmul)

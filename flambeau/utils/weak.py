@@ -73,6 +73,14 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def __contains__(self, key: object) -> bool:
         return self.ref_type(key) in self.data
 
+    def pop(self, key: Any, *args: Any) -> Any:
+        """The item of a key, which goes; without it what else is given, or a KeyError."""
+        return self.data.pop(self.ref_type(key), *args)
+
+    def update(self, dict: Any = None, **kwargs: Any) -> None:  # type: ignore[override]  # PyTorch's name of it
+        """Take over the items of another dictionary."""
+        MutableMapping.update(self, () if dict is None else dict, **kwargs)
+
     def copy(self) -> WeakIdKeyDictionary:
         """A dictionary with the same items."""
         return type(self)(self)

@@ -77,8 +77,8 @@ def test_an_absent_device_says_which() -> None:
         flambeau.cuda.synchronize()
     with pytest.raises(RuntimeError, match="accelerator device when none is available"):
         flambeau.accelerator.current_stream()
-    with pytest.raises(NotImplementedError, match="Could not run 'aten::cudnn_convolution'"):
-        flambeau.cudnn_convolution(flambeau.ones(1))
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::cudnn_grid_sampler'"):
+        flambeau.cudnn_grid_sampler(flambeau.ones(1), flambeau.ones(1))
 
 
 def test_contexts_of_no_device_do_nothing() -> None:

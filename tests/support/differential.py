@@ -20,6 +20,7 @@ import pytest
 import flambeau
 
 from .oracle import pytorch
+from .own_warnings import OWN_REASONS, OWN_REASONS_IN
 
 Scenario = Callable[..., Any]
 
@@ -173,30 +174,11 @@ def _outcomes(observed: Any) -> Iterator[_Outcome]:
             yield from _outcomes(item)
 
 
-OWN_REASONS = {
-    "UserWarning: ComplexHalf support is experimental": "PyTorch says it of results too",
-    "UserWarning: Creating a tensor from": "a list of arrays: it is slow in PyTorch, not here",
-    "UserWarning: LSTM with projections is": "about a library that PyTorch uses",
-}
-"""Beginnings of warnings that only one of the two has cause to give."""
-
-
-WARNINGS_COMPARED = (
-    "tests._core.process.test_determinism", "tests._ops.linalg", "tests._ops.signal", "tests._ops.test_indexed_ops",
-    "tests.support", "tests.tensor.test_broadcasting", "tests.tensor.test_complex_half",
-    "tests.tensor.test_conversions",
-    "tests.tensor.test_errors", "tests.tensor.test_factories", "tests.tensor.test_inplace_out",
-    "tests.tensor.test_interchange", "tests.tensor.test_storage", "tests.tensor.test_views",
-    "tests.tensor.test_warnings",
-)  # fmt: skip
-"""The tests in which warnings are compared: all that were examined so far. The others are to follow."""
-
-
 def _home(scenario: Scenario) -> str:
-    """The module that a scenario stands in."""
+    """The name of a scenario."""
     if isinstance(scenario, functools.partial):
         return _home(scenario.args[0] if scenario.func is _call else scenario.func)
-    return str(scenario.__module__)
+    return scenario.__name__
 
 
 def _observed(scenario: Scenario, module: Any, args: tuple[Any, ...]) -> tuple[Any, Any, set[str]]:
@@ -212,8 +194,8 @@ def _observed(scenario: Scenario, module: Any, args: tuple[Any, ...]) -> tuple[A
             description = describe(result)
         finally:
             module.set_warn_always(False)
-    heads = {f"{each.category.__name__}: {_head(str(each.message))}" for each in caught if _counts(each)}
-    return result, description, heads - OWN_REASONS.keys()
+    heads = {head(each) for each in caught if _counts(each)}
+    return result, description, heads - OWN_REASONS.keys() - OWN_REASONS_IN.get(_home(scenario), {}).keys()
 
 
 def _counts(warning: warnings.WarningMessage) -> bool:
@@ -221,8 +203,9 @@ def _counts(warning: warnings.WarningMessage) -> bool:
     return issubclass(warning.category, (UserWarning, FutureWarning))
 
 
-def _head(message: str) -> str:
-    return " ".join(message.split()[:4])
+def head(warning: warnings.WarningMessage) -> str:
+    """By what a warning is known: its category and its first words."""
+    return f"{warning.category.__name__}: {' '.join(str(warning.message).split()[:4])}"
 
 
 def compare(scenario: Scenario, *args: Any, tolerance: float = 1e-6) -> None:
@@ -235,9 +218,8 @@ def compare(scenario: Scenario, *args: Any, tolerance: float = 1e-6) -> None:
     other_words = [result.message for result in _outcomes(in_pytorch) if result.lacks_phrases]
     assert not other_words, "the test looks for other words than PyTorch's:\n" + "\n".join(other_words)
     found = list(differences(expected, actual, tolerance=tolerance))
-    if _home(scenario).startswith(WARNINGS_COMPARED):
-        found += [f"PyTorch warns: {head}" for head in sorted(warned_there - warned_here)]
-        found += [f"Flambeau warns: {head}" for head in sorted(warned_here - warned_there)]
+    found += [f"PyTorch warns: {each}" for each in sorted(warned_there - warned_here)]
+    found += [f"Flambeau warns: {each}" for each in sorted(warned_here - warned_there)]
     errors = {result.message for result in _outcomes(in_flambeau)} - {"no error"}
     assert not found, "\n".join(
         [*found[:20], *(f"Flambeau said: {_shorten(message)}" for message in sorted(errors)[:5])]

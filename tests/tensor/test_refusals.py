@@ -26,6 +26,26 @@ def _data(T: Any) -> Any:
 
 
 REFUSED: Refused = {
+    "a text where a number is unused": (
+        lambda T: T.poisson_nll_loss(T.ones(2), T.ones(2), True, False, "a", 1),
+        "must be float, not str",
+    ),
+    "a number for a flag of linalg": (lambda T: T.linalg.ldl_factor(T.eye(2), hermitian=1), "must be bool, not int"),
+    "a number for a flag of a function in Python": (lambda T: T.unique(T.ones(3), sorted=1), "must be bool, not int"),
+    "a number for a flag of a factory": (lambda T: T.zeros(2, requires_grad=1), "must be bool, not int"),
+    "a text for a flag of backward": (
+        lambda T: T.ones((), requires_grad=True).backward(retain_graph="a"),
+        "cannot be interpreted as an integer",
+    ),
+    "a kernel that is absent, of a number": (lambda T: T.cudnn_convolution_relu(1), "must be Tensor, not int"),
+    "an operator of a text": (lambda T: T.ops.aten.slice(T.ones(3), 0, "a"), "aten::slice() Expected a value of"),
+    "a complex number for a real one": (
+        lambda T: T.histc(T.ones(3), 3, min=1j),
+        "value cannot be converted to type double without overflow",
+    ),
+    "sizes beyond 64 bits": (lambda T: T.nn.Linear(2**63, 2), "Overflow when unpacking long long"),
+    "a tensor for a size": (lambda T: T.nn.Linear(T.ones(2, 3), 2), "Tensor"),
+    "a size that is no number": (lambda T: T.UntypedStorage("a"), "tried to construct a storage from a sequence (str)"),
     "eye of a float": (lambda T: T.eye(2.5), "must be int, not float"),
     "eye of a bool": (lambda T: T.eye(True), "must be int, not bool"),
     "eye of a string": (lambda T: T.eye("a"), "must be int, not str"),
@@ -123,3 +143,29 @@ def test_decay_rates(T: Any, optimizer: str, betas: Any) -> Any:
 def test_factories_take_no_names(T: Any, name: str) -> Any:
     arguments = ((2,), 3) if name == "full" else (2,)
     return outcome(lambda: getattr(T, name)(*arguments, names=("N",)), "names")
+
+
+@differential
+def test_what_is_not_refused(T: Any) -> Any:
+    """What the other operand may know; what PyTorch looks at less closely; numbers beyond every factorial."""
+
+    class Operand:
+        def __matmul__(self, other: Any) -> str:
+            return "left"
+
+        def __rmatmul__(self, other: Any) -> str:
+            return "right"
+
+    x = T.ones(2, 2)
+    return (
+        x @ Operand(),
+        Operand() @ x,
+        outcome(lambda: x @ 3, "unsupported operand type"),
+        T.Tensor.__rmatmul__(x, 3) is NotImplemented,
+        T.zeros(1, 1).expand(2, True),
+        T.empty((2, True)).shape,
+        T.polygamma(1000, T.tensor([0.5, 1.0, 3.0], dtype=T.float64)),
+        T.tensor([1.0], device=b"cpu"),
+        outcome(lambda: T.tensor([1.0], device=b"a"), "device type at start of device string: a"),
+        T.nn.functional.max_unpool1d(T.ones(1, 1, 1), T.zeros(1, 1, 1, dtype=T.int64), 1.5, 2, 0, (1, 1, 2)),
+    )

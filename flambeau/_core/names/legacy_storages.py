@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..device import device
+from ..device import device as as_device
 from ..dtype import LEGACY_NAMES, NAMES, dtype
 from ..storage import UntypedStorage
 from ..typed_storage import TypedStorage
@@ -26,9 +26,16 @@ class _LegacyStorage(metaclass=_OfOneDtype):
 
     dtype: dtype
 
-    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, **kwargs: Any) -> Any:
-        for name in ("dtype", "device"):
-            if kwargs.get(name) is not None and (name == "dtype" or str(device(kwargs[name])) != "cpu"):
+    def __new__(
+        cls,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        _internal: bool = False,
+    ) -> Any:
+        for name, is_other in (("dtype", dtype is not None), ("device", str(as_device(device or "cpu")) != "cpu")):
+            if is_other:
                 raise RuntimeError(
                     f"{cls.__name__}.__new__: Keyword argument '{name}' cannot be specified: the class decides it"
                 )
@@ -40,7 +47,7 @@ class _LegacyStorage(metaclass=_OfOneDtype):
         return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
 
     @classmethod
-    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> Any:
+    def from_file(cls, filename: str, shared: bool, size: int) -> Any:
         """A storage with the content of a file."""
         return TypedStorage.from_file(filename, shared, size, dtype=cls.dtype)
 

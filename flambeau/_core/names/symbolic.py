@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from .absent import absent_class
@@ -53,9 +52,9 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
-def sym_sum(args: Iterable[Any]) -> Any:
-    """The sum of sizes."""
-    return sum(args)
+def sym_sum(*args: Any) -> Any:
+    """The sum of sizes, which come in one list or one by one."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
 
 def sym_sqrt(a: Any) -> float:

@@ -31,6 +31,9 @@ def device_for(value: Any) -> device:
     if value is None:
         return default_device()
     if isinstance(value, int):
+        if isinstance(value, bool):
+            raise TypeError("argument 'device' must be torch.device, not bool")
+        device(value)
         raise RuntimeError(
             f"Cannot access accelerator device when none is available: device={value} means the accelerator number "
             f"{value}. Use device='cpu'."

@@ -13,6 +13,7 @@ from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import fill_with
 from ..._core.backend import to_host
 from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
+from ..._core.device import memory_format as MemoryFormat
 from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex32, complex128, float64, int64
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import channels_last_strides, empty_array, ordered_strides
@@ -27,7 +28,7 @@ from ..._core.tensor import DIRECT_TYPES, Tensor, new
 from ..._dispatch.factory import constant, factory
 from ..._dispatch.overrides import run_watched
 from ..._dispatch.promotion import default_of_category, is_number, scalar_category
-from ..._dispatch.registry import explain, export, guard
+from ..._dispatch.registry import FLAGS, check_kind, explain, export, guard
 from ..._dispatch.scalar import fitting, whole
 from ..shape.view import as_shape
 
@@ -153,6 +154,16 @@ def check_shape(shape: tuple[int, ...], caller: str) -> tuple[int, ...]:
     return shape
 
 
+def check_integers(shape: tuple[int, ...], caller: str) -> None:
+    """Refuse sizes that are no 64-bit integers."""
+    for position, size in enumerate(shape, 1):
+        if not -(2**63) <= size < 2**63:
+            raise TypeError(
+                f"{caller}(): argument 'size' failed to unpack the object at pos {position} with error "
+                '"Overflow when unpacking long long"'
+            )
+
+
 def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int, ...]:
     """The shape in the arguments of a factory: `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
     if size is not None:
@@ -167,7 +178,8 @@ def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int
         shape = as_shape(sizes)
     except (AttributeError, TypeError):
         items = sizes[0] if isinstance(sizes[0], (tuple, list)) else sizes
-        wrong = next((each for each in items if isinstance(each, bool) or not hasattr(each, "__index__")), sizes[0])
+        other = [each for each in items if isinstance(each, (bool, Tensor)) or not hasattr(each, "__index__")]
+        wrong = other[0] if other else sizes[0]
         raise TypeError(
             f"{caller}(): argument 'size' (position 1) must be tuple of ints, not {type(wrong).__name__}"
         ) from None
@@ -187,15 +199,16 @@ def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
     """A new array, filled with `value`; uninitialised if that is None."""
     if kind.device is META:
         return empty_meta(shape, kind.dtype.numpy)
-    if 0 in shape:  # NumPy's strides would be 0
-        return empty_array(shape, contiguous_strides(shape), kind.dtype.numpy, kind.backend)
     make = kind.backend.empty if value is None or value else kind.backend.zeros
     try:
+        if 0 in shape:  # NumPy's strides would be 0
+            return empty_array(shape, contiguous_strides(shape), kind.dtype.numpy, kind.backend)
         array = make(shape, kind.dtype.numpy)
     except MemoryError as error:
         explain(error, "empty", {})
         raise
     except ValueError:
+        check_integers(shape, "empty")
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}") from None
     if value:
         fill_with(array, value)
@@ -221,6 +234,10 @@ def check_options(layout: Any, memory_format: Any, caller: str) -> None:
     """Refuse what the arguments that are rarely given cannot mean."""
     if layout is not None and layout is not strided:
         raise NotImplementedError(f"{caller}: tensors here are strided; the layout {layout} is not supported")
+    if memory_format is not None and not isinstance(memory_format, MemoryFormat):
+        raise TypeError(
+            f"{caller}(): argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}"
+        )
     if memory_format is preserve_format:
         raise RuntimeError(f"unsupported memory format Preserve: {caller} has no tensor whose format it could preserve")
 
@@ -232,6 +249,8 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
     ) -> Tensor:  # fmt: skip
         if memory_format is not None and name != "empty":
             raise TypeError(f"{name}() got an unexpected keyword argument 'memory_format'")
+        if type(requires_grad) not in FLAGS:
+            check_kind(name, "requires_grad", requires_grad)
         if out is None and size is None and layout is None and memory_format is None and sizes:
             kind = chosen_kind(dtype, device, None, name)
             if kind.is_cpu and THREAD.modes.plain:
@@ -240,7 +259,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
                     shape = first if len(sizes) == 1 and isinstance(first, tuple) else sizes
                     if first.__class__ is not bool and 0 not in shape:
                         return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
-                except (TypeError, ValueError, MemoryError):
+                except (TypeError, ValueError, MemoryError, RuntimeError):
                     pass  # the long way says what is wrong
         if THREAD.modes.functions:
             given = {
@@ -397,6 +416,8 @@ def tensor(
     if not DIRECT_TYPES and THREAD.modes.functions:
         given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
         return run_watched(tensor, (data,), given)  # type: ignore[no-any-return]
+    if type(requires_grad) not in FLAGS:
+        check_kind("tensor", "requires_grad", requires_grad)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -419,31 +440,31 @@ def tensor(
     return made(array, kind, requires_grad)
 
 
-def from_numpy(ndarray: Any, /) -> Tensor:
+def from_numpy(array: Any, /) -> Tensor:
     """A tensor that shares the array's memory."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    if type(ndarray) is not np.ndarray:
-        ndarray = ndarray.view(np.ndarray)
-    kind = kind_of_array(ndarray.dtype, CPU)
-    for step in ndarray.strides:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    kind = kind_of_array(array.dtype, CPU)
+    for step in array.strides:
         if step < 0:
             raise ValueError(
                 "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
                 "currently supported. (You can probably work around this by making a copy of your array with "
                 "array.copy().)"
             )
-        if step % ndarray.itemsize:
+        if step % array.itemsize:
             raise ValueError(
                 "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
                 "the memory."
             )
-    if not ndarray.flags.writeable:
+    if not array.flags.writeable:
         warn_user_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors: writing to the "
             "tensor would write to the array all the same, or fail. Copy the array if the tensor is to be changed."
         )
-    return made(adopt_array(ndarray), kind)
+    return made(adopt_array(array), kind)
 
 
 export(tensor, "tensor")

@@ -10,9 +10,10 @@ import numpy as np
 from ..._core.device import CPU
 from ..._core.dtype import DEFAULTS, LEGACY_NAMES
 from ..._core.kind import kind_of
+from ..._core.process.caller import warn_user_once
 from ..._core.process.defaults import device_for
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import export
+from ..._dispatch.registry import export, guard
 from ..tensor.interchange import from_dlpack
 from .constants import as_dtype, chosen_kind, from_numpy, made, tensor
 
@@ -65,6 +66,11 @@ def asarray(
     result: Any = _moved(source, kind.dtype, kind.device)
     if copy and result is source:
         result = result.clone()
+    if requires_grad is None and source.requires_grad:
+        warn_user_once(
+            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad. Pass requires_grad=False for "
+            "a tensor without history."
+        )
     if requires_grad is None or requires_grad == result.requires_grad:
         return result  # type: ignore[no-any-return]
     return result.requires_grad_(requires_grad) if result.is_leaf else result.detach()  # type: ignore[no-any-return]
@@ -109,4 +115,4 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 for _function in (as_tensor, asarray, frombuffer):
-    export(_function, _function.__name__)
+    export(guard(_function), _function.__name__)

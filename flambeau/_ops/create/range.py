@@ -23,7 +23,8 @@ from .constants import chosen_kind, delivered, made
 def _number(value: Any, caller: str, word: str) -> Any:
     if isinstance(value, Tensor):
         if value._array.ndim:
-            raise RuntimeError(
+            kind = TypeError if caller == "arange" else RuntimeError
+            raise kind(
                 f"{caller} only supports 0-dimensional start and end tensors, but got {word} with {value._array.ndim} "
                 "dimension(s)."
             )
@@ -79,7 +80,7 @@ def arange(
         start, end = bounds
     elif len(bounds) == 3:
         start, end, step = bounds
-    if end is None or len(bounds) > 3:
+    if end is None or len(bounds) > 3 or any(each is None for each in bounds):
         raise TypeError(
             f"arange() received an invalid combination of arguments: {len(bounds)} positional, and end={end}"
         )

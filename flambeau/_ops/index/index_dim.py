@@ -82,19 +82,25 @@ def _index_add_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor,
             f"index_add_(): self ({LEGACY_NAMES[input.dtype]}) and source ({LEGACY_NAMES[source.dtype]}) must have "
             "the same scalar type"
         )
-    shape, given = input._array.shape, source._array.shape
+    given = source._array.shape
     count = given[dim] if given and dim < len(given) else 1
     if count != index._array.size:
         raise RuntimeError(
             f"index_add_(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({count}), "
             f"for dim: {dim}"
         )
-    if shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
+    _check_slices(input, dim, source)
+    return dim, index, source, _factor(alpha, input)
+
+
+def _check_slices(input: Tensor, dim: int, source: Tensor) -> None:
+    """Refuse slices of another shape than those of `input`."""
+    shape, given = input._array.shape, source._array.shape
+    if len(shape) != len(given) or shape[:dim] + shape[dim + 1 :] != given[:dim] + given[dim + 1 :]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(shape)} source.shape = {list(given)}"
         )
-    return dim, index, source, _factor(alpha, input)
 
 
 def _factor(alpha: Any, input: Tensor) -> Any:
@@ -304,6 +310,7 @@ def _index_reduce_arguments(
             f"index_reduce(): self and source must have the same scalar type, but they are {input.dtype} and "
             f"{source.dtype}"
         )
+    _check_slices(input, dim, source)
     given = source._array.shape
     count = given[dim] if given else 1
     if count != index._array.size:

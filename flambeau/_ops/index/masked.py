@@ -389,7 +389,12 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         )
     if indices._kind.dtype.category != INTEGER:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
+    sizes = (shape,) if isinstance(shape, int) else shape
+    if not isinstance(sizes, (tuple, list)) or not all(isinstance(each, int) for each in sizes):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {shape!r}")
+    sizes = tuple(sizes)
+    if max(sizes, default=0) >= 2**63:
+        raise ValueError(f"Overflow when unpacking long long: {sizes}")
     if min(sizes, default=0) < 0:
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     return _unravelled(indices, sizes)

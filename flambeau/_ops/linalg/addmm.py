@@ -58,13 +58,15 @@ def _half(array: Any) -> bool:
 
 def _combined(self: Any, left: Any, right: Any, operation: Any, name: str, beta: Any, alpha: Any) -> Any:
     array_type = left.dtype
+    if (isinstance(beta, complex) or isinstance(alpha, complex)) and array_type.kind != "c":
+        raise RuntimeError(f"value cannot be converted to type double without overflow: {beta=}, {alpha=}")
     if _half(left):  # rounded once, after everything
         wide = [each.astype(np.float32) for each in (self, left, right)]
         return _sum_with(wide[0], operation(wide[1], wide[2]), beta, alpha).astype(array_type)
     return _sum_with(self, product(left, right, operation, name), beta, alpha).astype(array_type, copy=False)
 
 
-def _older(factors: str) -> tuple[str, ...]:
+def older_orders(factors: str) -> tuple[str, ...]:
     """The order of arguments that PyTorch once had, for functions and for methods."""
     return (
         f"beta input alpha {factors}",
@@ -122,7 +124,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
         expand_error(input._array.shape, shape)
 
 
-@public(inplace=True, out=True, older=_older("mat1 mat2"))
+@public(inplace=True, out=True, older=older_orders("mat1 mat2"))
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     _check_addmm(input, mat1, mat2)
@@ -142,7 +144,7 @@ def _addmv(self: Array, mat: Array, vec: Array, beta: Any, alpha: Any) -> Array:
     return _combined(self, mat, vec, np.dot, "addmv_impl_cpu", beta, alpha)
 
 
-@public(inplace=True, out=True, older=_older("mat vec"))
+@public(inplace=True, out=True, older=older_orders("mat vec"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
     dims = [each._array.ndim for each in (input, mat, vec)]
@@ -175,7 +177,7 @@ def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array
     return _combined(self, vec1, vec2, np.multiply.outer, "addr", beta, alpha)
 
 
-@public(inplace=True, out=True, older=_older("vec1 vec2"))
+@public(inplace=True, out=True, older=older_orders("vec1 vec2"))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
     from ..._dispatch.promotion import result_type_of
@@ -216,7 +218,7 @@ def _batched_product(batch1: Any, batch2: Any) -> Any:
     return total
 
 
-@public(inplace=True, out=True, older=_older("batch1 batch2"))
+@public(inplace=True, out=True, older=older_orders("batch1 batch2"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * bmm(batch1, batch2)`."""
     if not input._kind.dtype is batch1._kind.dtype is batch2._kind.dtype:
@@ -254,7 +256,7 @@ def _sum_of_products(batch1: Any, batch2: Any) -> Any:
     )
 
 
-@public(inplace=True, out=True, older=_older("batch1 batch2"))
+@public(inplace=True, out=True, older=older_orders("batch1 batch2"))
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha *` the sum of the products of a batch."""
     for number, each in enumerate((batch1, batch2), 1):
@@ -334,6 +336,11 @@ def _einsum(*args: Any) -> Any:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for each output k."""
     one, two, sizes = input1._array.shape, input2._array.shape, weight._array.shape
+    for each in (input2, weight, bias):
+        if each is not None and each._kind.dtype is not input1._kind.dtype:
+            raise RuntimeError(
+                f"bilinear(): expected scalar type {LEGACY_NAMES[input1.dtype]} but found {LEGACY_NAMES[each.dtype]}"
+            )
     if len(one) != len(two):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {len(one)} and {len(two)}")
     for dim in range(len(one) - 1):

@@ -32,6 +32,8 @@ def _dim_lists(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
         if dims > min(a._array.ndim, b._array.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         return list(range(a._array.ndim - dims, a._array.ndim)), list(range(dims))
+    if isinstance(dims, (tuple, list)) and len(dims) < 2:
+        raise ValueError(f"tensordot: not enough values to unpack (expected 2, got {len(dims)}): dims={dims}")
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
         raise RuntimeError("tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]]")
     for number, each in enumerate(dims, 3):

@@ -386,12 +386,16 @@ def _matmul_operator(self: Any, other: Any) -> Any:
         return _matmul_by_rule.call(self, other)
     if has_override((self, other)):
         return run_override(_matmul_operator, (self, other), (self, other), {})
+    if not isinstance(self, Tensor) or not isinstance(other, Tensor):
+        return NotImplemented  # the other operand may know
     return _matmul_by_rule.call(self, other)
 
 
 def _reversed_matmul_operator(self: Any, other: Any) -> Any:
     if type(other) not in DIRECT_TYPES and has_override((self, other)):
         return run_override(_reversed_matmul_operator, (self, other), (self, other), {})
+    if not isinstance(self, Tensor) or not isinstance(other, Tensor):
+        return NotImplemented
     return _matmul_by_rule.call(other, self)
 
 

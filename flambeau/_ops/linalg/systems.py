@@ -21,6 +21,7 @@ from .checks import (
     LinAlgError,
     batch_shape,
     check_floating,
+    check_kernel,
     check_matrix,
     check_precise,
     check_same_dtype,
@@ -502,7 +503,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of a positive-definite matrix, or of each one in a batch."""
     warn_of_old_name("cholesky", "linalg.cholesky")
     check_square("cholesky", input)
-    check_floating("cholesky", input, "cholesky_cpu")
+    check_kernel("cholesky_cpu", input)
     if not input.is_meta:
         _raise_indefinite("cholesky", _cholesky_ex(input.detach(), upper)[1])
     return _cholesky(input, upper)
@@ -560,5 +561,5 @@ def _cholesky_inverse(self: Array, upper: bool) -> Array:
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
     check_square("cholesky_inverse", input)
-    check_floating("cholesky_inverse", input, "cholesky_inverse_out_cpu")
+    check_kernel("cholesky_inverse_out_cpu", input)
     return _cholesky_inverse(input, upper)

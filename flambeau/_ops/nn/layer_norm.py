@@ -304,6 +304,12 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm`, with the means and 1 / deviations; the sizes of batch, channels and the rest are given."""
     kept = check_parameters("GroupNormKernelImpl", input, weight, bias)
+    for word, given in (("weight", weight), ("bias", bias)):
+        if given is not None and given._array.shape != (C,):
+            raise RuntimeError(
+                f"Expected {word} to be a vector of size equal to the number of channels in input, but got {word} of "
+                f"shape {list(given._array.shape)} and input of shape {list(input._array.shape)}"
+            )
     if input._array.size != N * C * HxW:
         raise RuntimeError(
             f"Expected X.numel() == N * C * HxW to be true, but got false: {input._array.size} elements, "

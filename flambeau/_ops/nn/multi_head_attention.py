@@ -61,8 +61,12 @@ def _check_ranks(query: Any, key: Any, value: Any, key_padding_mask: Any, attn_m
 
 def as_numbers(mask: Any, name: str, other: Any, like: Any, other_name: str = "attn_mask") -> Any:
     """A mask as what is added to the scores: 0 where a key is seen, -inf where not. A floating-point mask stays."""
+    if other is not None and not isinstance(other, Tensor):
+        raise RuntimeError(f"{other_name} must be None or torch.Tensor, not {type(other).__name__}")
     if mask is None:
         return None
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"{name} must be Tensor, not {type(mask).__name__}")
     category = mask._kind.dtype.category
     _require(category in (BOOL, FLOAT), f"only bool and floating types of {name} are supported")
     if other is not None and other.dtype is not mask.dtype:

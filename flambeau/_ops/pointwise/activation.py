@@ -576,7 +576,15 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def _changing(op: Any, name: str) -> Any:
+    own = op.__code__.co_varnames[1 : op.__code__.co_argcount]
+    words = [word for word in own if word != "inplace"]
+    first = own.index("inplace") if "inplace" in own else len(own)
+
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if len(args) > len(words) or "inplace" in kwargs:
+            raise TypeError(f"{name}_() takes other arguments: {', '.join(('input', *words))}")
+        if len(args) > first:
+            args, kwargs = args[:first], kwargs | dict(zip(words[first:], args[first:], strict=False))
         try:
             return run_inplace(op, name, input, args, kwargs)
         except Exception as error:

@@ -15,7 +15,7 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
 from ..._dispatch.precision import as_floating, in_single, only_where, refuse
 from ..._dispatch.promotion import Operand
-from ..._dispatch.registry import export, public
+from ..._dispatch.registry import export, guard, public
 from . import special_kernels as kernels
 from .binary import mul_number
 
@@ -90,7 +90,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return store(result, out)
 
 
-export(polygamma, "polygamma", "special.polygamma")
+export(guard(polygamma), "polygamma", "special.polygamma")
 
 _METHODLESS: dict[str, Any] = {"method": False, "inplace": False}
 

@@ -304,6 +304,10 @@ def zeta(x: Array, q: Array) -> Array:
     return np.where(x == 1, np.inf, np.where(undefined, np.nan, np.where(pole, np.inf, result)))
 
 
+_LARGEST_FACTORIAL = 170
+"""Of which number: what is larger is no float64."""
+
+
 def polygamma(order: int, x: Array) -> Array:
     """The derivative of that order of `digamma`."""
     if order == 0:
@@ -311,7 +315,8 @@ def polygamma(order: int, x: Array) -> Array:
     sign = -1.0 if order % 2 == 0 else 1.0
     if order == 1:
         return trigamma(x)
-    return x.dtype.type(sign * math.factorial(order)) * zeta(np.full_like(x, order + 1), x).astype(x.dtype)
+    factorial = math.factorial(order) if order <= _LARGEST_FACTORIAL else math.inf
+    return x.dtype.type(sign * factorial) * zeta(np.full_like(x, order + 1), x).astype(x.dtype)
 
 
 @compiled_at_any_size

@@ -86,6 +86,8 @@ def vector_norm(
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[input.dtype]}"
         )
+    if isinstance(ord, complex):
+        raise RuntimeError(f"linalg.vector_norm: Expected a non-complex scalar as the order of norm, not {ord}")
     if not isinstance(ord, (int, float)):
         raise TypeError(f"linalg.vector_norm: ord must be a number, not {type(ord).__name__}")
     if dtype is not None:

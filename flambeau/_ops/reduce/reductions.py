@@ -426,6 +426,8 @@ def _spread(
         raise RuntimeError(f"{kin} only support floating point and complex dtypes: {name} of {input.dtype}")
     if isinstance(dim, bool):  # var(unbiased)
         dim, unbiased = None, dim
+    if unbiased is not None and not isinstance(unbiased, bool):
+        raise TypeError(f"{name}(): argument 'unbiased' must be bool, not {type(unbiased).__name__}")
     if unbiased is not None and correction is not None:
         raise TypeError(f"{name}(): give unbiased or correction, not both")
     dims = reduced_dims(dim, input._array.ndim)

@@ -13,6 +13,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.precision import as_floating, in_single
 from ..._dispatch.registry import public
+from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
 from .reductions import Dims, expand_reduced, reduced, reduced_dims
@@ -80,7 +81,7 @@ def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if dtype is not None and dtype is not input.dtype:
-        input = input.to(dtype)
+        input = input.to(as_dtype(dtype, name))
     if input._kind.dtype.category != FLOAT and input._array.size:
         raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     return input

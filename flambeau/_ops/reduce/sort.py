@@ -14,6 +14,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import store_apart, store_exactly
 from ..._dispatch.meta import shape_in_elements
+from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..shape.view import wrap_dim
@@ -418,6 +419,8 @@ def searchsorted(
     >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 4]))
     tensor([1, 2])
     """
+    if not isinstance(input, Tensor) and not is_number(input):
+        raise TypeError(f"searchsorted(): argument 'input' must be Tensor or Number, not {type(input).__name__}")
     values = input if isinstance(input, Tensor) else sorted_sequence.new_tensor(input)
     _check_search(sorted_sequence, values, right, side)
     if sorter is not None:

@@ -67,15 +67,15 @@ def as_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
         raise RuntimeError(f"only tensors with up to {_MOST_DIMS} dims are supported, not {len(sizes)}")
     for each in sizes:
         if type(each) is not int:
-            return tuple([_as_int(each) for each in sizes])
+            return tuple([_as_int(each, position) for position, each in enumerate(sizes)])
     return tuple(sizes)
 
 
-def _as_int(value: Any) -> int:
+def _as_int(value: Any, position: int = 0) -> int:
     if isinstance(value, Tensor) and value._kind.dtype.category <= INTEGER:
         return int(value.item())
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool) and not position:  # PyTorch looks at the first one more closely
             raise AttributeError
         return int(value.__index__())
     except AttributeError:

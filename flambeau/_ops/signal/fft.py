@@ -117,6 +117,8 @@ def _fft_c2r(self: Array, dim: Dim, normalization: int, last_dim_size: int) -> A
 
 
 def _scale(norm: Any, forward: bool) -> int:
+    if isinstance(norm, bytes):
+        norm = norm.decode(errors="replace")
     if norm is not None and not isinstance(norm, str):
         raise TypeError(f"argument 'norm' must be str, not {type(norm).__name__}")
     if norm not in _SCALES:

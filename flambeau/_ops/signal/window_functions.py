@@ -292,7 +292,7 @@ def _sum_of_cosines(name: str, weights: tuple[float, ...], doc: str) -> None:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    export(function, f"signal.windows.{name}")
+    export(guard(function, f"signal.windows.{name}"), f"signal.windows.{name}")
 
 
 _sum_of_cosines("hamming", (0.54, 0.46), "The Hamming window.")
@@ -300,4 +300,5 @@ _sum_of_cosines("hann", (0.5, 0.5), "The Hann window: a cosine raised to touch z
 _sum_of_cosines("blackman", (0.42, 0.5, 0.08), "The Blackman window.")
 _sum_of_cosines("nuttall", (0.3635819, 0.4891775, 0.1365995, 0.0106411), "Nuttall's window of least side lobes.")
 for _window_function in (exponential, cosine, gaussian, kaiser, general_cosine, bartlett, general_hamming):
-    export(_window_function, f"signal.windows.{_window_function.__name__}")
+    _name = f"signal.windows.{_window_function.__name__}"
+    export(guard(_window_function, _name), _name)

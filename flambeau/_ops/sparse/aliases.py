@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import public
+from ..linalg.addmm import older_orders
 from .dispatch import about_sparse
 from .matmul import sparse_mm
 
@@ -13,6 +16,12 @@ def _check_sparse(name: str, tensor: Tensor) -> None:
         raise RuntimeError(f"tensor.{name}(...) can only be called on sparse tensors")
 
 
+def _write(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Tensor:
+    """Store a sparse result in the sparse tensor given as `out=`."""
+    _check_sparse("out", out)
+    return out.copy_(result)
+
+
 @public("dsmm", method=False)
 @about_sparse
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -20,15 +29,24 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     return sparse_mm(input, mat2)
 
 
-@public("hspmm", method=False)
+@public(method=False)
 @about_sparse
 def hsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The same product as a sparse tensor of rows: only those that the sparse matrix has."""
+    if not input.is_sparse or mat2.is_sparse:
+        raise NotImplementedError("Could not run 'aten::hspmm': it takes a sparse and a dense matrix")
     rows = input.coalesce().indices()[0].unique()
     product = sparse_mm(input, mat2)
     from flambeau import sparse_coo_tensor
 
     return sparse_coo_tensor(rows.unsqueeze(0), product.index_select(0, rows), product.shape)
+
+
+@public(method=False, out=_write)
+@about_sparse
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix as a sparse tensor of rows."""
+    return hsmm(mat1, mat2)
 
 
 def _by_elements(rows: Tensor) -> Tensor:
@@ -56,7 +74,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
     return _by_elements(hsmm(input, mat2))
 
 
-@public()
+@public(out=_write, older=older_orders("mat1 mat2"))
 @about_sparse
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor."""

@@ -23,7 +23,7 @@ from ..._dispatch.factory import constant, constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import explain, export, export_method, public
+from ..._dispatch.registry import FLAGS, check_kind, explain, export, export_method, public
 from ..._dispatch.scalar import fitting
 from ..._dispatch.storing import converts_by_itself, store_elements, store_number, write
 
@@ -202,6 +202,8 @@ def quick_counter(target: Tensor) -> Any:
 
 def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     """Overwrite the elements with those of `other`, which is converted and broadcast."""
+    if type(non_blocking) not in FLAGS:
+        check_kind("copy_", "non_blocking", non_blocking)
     counter = quick_counter(input)
     if counter is not None and type(other) in PLAIN_TYPES and other._kind is input._kind and not other.requires_grad:
         target = input._array

@@ -28,8 +28,11 @@ def _item(self: Array) -> Any:
 
 def item(input: Tensor) -> Any:
     """The one element as a Python number."""
-    if type(input) not in DIRECT_TYPES and has_override((input,)):
-        return run_override(item, (input,), (input,), {})
+    if type(input) not in DIRECT_TYPES:
+        if has_override((input,)):
+            return run_override(item, (input,), (input,), {})
+        if not isinstance(input, Tensor):
+            raise TypeError(f"item() is a method of tensors, not of {type(input).__name__}")
     array = input._array
     if array.size != 1:
         raise RuntimeError(
@@ -84,7 +87,7 @@ def as_int(input: Tensor) -> int:
 
 
 def _warn_of_lost_gradients(input: Tensor) -> None:
-    if input.requires_grad:
+    if input.requires_grad and THREAD.modes.grad:
         warn_user_once(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior: no gradient goes "
             "through the number. Consider using tensor.detach() first."

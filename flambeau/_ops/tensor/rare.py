@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.process.caller import warn_user
 from ..._core.tensor import Tensor
 from ..._dispatch.inplace import check_writable
-from ..._dispatch.registry import export_method, public
+from ..._dispatch.registry import export_method, public, with_types
 from ..create.constants import tensor as make_tensor
 
 
@@ -107,9 +108,15 @@ def storage_type(input: Tensor) -> Any:
     return CLASSES[f"{LEGACY_NAMES[input.dtype]}Storage"]
 
 
-@public()
-def dequantize(input: Tensor) -> Tensor:
+def _warn_of_norm(name: str, better: str) -> None:
+    warn_user(f"at::{name} is deprecated and it is just left for programs that have it. Please use `{better}` instead.")
+
+
+@public(also={"tensors": "input"})
+def dequantize(input: Tensor | Sequence[Tensor]) -> Tensor:
     """A tensor of floats: this one, since none is quantized."""
+    if not isinstance(input, Tensor):
+        raise NotImplementedError(_NO_KERNEL.format("dequantize.tensors", "the tensors are not quantized"))
     return input.float() if not input.is_floating_point() else input.clone()
 
 
@@ -121,18 +128,22 @@ def slice_inverse(
     return input.as_strided(src.shape, src.stride(), src.storage_offset())
 
 
-@public()
+@public(out=True)
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The square root of the sum of squares, along dimensions or of all elements."""
     from ..reduce.norm import norm
 
+    _warn_of_norm("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)")
+
     return norm(input, "fro", dim or None, keepdim)
 
 
-@public()
+@public(out=True)
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The sum of the singular values of matrices."""
     from ..reduce.norm import norm
+
+    _warn_of_norm("nuclear_norm", "linalg.matrix_norm(A, 'nuc', dim, keepdim)")
 
     return norm(input, "nuc", dim, keepdim)
 
@@ -208,7 +219,7 @@ for _each in ("ccol_indices", "row_indices"):
 def _absent(name: str, reason: str) -> Any:
     from ..._core.names.absent import absent_function
 
-    return absent_function(f"torch.Tensor.{name}", reason)
+    return with_types(absent_function(f"torch.Tensor.{name}", reason))
 
 
 for _each in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "resize_as_sparse_"):

@@ -16,12 +16,17 @@ __getattr__, __dir__ = (
 )
 
 
-def has_free_symbols(value: Any) -> bool:
+def has_free_symbols(val: Any) -> bool:
     """Whether a size is symbolic; none is."""
     return False
 
 
-has_free_unbacked_symbols = is_symbolic = has_free_symbols
+is_symbolic = has_free_symbols
+
+
+def has_free_unbacked_symbols(x: Any) -> bool:
+    """Whether a size is symbolic and depends on data; none is."""
+    return False
 
 
 def guard_size_oblivious(expr: Any) -> bool:
@@ -29,22 +34,32 @@ def guard_size_oblivious(expr: Any) -> bool:
     return bool(expr)
 
 
-guard_bool = guard_or_false = guard_or_true = statically_known_true = definitely_true = guard_size_oblivious
+def guard_bool(a: Any) -> bool:
+    """The truth of a condition on sizes."""
+    return bool(a)
 
 
-def guard_int(value: Any) -> int:
+guard_or_false = guard_or_true = definitely_true = guard_bool
+
+
+def statically_known_true(x: Any) -> bool:
+    """The truth of a condition on sizes."""
+    return bool(x)
+
+
+def guard_int(a: Any) -> int:
     """A size as a number."""
-    return int(value)
+    return int(a)
 
 
-def guard_float(value: Any) -> float:
+def guard_float(a: Any) -> float:
     """A number computed from sizes."""
-    return float(value)
+    return float(a)
 
 
-def guard_scalar(value: Any) -> Any:
+def guard_scalar(a: Any) -> Any:
     """A number computed from sizes, as it is."""
-    return value
+    return a
 
 
 hint_int = guard_int

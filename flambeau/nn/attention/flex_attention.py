@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+from ..._core.names.absent import refusal
+from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._ops.create.constants import zeros
 from ..._ops.create.range import arange
@@ -112,14 +114,19 @@ class BlockMask:
         seq_lengths: tuple[int, int],
         kv_num_blocks: Tensor,
         kv_indices: Tensor,
-        full_kv_num_blocks: Tensor | None = None,
-        full_kv_indices: Tensor | None = None,
-        q_num_blocks: Tensor | None = None,
-        q_indices: Tensor | None = None,
-        full_q_num_blocks: Tensor | None = None,
-        full_q_indices: Tensor | None = None,
+        full_kv_num_blocks: Tensor | None,
+        full_kv_indices: Tensor | None,
+        q_num_blocks: Tensor | None,
+        q_indices: Tensor | None,
+        full_q_num_blocks: Tensor | None,
+        full_q_indices: Tensor | None,
         BLOCK_SIZE: tuple[int, int] = (_DEFAULT_BLOCK, _DEFAULT_BLOCK),
         mask_mod: MaskMod = noop_mask,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | None = None,
+        dq_kv_order_spt: bool | None = None,
     ) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -134,6 +141,8 @@ class BlockMask:
         self.full_q_indices = full_q_indices
         self.BLOCK_SIZE = BLOCK_SIZE
         self.mask_mod = mask_mod
+        self.dq_write_order, self.dq_write_order_full = dq_write_order, dq_write_order_full
+        self.dq_kv_order, self.dq_kv_order_spt = dq_kv_order, dq_kv_order_spt
 
     @classmethod
     def from_kv_blocks(
@@ -146,6 +155,10 @@ class BlockMask:
         mask_mod: MaskMod | None = None,
         seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
+        *,
+        dq_write_order: Tensor | None = None,
+        dq_write_order_full: Tensor | None = None,
+        dq_kv_order: Tensor | bool | None = None,
     ) -> BlockMask:
         """From the numbers of key blocks of each row of query blocks, and which they are."""
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
@@ -158,9 +171,15 @@ class BlockMask:
             q_parts[:2] = _ordered(_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
             if full_kv_num_blocks is not None and full_kv_indices is not None:
                 q_parts[2:] = _ordered(_dense(full_kv_num_blocks, full_kv_indices).transpose(-2, -1))
-        parts: Any = (lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *q_parts)
-        make: Any = cls
-        return make(*parts, size, mask_mod or noop_mask)  # type: ignore[no-any-return]
+        if dq_kv_order is not None and not isinstance(dq_kv_order, (bool, Tensor)):
+            raise ValueError("dq_kv_order must be a bool, Tensor, or None")
+        return cls(
+            lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, q_parts[0], q_parts[1],
+            q_parts[2], q_parts[3], size, mask_mod or noop_mask, dq_write_order=dq_write_order,
+            dq_write_order_full=dq_write_order_full,
+            dq_kv_order=dq_kv_order if isinstance(dq_kv_order, Tensor) else None,
+            dq_kv_order_spt=dq_kv_order if isinstance(dq_kv_order, bool) else None,
+        )  # fmt: skip
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -245,9 +264,12 @@ def create_block_mask(
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_BLOCK,
     _compile: bool = False,
     separate_full_blocks: bool = True,
-    **unused: Any,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
 ) -> BlockMask:
     """Which blocks a mask shows: the mask is evaluated once, for all scores."""
+    if compute_dq_write_order:
+        raise refusal("create_block_mask(compute_dq_write_order=True)", "the order is about a kernel of accelerators")
     rows, columns = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
     height, width = -(-Q_LEN // rows), -(-KV_LEN // columns)
@@ -287,6 +309,13 @@ def flex_attention(
     >>> flex_attention(x, x, x, block_mask=create_block_mask(causal, None, None, 4, 4)).shape
     torch.Size([1, 1, 4, 2])
     """
+    if return_lse:
+        if return_aux is not None:
+            raise ValueError("Cannot specify both return_lse and return_aux: return_lse is the older form")
+        warn_user_once(
+            "return_lse is deprecated and will be removed, as it is in PyTorch. Use return_aux=AuxRequest(lse=True).",
+            FutureWarning,
+        )
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     if not enable_gqa and query.shape[-3] != key.shape[-3]:

@@ -265,7 +265,7 @@ def _check_options(
     dropout: Any,
     proj_size: Any,
 ) -> None:
-    chance: Any = dropout
+    chance = float(dropout)
     if isinstance(dropout, bool) or not isinstance(dropout, numbers.Real) or not 0 <= chance <= 1:
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed, but "
@@ -511,8 +511,10 @@ class RNNCellBase(Module):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         paired = isinstance(hx, (tuple, list))
         for number, each in enumerate(hx if paired else [] if hx is None else [hx]):
+            what = f"hx[{number}]" if paired else "hidden"
+            if not isinstance(each, Tensor):
+                raise TypeError(f"{name}: Expected {what} to be Tensor, not {type(each).__name__}")
             if each.dim() not in (1, 2):
-                what = f"hx[{number}]" if paired else "hidden"
                 raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {each.dim()}D instead")
         if batched := input._array.ndim == 2:
             batch: Any = input

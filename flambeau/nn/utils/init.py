@@ -16,7 +16,9 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """
     from ..modules.module import Module
 
-    if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
+    if not isinstance(module_cls, type):
+        raise TypeError(f"skip_init() expects the class of a module; got {type(module_cls).__name__}")
+    if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")

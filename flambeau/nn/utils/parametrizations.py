@@ -149,6 +149,8 @@ def orthogonal(
     if orthogonal_map is None:
         square = weight.shape[-2] == weight.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if not isinstance(orthogonal_map, str):
+        raise TypeError(f"orthogonal_map must be str, not {type(orthogonal_map).__name__}")
     if orthogonal_map not in _OrthMaps.__members__:
         raise ValueError(
             f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..._core import dtype as dtypes
 from ..._core.tensor import Tensor
+from ..._dispatch.registry import check_call
 from ..._ops.create.from_python import as_tensor
 from ..._ops.create.like import empty_like
 from ..._ops.create.range import arange
@@ -146,6 +147,7 @@ def pack_padded_sequence(
     `lengths` must not increase, unless `enforce_sorted` is False: then the sequences are sorted here, and what is made
     of them is brought back into their order.
     """
+    check_call("pack_padded_sequence", (input, lengths, batch_first), {})
     given = lengths.to(dtypes.int64) if isinstance(lengths, Tensor) else as_tensor(lengths, dtypes.int64, "cpu")
     order: Tensor | None = None
     if not enforce_sorted:
@@ -184,6 +186,7 @@ def pad_sequence(
 
     `padding_side` says on which side of the shorter ones `padding_value` stands.
     """
+    check_call("pad_sequence", (sequences, batch_first, padding_value, padding_side), {})
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"

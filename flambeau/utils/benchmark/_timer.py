@@ -9,8 +9,10 @@ from typing import Any
 
 from ._measurement import Measurement, TaskSpec, set_torch_threads
 
-timer = timeit.default_timer
-"""The clock."""
+
+def timer() -> float:
+    """The clock, in seconds."""
+    return timeit.default_timer()
 
 
 class Language(enum.Enum):
@@ -105,7 +107,14 @@ class Timer:
 
     autorange = blocked_autorange
 
-    def collect_callgrind(self, number: int = 100, **options: Any) -> Any:
+    def collect_callgrind(
+        self,
+        number: int = 100,
+        *,
+        repeats: int | None = None,
+        collect_baseline: bool = True,
+        retain_out_file: bool = False,
+    ) -> Any:
         """Count instructions."""
         from ..._core.names.absent import refusal
 

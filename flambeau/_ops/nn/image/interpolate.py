@@ -272,8 +272,8 @@ def _upsample_bilinear2d_aa(
     input: Tensor,
     output_size: Any,
     align_corners: bool,
-    scales_h: Any = None,
-    scales_w: Any = None,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
     *,
     scale_factors: Any = None,
 ) -> Tensor:

@@ -33,7 +33,7 @@ def reduction_number(reduction: str, size_average: bool | None, reduce: bool | N
             UserWarning,
             stacklevel=5,
         )
-    if reduction not in _REDUCTIONS:
+    if not isinstance(reduction, str) or reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction: it is one of 'none', 'mean', 'sum'")
     return _REDUCTIONS[reduction]
 

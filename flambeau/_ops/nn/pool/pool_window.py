@@ -24,8 +24,8 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
         return (value,) * rank
     if value is None and argument == "stride":
         return ()
-    given = (value,) if hasattr(value, "__index__") else value
-    if not isinstance(given, (tuple, list)) or not all(hasattr(each, "__index__") for each in given):
+    given = value if isinstance(value, (tuple, list)) else (value,)
+    if not all(map(_is_integer, given)) or (given and isinstance(given[0], bool)):
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not {type(value).__name__}"
         )
@@ -43,6 +43,13 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
             f"{name}: {argument} must either be {omitted}a single int, or {_WORDS[rank]}: got {list(numbers)}"
         )
     return numbers * rank
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether PyTorch takes `value` for a number of a tuple of ints."""
+    if isinstance(value, Tensor):
+        return not value.dim() and not value.is_floating_point() and not value.is_complex()
+    return hasattr(value, "__index__")
 
 
 def check_window(

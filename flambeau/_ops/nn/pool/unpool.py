@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -50,22 +51,14 @@ def _max_unpool3d(self: Array, indices: Array, output_size: Sizes) -> Array:
 _max_unpool2d.is_linear = _max_unpool3d.is_linear = True
 
 
-def _numbers(name: str, argument: str, value: Any, rank: int) -> Sizes:
-    numbers = (value,) * rank if isinstance(value, int) else tuple(value)
-    if len(numbers) != rank:
-        raise IndexError(f"{name}: {argument} is one int or {rank} of them: got {list(numbers)}, index out of range")
-    return numbers
+def _numbers(value: Any, rank: int) -> Sizes:
+    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
 
 
-def _output_size(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wanted: Any) -> Sizes:
+def _output_size(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, wanted: Any) -> Sizes:
     """The size before pooling: what the caller says, within a stride of what it would be without a remainder."""
     rank = len(kernel)
-    default = tuple(
-        [
-            (size - 1) * step + length - 2 * pad
-            for size, length, step, pad in zip(spatial, kernel, stride, padding, strict=True)
-        ]
-    )
+    default = tuple([(shape[dim - rank] - 1) * stride[dim] + kernel[dim] - 2 * padding[dim] for dim in range(rank)])
     if wanted is None:
         return default
     given = tuple(wanted)[2:] if len(wanted) == rank + 2 else tuple(wanted)
@@ -74,7 +67,7 @@ def _output_size(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, w
             f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of "
             f"'{len(given)}'"
         )
-    for dim, (size, usual, step) in enumerate(zip(given, default, stride, strict=True)):
+    for dim, (size, usual, step) in enumerate(zip(given, default, stride, strict=False)):
         if not usual - step < size < usual + step:
             raise ValueError(
                 f'invalid output_size "{given}" (dim {dim} must be between {usual - step} and {usual + step})'
@@ -115,12 +108,13 @@ def _unpooled(
 ) -> Any:
     name = f"max_unpool{rank}d"
     alert_not_deterministic(f"max_unpooling{max(rank, 2)}d_forward_out")
-    kernel = _numbers(name, "kernel_size", kernel_size, rank)
-    steps = kernel if stride is None else _numbers(name, "stride", stride, rank)
-    spatial = input._array.shape[-rank:]
-    if len(spatial) < rank:
-        spatial = (1,) * (rank - len(spatial)) + spatial  # refused below
-    size = _output_size(spatial, kernel, steps, _numbers(name, "padding", padding, rank), output_size)
+    kernel = _numbers(kernel_size, rank)
+    steps = kernel if stride is None else _numbers(stride, rank)
+    size = _output_size(input._array.shape, kernel, steps, _numbers(padding, rank), output_size)
+    if not all(isinstance(each, int) for each in size):
+        raise TypeError(f"{name}(): argument 'output_size' must be tuple of ints, not {list(size)}")
+    if len(size) != rank:
+        raise RuntimeError(f"There should be exactly {rank} elements in output_size, but got {list(size)}")
     if rank == 1:
         if stride is not None and steps[0] <= 0:
             raise RuntimeError(f"{name}: strides should be greater than zero, but got stride: {list(steps)}")

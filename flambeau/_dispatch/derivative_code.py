@@ -11,7 +11,7 @@ from typing import Any
 
 from .._core.backend import LARGE
 from .._core.node import FREED_NUMBER, OpNode, SavedTensor
-from .._core.process.caller import GENERATED
+from .recorder import written
 
 
 def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
@@ -47,18 +47,27 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
             lines += [f"    {line}" for name in taken for line in _value(node_type, name)]
             lines.append(f"    r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
         lines.append(f"return ({''.join(f'r{number}, ' for number in range(len(edges)))})")
-    return _compiled(node_type, "apply", "self, grads, edges=None", lines, names)
+    return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
 
 
 def _local(name: str) -> str:
     return f"v_{name}"
 
 
+def _holding(node_type: type[OpNode]) -> list[str]:
+    """The names under which tensors may be kept: not those of arguments that are annotated as something else."""
+    annotations = getattr(node_type.op.kernel, "__annotations__", {})
+    return [name for name in node_type.held_names if not str(annotations.get(name, "")).startswith(_NO_TENSORS)]
+
+
+_NO_TENSORS = ("int", "float", "bool", "str", "Shape", "Sizes", "tuple[int")
+
+
 def _value(node_type: type[OpNode], name: str) -> list[str]:
     """Takes what was saved as `name`, tensors unpacked and checked, into a local name."""
     local = _local(name)
     lines = [f"{local} = self.{name}"]
-    if name in node_type.held_names:
+    if name in _holding(node_type):
         lines += [
             f"if type({local}) is SavedTensor:",
             f"    {local} = {local}.for_formula(self)",
@@ -71,7 +80,7 @@ def _value(node_type: type[OpNode], name: str) -> list[str]:
 def _release_of(node_type: type[OpNode]) -> Callable[..., Any]:
     op = node_type.op
     lines = ["pass"]
-    for name in node_type.held_names:
+    for name in _holding(node_type):
         lines += [
             f"saved = self.{name}",
             "if type(saved) is SavedTensor:",
@@ -86,12 +95,5 @@ def _release_of(node_type: type[OpNode]) -> Callable[..., Any]:
                 "elif type(saved) is float or type(saved) is int:",
                 f"    self.{name} = FREED_NUMBER",  # the number in x * 2 counts as a saved tensor
             ]
-    return _compiled(node_type, "release", "self", lines, {"SavedTensor": SavedTensor, "FREED_NUMBER": FREED_NUMBER})
-
-
-def _compiled(
-    node_type: type[OpNode], name: str, parameters: str, lines: Sequence[str], names: dict[str, Any]
-) -> Callable[..., Any]:
-    source = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
-    exec(compile(source, f"{GENERATED}{name} of {node_type.__name__}>", "exec"), names)
-    return names[name]  # type: ignore[no-any-return]
+    names = {"SavedTensor": SavedTensor, "FREED_NUMBER": FREED_NUMBER}
+    return written("release", "self", lines, f"release of {node_type.__name__}", names)

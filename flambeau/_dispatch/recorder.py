@@ -6,6 +6,7 @@ most programs record few of the ops.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -215,7 +216,18 @@ def _taken(
 def _compiled(
     name: str, parameters: str, lines: Sequence[str], node_type: type[OpNode], saving: Any = save
 ) -> Recorder:
-    source = f"def record({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
-    names: dict[str, Any] = {**NAMES, "node_type": node_type, "save": saving}
-    exec(compile(source, f"{GENERATED}record of {name}>", "exec"), names)
-    return names["record"]  # type: ignore[no-any-return]
+    return written("record", parameters, lines, f"record of {name}", {**NAMES, "node_type": node_type, "save": saving})
+
+
+def written(name: str, parameters: str, lines: Sequence[str], title: str, names: dict[str, Any]) -> Callable[..., Any]:
+    """A function of the package's own writing, which tracebacks know by its title."""
+    exec(_code(f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)), names)
+    function = names[name]
+    function.__code__ = function.__code__.replace(co_filename=f"{GENERATED}{title}>")
+    return function  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _code(source: str) -> Any:
+    """The code of a source; ops that are alike in all that matters share it."""
+    return compile(source, f"{GENERATED}function>", "exec")

@@ -16,12 +16,11 @@ import numpy as np
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import save_plainly
-from .._core.process.caller import GENERATED
 from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, View
 from .op import OPTIONAL_TENSOR
-from .recorder import NAMES, edge_lines, listed, node_lines, operand, saved_lines
+from .recorder import NAMES, edge_lines, listed, node_lines, operand, saved_lines, written
 
-CALLS = 32
+CALLS = 100
 """So often an op is called before its own function is written."""
 
 _NAMES = {
@@ -78,9 +77,7 @@ def short_call(op: Any, long: Callable[..., Any]) -> Callable[..., Any]:
         lines += [f"    {line}" for line in _recording(op, lambda position: _argument(arguments, position))]
     lines.append("return output")
     names = {**_NAMES, "long": long, "node_type": op.node_class}
-    source = f"def __call__({', '.join(['self', *arguments])}):\n" + "".join(f"    {line}\n" for line in lines)
-    exec(compile(source, f"{GENERATED}call of {op.name}>", "exec"), names)
-    return names["__call__"]  # type: ignore[no-any-return]
+    return written("__call__", ", ".join(["self", *arguments]), lines, f"call of {op.name}", names)
 
 
 def _argument(arguments: list[str], position: int) -> str:

@@ -5,6 +5,7 @@ Functions take arrays and give arrays, or None where no kernel fits: other dtype
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -35,38 +36,32 @@ _KERNELS = (
     (softmax_short_rows, softmax_short_rows_backward),
 )
 
-_made: dict[Any, Any] = {}
-"""Kernels by the dtype and the form of their arrays: found with one look."""
 
-
-def _form(shape: tuple[int, ...], size: int, dim: int) -> tuple[int, tuple[int, ...]]:
-    """Which kernels fit, as in `_KERNELS`, and the sizes that they are told."""
-    length = shape[dim]
-    rows = size // length
-    if dim != len(shape) - 1:
-        inner = math.prod(shape[dim + 1 :])
-        if inner > 1:
-            return 1, (rows // inner, length, inner)
-    return 2 if length < SHORT and rows >= SEVERAL else 0, (rows, length)
-
-
-def _make(dtype: np.dtype[Any], form: int, logarithm: bool, backward: bool) -> Any:
+@functools.lru_cache(maxsize=1024)
+def _plan(
+    dtype: np.dtype[Any], shape: tuple[int, ...], dim: int, logarithm: bool, backward: bool
+) -> tuple[Any, tuple[int, ...]] | None:
+    """The kernel that fits, and the sizes that it is told; None: there is none."""
     name = name_of_type(dtype)
-    if name is None:
+    if name is None or not shape or 0 in shape:
         return None
-    made = _made[dtype, form, logarithm, backward] = _KERNELS[form][backward](name, logarithm)
-    return made
+    length = shape[dim]
+    rows = math.prod(shape) // length
+    inner = math.prod(shape[dim + 1 :])
+    if inner > 1:
+        form, sizes = 1, (rows // inner, length, inner)
+    else:
+        form, sizes = 2 if length < SHORT and rows >= SEVERAL else 0, (rows, length)
+    return _KERNELS[form][backward](name, logarithm), sizes
 
 
 def _forward(logarithm: bool) -> Callable[[Array, int], Array | None]:
     def run(x: Array, dim: int) -> Array | None:
-        size, shape, dtype = x.size, x.shape, x.dtype
-        if not size or not shape:
+        shape, dtype = x.shape, x.dtype
+        plan = _plan(dtype, shape, dim, logarithm, False)
+        if plan is None:
             return None
-        form, sizes = _form(shape, size, dim)
-        kernel = _made.get((dtype, form, logarithm, False)) or _make(dtype, form, logarithm, False)
-        if kernel is None:
-            return None
+        kernel, sizes = plan
         return kernel(np.empty(shape, dtype), x if x.flags.c_contiguous else np.ascontiguousarray(x), *sizes)
 
     return run
@@ -74,13 +69,11 @@ def _forward(logarithm: bool) -> Callable[[Array, int], Array | None]:
 
 def _backward(logarithm: bool) -> Callable[[Array, Array, int], Array | None]:
     def run(grad: Array, result: Array, dim: int) -> Array | None:
-        size, shape, dtype = grad.size, grad.shape, grad.dtype
-        if not size or not shape or result.dtype is not dtype or result.shape != shape:
+        shape, dtype = grad.shape, grad.dtype
+        plan = _plan(dtype, shape, dim, logarithm, True)
+        if plan is None or result.dtype is not dtype or result.shape != shape:
             return None
-        form, sizes = _form(shape, size, dim)
-        kernel = _made.get((dtype, form, logarithm, True)) or _make(dtype, form, logarithm, True)
-        if kernel is None:
-            return None
+        kernel, sizes = plan
         first = grad if grad.flags.c_contiguous else np.ascontiguousarray(grad)
         second = result if result.flags.c_contiguous else np.ascontiguousarray(result)
         return kernel(np.empty(shape, dtype), first, second, *sizes)

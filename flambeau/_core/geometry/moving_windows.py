@@ -67,7 +67,7 @@ def suggests_channels_last(array: Any) -> bool:
     not.
     """
     steps, sizes = array.strides, array.shape
-    if steps[1] == 0:
+    if steps[1] == 0 or steps[-1] < steps[1] * max(sizes[1], 1):
         return False
     least = 0
     for dim in (1, *range(array.ndim - 1, 1, -1), 0):

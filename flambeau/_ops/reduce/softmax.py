@@ -76,8 +76,7 @@ def _log_softmax(self: Array, dim: int) -> Array:
 
 
 def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
-    if dtype is None and type(input) is Tensor and input._kind.dtype.category == FLOAT:  # the ordinary case
-        return input
+    """An input that is no ordinary one: converted if that is asked for, refused if there is no kernel for it."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if dtype is not None and dtype is not input.dtype:
@@ -90,13 +89,17 @@ def _prepared(name: str, input: Tensor, dtype: Any) -> Tensor:
 @public("special.softmax", out=True)
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Exponentials divided by their sum along `dim`."""
-    return _softmax(_prepared("softmax", input, dtype), wrap_dim(dim, input._array.ndim))
+    if dtype is not None or type(input) is not Tensor or input._kind.dtype.category != FLOAT:
+        input = _prepared("softmax", input, dtype)
+    return _softmax(input, wrap_dim(dim, input._array.ndim))
 
 
 @public("special.log_softmax", out=True)
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`, computed in one go."""
-    return _log_softmax(_prepared("log_softmax", input, dtype), wrap_dim(dim, input._array.ndim))
+    if dtype is not None or type(input) is not Tensor or input._kind.dtype.category != FLOAT:
+        input = _prepared("log_softmax", input, dtype)
+    return _log_softmax(input, wrap_dim(dim, input._array.ndim))
 
 
 @public("ops.aten._softmax_backward_data", method=False)

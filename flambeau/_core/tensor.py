@@ -6,6 +6,7 @@ put their methods on this class. What stands here is state: the version counter,
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -144,7 +145,7 @@ class Tensor(TensorMethods):
         array = self._array
         item = array.itemsize
         if array.size or any(array.strides):
-            strides = tuple([step // item for step in array.strides])
+            strides = _in_elements(array.strides, item)
         else:  # the array library does not keep the strides of arrays without elements
             strides = contiguous_strides(array.shape)
         if dim is None:
@@ -499,6 +500,11 @@ def wrap(array: Any, place: device) -> Tensor:
     if type(array) is not np.ndarray or place is not CPU:
         array = backend_of(place.type).asarray(array)
     return Tensor._from_parts((array, kind_of_array(array.dtype, place), new_counter()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
+    return tuple([step // item for step in strides])
 
 
 def new_counter() -> Counter | None:

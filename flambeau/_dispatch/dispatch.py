@@ -106,7 +106,7 @@ class Primitive(Op, Generic[Results]):
 
     def __call__(self, *args: Any) -> Results:
         modes = THREAD.modes
-        if modes.plain:
+        if modes.plain and self.calls < CALLS:
             self.count_call()
         arrays = list(args)
         first: Tensor | None = None
@@ -242,7 +242,8 @@ class SinglePrimitive(Primitive[Results]):
         modes = THREAD.modes
         if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.indirect:
             return super().__call__(tensor, *rest)
-        self.count_call()
+        if self.calls < CALLS:
+            self.count_call()
         kind = tensor._kind
         array = (kind.runs.get(self) or kind.backend.prepare(self))(tensor._array, *rest)
         if type(array) is not np.ndarray:

@@ -48,10 +48,8 @@ def _plan(
     length = shape[dim]
     rows = math.prod(shape) // length
     inner = math.prod(shape[dim + 1 :])
-    if inner > 1:
-        form, sizes = 1, (rows // inner, length, inner)
-    else:
-        form, sizes = 2 if length < SHORT and rows >= SEVERAL else 0, (rows, length)
+    form = 1 if inner > 1 else 2 if length < SHORT and rows >= SEVERAL else 0
+    sizes = (rows // inner, length, inner) if inner > 1 else (rows, length)
     return _KERNELS[form][backward](name, logarithm), sizes
 
 

@@ -16,6 +16,7 @@ from ..._dispatch.registry import public
 from ..pointwise.binary import add, conj
 from ..shape.view import _t, reshaped
 from .matmul import (
+    _NUMBERS,
     _is_column_major,
     _mm,
     _size,
@@ -101,8 +102,8 @@ def _addmm_right(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: An
 
 @primitive("AddmmBackward0", self=lambda grad, beta: _scaled(grad, beta), mat1=_addmm_left, mat2=_addmm_right)
 def _addmm(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
-    if beta == 1 and alpha == 1 and not _half(mat1):
-        result = product(mat1, mat2, array_dot, "addmm_impl_cpu_")
+    if beta == 1 and alpha == 1 and mat1.dtype.num in _NUMBERS:
+        result = array_dot(mat1, mat2)
         result += self
         return result
     return _combined(self, mat1, mat2, array_dot, "addmm_impl_cpu_", beta, alpha)
@@ -297,8 +298,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight_dims == 1:
         raise RuntimeError(f"mat2 must be a matrix, got {weight_dims}-D tensor")
     if dims == 2:
-        factor = _t(weight)
-        _check_addmm(bias, input, factor)
+        factor, kind = _t(weight), input._kind
+        outputs, inputs = weight._array.shape
+        fits = input._array.shape[1] == inputs and bias._array.shape == (outputs,)
+        if not (fits and weight._kind is kind and bias._kind is kind):
+            _check_addmm(bias, input, factor)
         return _addmm(bias, input, factor, 1, 1)
     if bias._array.ndim == 1 and bias._array.flags.c_contiguous and input._array.flags.c_contiguous:
         shape = input._array.shape

@@ -124,7 +124,6 @@ REASONS = {
 """Why a function does not give PyTorch's numbers, in the dtypes in which it does not."""
 
 ON_X86_INSTEAD = {
-    ("`_sample_dirichlet`", "float32"): "last place",
     ("`_sample_dirichlet`", "float64"): "last place",
 }
 """Cells that are others on x86-64, where PyTorch adds the numbers of a row in wider vectors."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .._core.geometry.sample_points import pixel_of_nan
+from .._core.geometry.sample_points import pixel_of_nan, tap_of_nan
 from .arrays import Arguments
 from .build import Builder, Value, Variable
 from .functions import fmod
@@ -88,7 +88,7 @@ def _axis(c: Builder, normalised: Value, extent: Value, rank: int, mode: int, pa
         place, moved = _inside(c, place, size, rank, padding, align)
         move = move * moved
     before = c.rint(place) if mode == NEAREST else c.floor(place)
-    first = c.select(before != before, 0.0, before)  # NaN is a place at the first pixel, with NaN as weight
+    first = c.select(before != before, tap_of_nan(padding == ZEROS), before)  # with NaN as weight
     taps = [first + float(offset) for offset in _OFFSETS[mode]]
     if mode == BICUBIC:
         taps = [_inside(c, each, size, rank, padding, align)[0] for each in taps]
@@ -169,7 +169,10 @@ def sample_grid(b: Builder, arguments: Arguments, dtype: str, rank: int, mode: i
                 total = c.constant(scalar.compute, 0.0)
                 for tap in taps:
                     value = c.load(pixels, scalar, tap.pixel)
-                    total = total + c.select(tap.exists, value, 0.0) * tap.weight
+                    if rank == 3:  # a pixel that does not exist adds nothing, even where its weight is NaN
+                        total = total + c.select(tap.exists, value * tap.weight, 0.0)
+                    else:
+                        total = total + c.select(tap.exists, value, 0.0) * tap.weight
                 c.store(out_, scalar, plane * points_ + place, total)
 
 

@@ -8,7 +8,6 @@ from .._core.dtype import (
     LEGACY_NAMES,
     bfloat16,
     bool_,
-    can_cast,
     complex64,
     complex128,
     dtype,
@@ -65,14 +64,6 @@ def store_truth(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
     return write_out(result, out, operands)
 
 
-def write_as_computed(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
-    """`out=` where an empty tensor takes on, with the shape of the result, its memory order."""
-    pairs = [(result, out)]
-    if isinstance(result, tuple):
-        pairs = list(zip(result, out, strict=False)) if isinstance(out, (tuple, list)) else []
-    for each, into in pairs:
-        if isinstance(into, Tensor) and into._array.shape == (0,) and can_cast(each._kind.dtype, into._kind.dtype):
-            shape, strides = each._array.shape, each.stride()
-            reach = sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) + 1
-            into.resize_(reach if each._array.size else 0).as_strided_(shape, strides)
-    return write_out(result, out, operands)
+def write_packed(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+    """Store a result that PyTorch copies into `out`, whose layout it does not have therefore."""
+    return write_out(result.contiguous(), out, operands)

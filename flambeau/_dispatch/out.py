@@ -14,7 +14,7 @@ from .inplace import check_no_overlap, check_partial_overlap
 
 
 def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
-    """Copy `result`, computed from `operands`, into `out`, which takes on its shape."""
+    """Copy `result`, computed from `operands`, into `out`, which takes on its shape, and then its strides too."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if THREAD.modes.grad and (result.requires_grad or out.requires_grad):
@@ -29,7 +29,8 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             f"result type {LEGACY_NAMES[result.dtype]} can't be cast to the desired output type "
             f"{LEGACY_NAMES[out.dtype]}"
         )
-    resize_output(out, result._array.shape)
+    if resize_output(out, result._array.shape) and not result.is_contiguous():
+        _take_strides(out, result)
     check_no_overlap(out)
     for operand in operands:
         for each in operand if isinstance(operand, (tuple, list)) else (operand,):
@@ -41,10 +42,18 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
     return out
 
 
-def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
-    """Give `out` the shape of a result, with a warning if it had elements."""
+def _take_strides(out: Tensor, result: Tensor) -> None:
+    """Lay out a tensor that was resized as a result is, gaps included."""
+    shape, strides = result._array.shape, result.stride()
+    reach = sum((size - 1) * step for size, step in zip(shape, strides, strict=True)) + 1
+    if reach >= result._array.size > 0:  # else elements share memory, and nothing can be written there
+        out.resize_(reach).as_strided_(shape, strides)
+
+
+def resize_output(out: Tensor, shape: tuple[int, ...]) -> bool:
+    """Give `out` the shape of a result, with a warning if it had elements; whether it had another one."""
     if out._array.shape == shape:
-        return
+        return False
     if out._array.size != 0:
         warnings.warn(
             f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
@@ -53,3 +62,4 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
             stacklevel=5,
         )
     out.resize_(shape)
+    return True

@@ -314,3 +314,21 @@ def test_sums_are_computed_in_the_dtype_of_out(T: Any, name: str, target: str) -
     return supported(lambda: function(tensor, 0, out=T.empty(0, dtype=dtype))), outcome(
         lambda: function(tensor, 0, dtype=T.int64, out=T.empty(0, dtype=dtype))
     )
+
+
+@differential
+def test_an_empty_out_takes_the_layout_of_the_result(T: Any) -> Any:
+    x, y = T.arange(12.0).reshape(3, 4).t(), T.arange(120.0).reshape(2, 3, 4, 5).permute(0, 2, 3, 1)
+    functions = [
+        lambda out: T.add(x, 1, out=out),
+        lambda out: T.exp(y, out=out),
+        lambda out: T.where(x > 5, x, x, out=out),
+        lambda out: T.lerp(x, x + 1, 0.5, out=out),
+        lambda out: T.cumsum(x, 0, out=out),
+        lambda out: T.sum(y, 1, out=out),
+        lambda out: T.cat([x, x], out=out),
+        lambda out: T.tril(x, out=out),
+        lambda out: T.linalg.cholesky(x.t() @ x + 100 * T.eye(3), out=out),
+        lambda out: T.cholesky(x.t() @ x + 100 * T.eye(3), out=out),
+    ]
+    return [function(T.empty(0)) for function in functions]

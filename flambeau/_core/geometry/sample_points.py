@@ -15,3 +15,11 @@ def pixel_of_nan(rank: int, last: Any) -> Any:
     if rank == 3:
         return last
     return last * 0 if ON_X86_64 else None
+
+
+def tap_of_nan(zeros_outside: bool) -> float:
+    """The pixel that a place takes which is not a number: the first one, or one outside of the image.
+
+    PyTorch converts it to an integer, which is 0 or the smallest one, as the processor has it.
+    """
+    return -8.0 if zeros_outside and ON_X86_64 else 0.0

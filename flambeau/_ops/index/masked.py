@@ -16,11 +16,11 @@ from ..._core.process.caller import warn_user_once
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.elementwise import shape_error
-from ..._dispatch.exact_out import store_exactly, write_as_computed
+from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.promotion import Operand, is_number, result_type_of
-from ..._dispatch.registry import public
+from ..._dispatch.registry import public, write_out
 from ..._dispatch.scalar import fitting
 from .copy_then_write import change, publish_change, writing
 
@@ -300,7 +300,7 @@ def _store_positions(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
     if isinstance(result, tuple):
         raise TypeError("nonzero(): 'out' and as_tuple=True exclude each other")
     if out._kind.dtype is result._kind.dtype:
-        return write_as_computed(result, out, operands)
+        return write_out(result, out, operands)
     return store_exactly(result, out, operands)
 
 

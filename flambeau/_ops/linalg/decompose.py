@@ -14,7 +14,6 @@ from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import write_as_computed
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..pointwise.binary import conj
@@ -121,13 +120,13 @@ def _checked_qr(A: Tensor, mode: str) -> Any:
     return _qr(A, mode)
 
 
-@public("linalg.qr", function=False, method=False, out=write_as_computed, name="linalg_qr")
+@public("linalg.qr", function=False, method=False, out=True, name="linalg_qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """A = Q R with orthonormal columns in Q and an upper triangular R."""
     return named(LINALG_QR, _checked_qr(A, mode))
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def qr(input: Tensor, some: bool = True) -> Any:
     """`linalg.qr` under its old name; with `some=False` Q is square."""
     warn_of_old_name("qr", "linalg.qr")
@@ -234,7 +233,7 @@ def _check_svd(A: Tensor, driver: str | None) -> None:
         raise RuntimeError(f"torch.linalg.svd: keyword {_DRIVERS}, but got driver={driver!r} on {A.device}")
 
 
-@public("linalg.svd", function=False, method=False, out=write_as_computed, name="linalg_svd")
+@public("linalg.svd", function=False, method=False, out=True, name="linalg_svd")
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
     """A = U diag(S) Vh with orthonormal columns in U and rows in Vh; S descends."""
     _check_svd(A, driver)
@@ -248,7 +247,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     return _svd(A, False)[1] if _needs_vectors(A) else _svdvals(A)
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """`linalg.svd` under its old name: gives V instead of Vh, and by default the reduced form."""
     if input._array.ndim < 2:
@@ -304,7 +303,7 @@ def _check_eigh(A: Tensor, UPLO: str) -> str:
     return UPLO.upper()
 
 
-@public("linalg.eigh", function=False, method=False, out=write_as_computed)
+@public("linalg.eigh", function=False, method=False, out=True)
 def eigh(input: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     return named(LINALG_EIGH, _eigh(input, _check_eigh(input, UPLO)))
@@ -354,7 +353,7 @@ def _check_eig(A: Tensor) -> None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
-@public("linalg.eig", function=False, method=False, out=write_as_computed)
+@public("linalg.eig", function=False, method=False, out=True)
 def eig(input: Tensor) -> Any:
     """The eigenvalues and eigenvectors, always complex."""
     _check_eig(input)
@@ -489,7 +488,7 @@ def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     return solution, residuals, rank, values
 
 
-@public("linalg.lstsq", function=False, method=False, out=write_as_computed)
+@public("linalg.lstsq", function=False, method=False, out=True)
 def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """The X that makes the columns of A X - B shortest."""
     for name, each in (("input", input), ("other", b)):

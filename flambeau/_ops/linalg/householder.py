@@ -16,7 +16,6 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import write_as_computed
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from .checks import check_kernel, column_major
@@ -56,7 +55,7 @@ def _geqrf(self: Array) -> Any:
     return column_major(turned.swapaxes(-1, -2)), contiguous_array(tau)
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def geqrf(input: Tensor) -> Any:
     """The QR decomposition as LAPACK leaves it: R above, reflectors below the diagonal, and their factors `tau`."""
     _check_dims("geqrf", "input", input)
@@ -145,7 +144,7 @@ def _householder_product(input: Array, tau: Array) -> Array:
     return column_major(_reflected(input, tau, np.eye(*input.shape[-2:], dtype=input.dtype, like=input), False))
 
 
-@public("linalg.householder_product", function=False, method=False, out=write_as_computed)
+@public("linalg.householder_product", function=False, method=False, out=True)
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflectors in `input` and `tau`, as `geqrf` gives them."""
     name = "linalg.householder_product"
@@ -174,7 +173,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     return _householder_product(input, tau)
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """`linalg.householder_product` under its old name."""
     return householder_product(input, input2)
@@ -208,7 +207,7 @@ def _ormqr(self: Array, tau: Array, other: Array, left: bool, transpose: bool) -
     return column_major(turned.swapaxes(-1, -2).conj())
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q `input3` for the square Q with reflectors in `input` and factors in `input2`; `left=False`: `input3` Q;
     `transpose`: with Q^H for Q.

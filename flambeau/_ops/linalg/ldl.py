@@ -11,7 +11,6 @@ from ..._core.backend import read
 from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import write_as_computed
 from ..._dispatch.on_host import on_host
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
@@ -131,13 +130,13 @@ def _factored(name: str, A: Tensor, hermitian: bool, check_errors: bool) -> Any:
     return packed, pivots, info
 
 
-@public("linalg.ldl_factor_ex", function=False, method=False, out=write_as_computed)
+@public("linalg.ldl_factor_ex", function=False, method=False, out=True)
 def ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
     """L and D in one matrix, the pivots, and codes that are not zero where D is singular."""
     return named(LDL_FACTOR_EX, _factored("ldl_factor_ex", input, hermitian, check_errors))
 
 
-@public("linalg.ldl_factor", function=False, method=False, out=write_as_computed)
+@public("linalg.ldl_factor", function=False, method=False, out=True)
 def ldl_factor(input: Tensor, *, hermitian: bool = False) -> Any:
     """L and D in one matrix, of which one triangle of A is read, and the pivots."""
     return named(LDL_FACTOR, _factored("ldl_factor", input, hermitian, True)[:2])
@@ -216,7 +215,7 @@ def _ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     return column_major(np.matmul(permutation.swapaxes(-1, -2), half))
 
 
-@public("linalg.ldl_solve", function=False, method=False, out=write_as_computed)
+@public("linalg.ldl_solve", function=False, method=False, out=True)
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """The solution of A X = B from the factors of A that `linalg.ldl_factor` gave."""
     name = "torch.linalg.ldl_solve"

@@ -12,7 +12,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import write_as_computed
+from ..._dispatch.exact_out import write_packed
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..pointwise.binary import conj
@@ -169,7 +169,7 @@ def _raise_unfactored(name: str, info: Tensor) -> None:
         )
 
 
-@public("linalg.lu_factor_ex", function=False, method=False, out=write_as_computed)
+@public("linalg.lu_factor_ex", function=False, method=False, out=True)
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """L and U in one matrix, the row swaps, and codes that are not zero where U has a zero on its diagonal."""
     check_matrix("torch.lu_factor_ex", A)
@@ -180,7 +180,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     return named(LU_FACTOR_EX, (packed, pivots, info))
 
 
-@public("linalg.lu_factor", function=False, method=False, out=write_as_computed)
+@public("linalg.lu_factor", function=False, method=False, out=True)
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L and U in one matrix, and the row swaps."""
     packed, pivots, info = lu_factor_ex(A, pivot=pivot)
@@ -226,7 +226,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return named(LU_UNPACK, (permutation.detach(), lower, upper))
 
 
-@public("linalg.lu_solve", function=False, method=False, out=write_as_computed, name="linalg_lu_solve")
+@public("linalg.lu_solve", function=False, method=False, out=True, name="linalg_lu_solve")
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution of A X = B from the LU factors of A; `left=False`: of X A = B; `adjoint`: with A^H for A."""
     name = "torch.linalg.lu_solve"
@@ -287,7 +287,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     return tuple(into.resize_as_(each).copy_(each) for each, into in zip(result, out, strict=True))
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve` under its old name."""
     warn_of_old_name("lu_solve", "linalg.lu_solve")
@@ -380,7 +380,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     return cat([powers.new_ones((*vector._array.shape, 1)), powers], -1)
 
 
-@public("linalg.tensorinv", function=False, method=False, out=True)
+@public("linalg.tensorinv", function=False, method=False, out=write_packed)
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     """The inverse for tensordot over the last dimensions; the first `ind` dimensions count as rows."""
     if ind <= 0:

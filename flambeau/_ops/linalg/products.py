@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.process.processor import ON_X86_64
 
 _LEAST, _MOST = 64**3, 512**3
 """Between so many multiplications, a generated kernel may do it: see `_backends/cpu/matmul.py`."""
@@ -14,8 +15,29 @@ _LEAST, _MOST = 64**3, 512**3
 
 def array_dot(left: Any, right: Any) -> Any:
     """`np.dot`."""
-    if left.ndim == 2 == right.ndim and _LEAST < left.size * right.shape[1] <= _MOST:
-        done = arrays.product(left, right)
-        if done is not None:
+    if left.ndim == 2 == right.ndim:
+        if _LEAST < left.size * right.shape[1] <= _MOST and (done := arrays.product(left, right)) is not None:
             return done
+        if ON_X86_64 and left.shape[1] >= _LONG:
+            return matrix_product(left, right)
     return left.dot(right) if type(left) is np.ndarray is type(right) else np.dot(left, right)
+
+
+_LONG, _PIECE, _SMALL = 1024, 256, 100**3
+
+
+def matrix_product(left: Any, right: Any) -> Any:
+    """`np.matmul` of matrices, or of batches of them, whose long sums are added up in pieces.
+
+    On x86-64 the library that NumPy brings along has kernels for small products that add up the numbers of a row one by
+    one, and rounding errors with them.
+    """
+    (rows, length), columns = left.shape[-2:], right.shape[-1]
+    if not ON_X86_64 or length < _LONG or rows * length * columns > _SMALL or left.dtype.char not in "fF":
+        return np.matmul(left, right)
+    whole = length - length % _PIECE
+    total = np.matmul(
+        left[..., :whole].reshape(*left.shape[:-1], -1, _PIECE).swapaxes(-3, -2),
+        right[..., :whole, :].reshape(*right.shape[:-2], -1, _PIECE, columns),
+    ).sum(-3)
+    return total if whole == length else total + np.matmul(left[..., whole:], right[..., whole:, :])

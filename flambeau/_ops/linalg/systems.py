@@ -13,7 +13,7 @@ from ..._core.backend import as_array, read
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import write_as_computed
+from ..._dispatch.exact_out import write_packed
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..pointwise.binary import conj
@@ -192,7 +192,7 @@ def _raise_singular(name: str, info: Tensor) -> None:
         )
 
 
-@public("linalg.inv_ex", function=False, method=False, out=write_as_computed)
+@public("linalg.inv_ex", function=False, method=False, out=True)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverse of square matrices, and codes that are not zero where there is none."""
     check_square("linalg.inv", A)
@@ -203,7 +203,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     return named(INV_EX, (inverse, info))
 
 
-@public("linalg.inv", function=False, method=False, out=write_as_computed)
+@public("linalg.inv", function=False, method=False, out=True)
 def inv(A: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch."""
     check_square("linalg.inv", A)
@@ -213,7 +213,7 @@ def inv(A: Tensor) -> Tensor:
     return inverse  # type: ignore[no-any-return]
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a square matrix, or of each one in a batch."""
     return inv(input)
@@ -301,7 +301,7 @@ def _raise_unsolved(name: str, info: Tensor) -> None:
         raise LinAlgError(f"{name}: {failure[0]}The solver failed because the input matrix is singular.")
 
 
-@public("linalg.solve_ex", function=False, method=False, out=write_as_computed)
+@public("linalg.solve_ex", function=False, method=False, out=True)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution of A X = B, and codes that are not zero where there is none."""
     _check_solve("linalg.solve", A, B, left)
@@ -311,7 +311,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return named(SOLVE_EX, (result, info))
 
 
-@public("linalg.solve", function=False, method=False, out=write_as_computed)
+@public("linalg.solve", function=False, method=False, out=True)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of A X = B; with `left=False` of X A = B."""
     _check_solve("linalg.solve", A, B, left)
@@ -371,7 +371,7 @@ def _solve_triangular(self: Array, B: Array, upper: bool, left: bool, unitriangu
     return column_major(turned.swapaxes(-1, -2))
 
 
-@public("linalg.solve_triangular", function=False, method=False, out=write_as_computed)
+@public("linalg.solve_triangular", function=False, method=False, out=True)
 def solve_triangular(
     input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -408,7 +408,7 @@ def _triangular_solve(self: Array, A: Array, upper: bool, transpose: bool, unitr
     return column_major(solution), column_major(np.broadcast_to(A, (*batch, *A.shape[-2:])).copy())
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
@@ -486,19 +486,19 @@ def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = Tr
     return L, info
 
 
-@public("linalg.cholesky_ex", function=False, method=False, out=write_as_computed)
+@public("linalg.cholesky_ex", function=False, method=False, out=True)
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """The Cholesky factor, and codes that are not zero where there is none."""
     return named(CHOLESKY_EX, _checked_cholesky("linalg.cholesky_ex", input, upper, check_errors))
 
 
-@public("linalg.cholesky", function=False, method=False, out=write_as_computed, name="linalg_cholesky")
+@public("linalg.cholesky", function=False, method=False, out=True, name="linalg_cholesky")
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L L^H; with `upper` the U with A = U^H U."""
     return _checked_cholesky("linalg.cholesky", input, upper)[0]  # type: ignore[no-any-return]
 
 
-@public(out=True)
+@public(out=write_packed)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of a positive-definite matrix, or of each one in a batch."""
     warn_of_old_name("cholesky", "linalg.cholesky")
@@ -529,7 +529,7 @@ def _cholesky_solve(self: Array, input2: Array, upper: bool) -> Array:
     return column_major(solve_triangle(second, solve_triangle(first, self, False, False), True, False))
 
 
-@public(out=True)
+@public(out=write_packed)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A X = B, where L is the Cholesky factor of A."""
     if input._array.ndim < 2:
@@ -557,7 +557,7 @@ def _cholesky_inverse(self: Array, upper: bool) -> Array:
     return column_major(np.matmul(inverse, adjoint) if upper else np.matmul(adjoint, inverse))
 
 
-@public(out=write_as_computed)
+@public(out=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, where L is the Cholesky factor of A."""
     check_square("cholesky_inverse", input)

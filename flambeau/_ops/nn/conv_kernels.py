@@ -29,6 +29,7 @@ from ..._core.geometry.moving_windows import (
 )
 from ..._core.geometry.strided_windows import restrided
 from ..._dispatch.precision import in_single
+from ..linalg.products import matrix_product
 
 _BLOCK = 1 << 19
 """Elements of one block's matrix: what stays in a processor's cache is quicker to fill and to multiply."""
@@ -345,9 +346,8 @@ def _weigh_blocks(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last
     total: Any = None
     for batch, strip, block in _blocks(input, plan):
         values = plan.positions_of(grad[batch, :, strip])
-        found = (
-            np.matmul(values.transpose(0, 2, 1), block) if plan.rows else np.matmul(values, block.transpose(0, 2, 1))
-        )
+        rows, columns = (values.transpose(0, 2, 1), block) if plan.rows else (values, block.transpose(0, 2, 1))
+        found = matrix_product(rows, columns)
         total = found if total is None else np.add(total, found, total)
     found = plan.weights_back(total)
     if not last and found.flags.c_contiguous:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._core.backend import as_array, read
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
+from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.dispatch import Array, primitive
@@ -192,7 +193,11 @@ def _rrelu_slopes(self: Array, lower: float, upper: float, generator: Any) -> Ar
     from ..._core.random.sampling import fill_uniform
 
     drawn = np.empty(int(read(np.count_nonzero(self <= 0))), np.float64, like=self)
-    fill_uniform(drawn, generator, lower, upper)
+    if ON_X86_64:  # PyTorch's file is compiled for the oldest of them: the product is rounded before the sum
+        fill_uniform(drawn, generator)
+        drawn = drawn * (upper - lower) + lower
+    else:
+        fill_uniform(drawn, generator, lower, upper)
     slopes = np.ones(self.shape, self.dtype, like=self)
     slopes[self <= 0] = drawn.astype(slopes.dtype)
     return slopes

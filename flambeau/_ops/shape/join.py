@@ -17,8 +17,7 @@ from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import write_as_computed
-from ..._dispatch.registry import public
+from ..._dispatch.registry import public, write_out
 from ..._dispatch.undifferentiable import no_derivative
 from .named_shapes import atleast_1d, atleast_2d, atleast_3d, tensor_list
 from .split import unbind
@@ -49,7 +48,7 @@ def _write_joined(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
             f"torch.cat(): input types can't be cast to the desired output type {LEGACY_NAMES[out._kind.dtype]}: the "
             f"result is {result._kind.dtype}"
         )
-    return write_as_computed(result, out, operands)
+    return write_out(result, out, operands)
 
 
 def common_dtype(tensors: Sequence[Tensor]) -> Any:

@@ -306,6 +306,8 @@ def _stored(result: Tensor, out: Any, name: str, exactly: bool = False) -> Tenso
             raise RuntimeError(f"{name} expects a {word} output tensor, but got {LEGACY_NAMES[given]}")
         if exactly and given is not wanted:
             raise RuntimeError(f"Found dtype {LEGACY_NAMES[given]} but expected {LEGACY_NAMES[wanted]}")
+        if not exactly:  # PyTorch copies those, while it conjugates the others into `out`
+            result = result.contiguous()
     return write_out(result, out)  # type: ignore[no-any-return]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...._core.dtype import FLOAT, LEGACY_NAMES
 from ...._core.geometry.layout import contiguous_array
-from ...._core.geometry.sample_points import pixel_of_nan
+from ...._core.geometry.sample_points import pixel_of_nan, tap_of_nan
 from ...._core.modes import THREAD, recording
 from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor
@@ -74,7 +74,7 @@ def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: boo
             places, moved = _inside(places, size, rank, padding, align_corners)
         with np.errstate(invalid="ignore"):
             before = np.rint(places) if mode == NEAREST else np.floor(places)
-            first = np.where(np.isnan(before), real(0), before)  # NaN is a place at the first pixel, with NaN as weight
+            first = np.where(np.isnan(before), real(tap_of_nan(padding == ZEROS)), before)  # with NaN as weight
             taps = [first + real(offset) for offset in _OFFSETS[mode]]
             if mode == BICUBIC:
                 taps = [_inside(each, size, rank, padding, align_corners)[0] for each in taps]
@@ -138,6 +138,7 @@ def _shape(input: Any, grid: Any) -> Sizes:
 
 def _sampled(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
     spatial = input.shape[2:]
+    rank = len(spatial)
     parts, _, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
     weights = [_weights(parts[dim], mode) for dim in range(len(parts))]
     flat = input.reshape(*input.shape[:2], math.prod(spatial))
@@ -145,7 +146,10 @@ def _sampled(input: Any, grid: Any, mode: int, padding: int, align_corners: bool
     for taps, index, exists in _pixels(indices, masks, row_major(spatial)):
         values = np.take_along_axis(flat, index[:, np.newaxis], 2)
         weight = _product([weights[dim][tap] for dim, tap in enumerate(taps)])
-        result += np.where(exists[:, np.newaxis], values, input.dtype.type(0)) * weight[:, np.newaxis]
+        exists, weight = exists[:, np.newaxis], weight[:, np.newaxis]
+        if rank == 3:  # a pixel that does not exist adds nothing, even where its weight is NaN
+            values, weight = values * weight, input.dtype.type(1)
+        result += np.where(exists, values, input.dtype.type(0)) * weight
     return result.reshape(_shape(input, grid))
 
 

@@ -339,7 +339,8 @@ _UNUSUAL = {
 def _kind_check(parameter: Any, label: str) -> str | None:
     """The line that looks at the type of an argument, if its annotation says what is usual."""
     annotation, _, optional = str(parameter.annotation).partition(" | ")
-    if annotation not in _UNUSUAL or optional not in ("", "None"):
+    single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    if not single or annotation not in _UNUSUAL or optional not in ("", "None"):
         return None
     tests = [_UNUSUAL[annotation]]
     if optional:

@@ -118,6 +118,16 @@ def infer_size(shape: tuple[int, ...], numel: int, given: tuple[int, ...] | None
     return tuple([numel // known if size == -1 else size for size in shape])
 
 
+def _fits(sizes: tuple[Any, ...], numel: int) -> bool:
+    """Whether sizes are those of a shape of so many elements, with nothing to convert or to infer."""
+    total = 1
+    for size in sizes:
+        if type(size) is not int or size <= 0:
+            return False
+        total *= size
+    return total == numel and len(sizes) <= _MOST_DIMS
+
+
 def viewed(array: Any, shape: tuple[int, ...]) -> Any:
     """`array` in another shape without a copy, or None where the strides do not allow it."""
     if array.flags.c_contiguous and array.size:
@@ -159,7 +169,10 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})  # type: ignore[no-any-return]
     try:
         if type(size) is int:
-            shape = as_shape((size, *more)) if more else (size,)
+            shape = (size, *more)
+            if _fits(shape, input._array.size):
+                return _view(input, shape)
+            shape = as_shape(shape)
         elif isinstance(size, (tuple, list)) or hasattr(size, "__index__"):
             shape = as_shape((size, *more))
         else:
@@ -178,8 +191,12 @@ export_method(view, "view")
 @public()
 def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
     """The same elements in another shape: a view where the strides allow it, else a copy."""
-    if type(shape) is int and shape == -1 and not more:  # the commonest of all
-        return reshaped(input, (input._array.size,))
+    if type(shape) is int:
+        if shape == -1 and not more:  # the commonest of all
+            return reshaped(input, (input._array.size,))
+        sizes = (shape, *more)
+        if _fits(sizes, input._array.size):
+            return reshaped(input, sizes)
     return reshaped(input, infer_size(as_shape((shape, *more)), input._array.size, input._array.shape))
 
 

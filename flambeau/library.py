@@ -43,8 +43,9 @@ class CustomOpDef:
         self.__doc__ = fn.__doc__
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        place = next((each.device.type for each in args if isinstance(each, Tensor)), "cpu")
-        if place == "meta" and self._fake is not None:
+        first = next((each for each in args if isinstance(each, Tensor)), None)
+        place = "cpu" if first is None else first.device.type
+        if first is not None and first._kind.dataless and self._fake is not None:
             return self._fake(*args, **kwargs)
         kernel = self._kernels.get(place, self._fn if self._any_device else None)
         if kernel is None:

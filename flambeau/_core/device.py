@@ -14,9 +14,11 @@ DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", 
 class device:
     """Where a tensor's elements are: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device(1)`."""
 
-    __slots__ = ("index", "type")
+    __slots__ = ("dataless", "index", "type")
     type: str
     index: int | None
+    dataless: bool
+    """Whether tensors there have no data: on `meta`, and on the fake form of any other device."""
     _interned: ClassVar[dict[tuple[str, int | None], device]] = {}
 
     def __new__(cls, type: Any = None, index: int | None = None) -> device:
@@ -66,6 +68,7 @@ class device:
             found = object.__new__(cls)
             object.__setattr__(found, "type", type)
             object.__setattr__(found, "index", index)
+            object.__setattr__(found, "dataless", type == "meta")
             found = cls._interned.setdefault((type, index), found)
         return found
 
@@ -115,6 +118,32 @@ def _class_name(value: object) -> str:
 
 CPU = device("cpu")
 META = device("meta")
+_FAKES: dict[device, device] = {}
+
+
+def fake_device(real: device) -> device:
+    """The fake form of a device: tensors there are said to be on the device, and have no data."""
+    if real.dataless:
+        return real
+    found = _FAKES.get(real)
+    if found is None:
+        found = object.__new__(device)
+        for name, value in (("type", real.type), ("index", real.index), ("dataless", True)):
+            object.__setattr__(found, name, value)
+        found = _FAKES.setdefault(real, found)
+    return found
+
+
+def is_fake(place: device) -> bool:
+    """Whether a device is the fake form of another."""
+    return place.dataless and place is not META
+
+
+def shown_device(place: device) -> device:
+    """The device that a tensor says it is on."""
+    return device(place.type, place.index) if place.dataless else place
+
+
 CPU_VARIABLE = "FLAMBEAU_CPU_DEVICES"
 
 
@@ -191,6 +220,8 @@ def _memory_format_named(name: str) -> memory_format:
 def usable_device(value: Any) -> device:
     """`value` as a device that this installation can hold tensors on, or PyTorch's error for a missing one."""
     found = value if type(value) is device else device(value)
+    if found.dataless:
+        return found
     if isinstance(value, int):
         raise RuntimeError(
             f"device={value} names an accelerator, and this installation of Flambeau finds none. Use device='cpu'."
@@ -201,8 +232,6 @@ def usable_device(value: Any) -> device:
         if found.index < CPU_DEVICES:
             return found
         raise RuntimeError(f"invalid device ordinal: {found}: with {CPU_VARIABLE}={CPU_DEVICES} the last is one less")
-    if found.type == "meta":
-        return META
     if is_installed(found.type):
         return found
     if found.type == "cuda":

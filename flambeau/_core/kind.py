@@ -7,23 +7,27 @@ from typing import Any
 import numpy as np
 
 from .backend import backend_of
-from .device import CPU, META, device
+from .device import CPU, device, shown_device
 from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
 
 
 class Kind:
     """What a tensor holds and where. Two tensors of the same kind have the identical `Kind` object."""
 
-    __slots__ = ("backend", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs")
+    __slots__ = (
+        "backend", "dataless", "device", "differentiable", "dtype", "indirect", "is_cpu", "plain", "runs", "shown"
+    )  # fmt: skip
 
     def __init__(self, dtype: dtype, device: device) -> None:
         self.dtype = dtype
         self.device = device
         self.differentiable = dtype.is_floating_point or dtype.is_complex
         self.is_cpu = device is CPU  # the machine's own memory; what plays another device is another one
-        # Kernels do not run on its arrays as they are: those of meta tensors have no data, others have to be widened.
-        self.indirect = device is META or dtype.wide is not None
-        self.backend = backend_of(device.type)
+        self.dataless = device.dataless
+        self.shown = shown_device(device)  # the device that tensors of this kind say they are on
+        # Kernels do not run on its arrays as they are: some have no data, others have to be widened.
+        self.indirect = device.dataless or dtype.wide is not None
+        self.backend = backend_of("meta" if device.dataless else device.type)
         self.runs = self.backend.runs  # one look-up less on the way to a kernel
         self.plain: Kind = self  # the kind of results; another one where a sign is still to be taken (lazy_signs.py)
 

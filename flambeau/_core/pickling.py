@@ -12,7 +12,6 @@ from typing import Any
 
 from .arrays.dataless import empty_meta
 from .arrays.lazy_signs import LazyKind, marked
-from .device import META
 from .dtype import dtype
 from .kind import kind_of
 from .slots import SLOTS
@@ -26,7 +25,7 @@ Geometry = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 def _geometry(tensor: Tensor) -> Geometry:
     array = tensor._array
-    offset = 0 if tensor.is_meta or owner_of(array) is array else tensor.storage_offset()
+    offset = 0 if tensor._kind.dataless or owner_of(array) is array else tensor.storage_offset()
     return offset, tuple(array.shape), tensor.stride()
 
 
@@ -42,7 +41,7 @@ def rebuild_tensor(
     offset, shape, strides = geometry
     item = element.itemsize
     steps = tuple([step * item for step in strides])
-    if storage.device is META:
+    if storage.device.dataless:
         array = empty_meta(shape, element.numpy, steps)
     else:
         array = window(storage.bytes(), shape, element.numpy, offset * item, steps)

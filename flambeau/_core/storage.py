@@ -137,9 +137,9 @@ class UntypedStorage:
             raise ValueError(f"Overflow when unpacking long long: {content} bytes")
         if isinstance(content, int) and content < 0:
             raise RuntimeError(f"a storage cannot have a negative size: {content}")
-        if place is META:
+        if place.dataless:
             nbytes = content if isinstance(content, int) else content.nbytes
-            return _new_storage(new_owner(nbytes), META, nbytes)
+            return _new_storage(new_owner(nbytes), place, nbytes)
         memory = _bytes(np.zeros, content) if isinstance(content, int) else content
         return _new_storage(backend_of(place.type).from_host(memory), place)
 
@@ -180,13 +180,13 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        if self.device is META:
+        if self.device.dataless:
             return 0
         return address_of(self._owner)
 
     def nbytes(self) -> int:
         """The number of bytes."""
-        return self._meta_bytes if self.device is META else self._owner.nbytes
+        return self._meta_bytes if self.device.dataless else self._owner.nbytes
 
     size = nbytes
     __len__ = nbytes
@@ -197,7 +197,7 @@ class UntypedStorage:
 
     def bytes(self) -> Any:
         """The memory as a one-dimensional array of bytes that shares it."""
-        if self.device is META:
+        if self.device.dataless:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         owner = self._owner
         if owner.ndim != 1 or owner.itemsize != 1:
@@ -235,8 +235,8 @@ class UntypedStorage:
 
     def clone(self) -> UntypedStorage:
         """A storage with a copy of the bytes."""
-        if self.device is META:
-            return UntypedStorage(self.nbytes(), device=META)
+        if self.device.dataless:
+            return UntypedStorage(self.nbytes(), device=self.device)
         return _new_storage(self.bytes().copy(), self.device)
 
     def untyped(self) -> UntypedStorage:
@@ -252,7 +252,7 @@ class UntypedStorage:
 
     def resizable(self) -> bool:
         """Whether `resize_` may move the memory: not if a NumPy array or another buffer shares it."""
-        return self.device is META or (bool(self._owner.flags.owndata) and id(self._owner) not in _FIXED)
+        return self.device.dataless or (bool(self._owner.flags.owndata) and id(self._owner) not in _FIXED)
 
     def resize_(self, nbytes: int, mover: Any = None) -> UntypedStorage:
         """Change the number of bytes; the content is kept, and tensors on this storage follow it to its new place.
@@ -267,7 +267,7 @@ class UntypedStorage:
                 "Trying to resize storage that is not resizable: its memory is shared with a NumPy array or another "
                 "buffer. Work on a .clone() of the tensor."
             )
-        if self.device is META:
+        if self.device.dataless:
             self._meta_bytes = nbytes
         elif nbytes != self._owner.nbytes:
             self._move(_bytes(backend_of(self.device.type).empty, nbytes), mover)
@@ -291,7 +291,7 @@ class UntypedStorage:
 
     def share_memory_(self) -> UntypedStorage:
         """Move the content to memory that processes started by fork have in common."""
-        if self.device is not META and self.nbytes() and not self.is_shared():
+        if not self.device.dataless and self.nbytes() and not self.is_shared():
             import mmap
 
             self._move(np.frombuffer(mmap.mmap(-1, self.nbytes()), np.uint8, self.nbytes()))
@@ -313,7 +313,7 @@ class UntypedStorage:
         return id(self._owner)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.device is META:
+        if self.device.dataless:
             return _load_meta_storage, (self.nbytes(),)
         return _load_storage, (to_host(self.bytes()).tobytes(),)
 
@@ -332,7 +332,7 @@ class UntypedStorage:
 
     def __repr__(self) -> str:
         head = f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
-        if self.device is META:
+        if self.device.dataless:
             return "...\n" + head
         return "".join(f" {each}\n" for each in self.tolist()) + head
 
@@ -353,7 +353,7 @@ def storage_of(array: Any, place: device = CPU) -> UntypedStorage:
     if found is not None and found._owner is owner:
         return found
     itemsize = array.itemsize
-    extent = needed_bytes(array.shape, array.strides, 0, itemsize) if place is META else 0
+    extent = needed_bytes(array.shape, array.strides, 0, itemsize) if place.dataless else 0
     return _new_storage(owner, place, extent)
 
 

@@ -120,7 +120,7 @@ class Tensor(TensorMethods):
 
     @property
     def device(self) -> device:
-        return self._kind.device
+        return self._kind.shown
 
     @property
     def layout(self) -> layout:
@@ -185,7 +185,7 @@ class Tensor(TensorMethods):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        if self._array.size == 0 or self.is_meta:
+        if self._array.size == 0 or self._kind.dataless:
             return 0
         return address_of(self._array)
 
@@ -195,7 +195,7 @@ class Tensor(TensorMethods):
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory under this tensor and its views."""
-        return storage_of(self._array, self.device)
+        return storage_of(self._array, self._kind.device)
 
     @property
     def is_cpu(self) -> bool:
@@ -498,7 +498,7 @@ def run_directly(cls: type) -> None:
 def wrap(array: Any, place: device) -> Tensor:
     """A new tensor outside any graph over a kernel's result, which may be a NumPy scalar."""
     if type(array) is not np.ndarray or place is not CPU:
-        array = backend_of(place.type).asarray(array)
+        array = backend_of("meta" if place.dataless else place.type).asarray(array)
     return Tensor._from_parts((array, kind_of_array(array.dtype, place), new_counter()))
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._core.arrays.lazy_signs import content, is_neg, marked
 from .._core.arrays.narrow import run_widened
-from .._core.device import META
+from .._core.device import CPU
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
@@ -201,9 +201,9 @@ class Primitive(Op, Generic[Results]):
         """The results where a kernel cannot read the arrays as they are; one that makes windows does not read them."""
         if self.makes_windows:
             return self.kernel(*arrays)
-        if place is not META:
+        if not place.dataless:
             return run_widened(self.kernel, arrays)
-        return run_without_data(self, arrays)
+        return run_without_data(self, arrays, place)
 
     def _wrap(self, array: Any, source: Tensor, modes: Any, many: bool) -> Tensor:
         kind = source._kind
@@ -403,9 +403,11 @@ def note_traceback(node: Node | None) -> None:
 
 def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
     """Of two tensors on different devices the one that says where the result is: a number on the CPU may go along."""
-    if second._kind.plain.is_cpu and not second._array.ndim:
+    if first._kind.shown is second._kind.shown:  # a fake and a real one: there is nothing to compute with
+        return first if first._kind.dataless else second
+    if second._kind.shown is CPU and not second._array.ndim:
         return first
-    if first._kind.plain.is_cpu and not first._array.ndim:
+    if first._kind.shown is CPU and not first._array.ndim:
         return second
     raise RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "

@@ -16,7 +16,7 @@ import numpy as np
 from .._core.arrays.lazy_signs import content
 from .._core.arrays.narrow import as_type, widened
 from .._core.backend import ARRAY_CLASSES, LARGE, as_array, is_array
-from .._core.device import CPU, META
+from .._core.device import CPU
 from .._core.dtype import (
     COMPLEX,
     DEFAULTS,
@@ -172,7 +172,7 @@ class Elementwise(Op):
         if kind.backend.array_class is not np.ndarray:
             large = UncompiledBody(body)
         entry = body, result, large
-        if kind.device is not META and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
+        if not kind.dataless and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
             self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
         return entry
 
@@ -446,7 +446,7 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
         return _recorded(op, (input,), interpret(op, (input,), modes))
     kind = input._kind.plain
     prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
-    if kind.device is META:
+    if kind.dataless:
         array = arranged_dataless(input._array.shape, result_kind.dtype.numpy, input._array)
     else:
         array = (prepared if input._array.size < LARGE else large)(content(input))
@@ -471,7 +471,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         common = result_type_of(left, right)
     kind = kind_of(common, place)
     body, result_kind, large = op.table.get(kind) or op.entry(kind)
-    if place is META:
+    if place.dataless:
         operands = [each._array for each in (left, right) if isinstance(each, Tensor)]
         try:
             shape = np.broadcast_shapes(*[each.shape for each in operands])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._core.arrays.dataless import meta_array
 from .._core.kind import Kind, kind_of_array
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
@@ -42,4 +43,6 @@ def factory(name: str) -> Callable[[Kernel], Factory]:
 @factory("constant")
 def constant(array: Any, kind: Kind) -> Any:
     """Data from outside."""
+    if kind.dataless:
+        return meta_array(array)
     return array if type(array) is kind.backend.array_class else kind.backend.from_host(array)

@@ -10,12 +10,14 @@ import numpy as np
 from .._core.arrays.dataless import empty_meta, meta_array
 from .._core.arrays.narrow import run_widened
 from .._core.geometry.layout import arranged_strides
+from .fake import refuse_shape
 
 if TYPE_CHECKING:
+    from .._core.device import device
     from .op import Op
 
 
-def run_without_data(op: Op, arrays: list[Any]) -> Any:
+def run_without_data(op: Op, arrays: list[Any], place: device) -> Any:
     """The results of an op as dataless arrays: by its shape rule, or else by its kernel on nothing."""
     from .._core.arrays.abstract import AbstractArray, NeedsData
 
@@ -25,9 +27,12 @@ def run_without_data(op: Op, arrays: list[Any]) -> Any:
         return [abstract(each) for each in value] if type(value) is list else value
 
     given = [abstract(each) for each in arrays]
+    if hasattr(op.shape, "refuses"):
+        refuse_shape(op.name, place)
     try:
         computed = run_widened(op.kernel, given) if op.shape is None else op.shape(*given)
     except NeedsData:
+        refuse_shape(op.name, place)
         computed = shape_in_elements(op.name)()
     if type(computed) in (tuple, list):
         return [_dataless(each) for each in computed]
@@ -48,6 +53,7 @@ def shape_in_elements(name: str) -> Callable[..., Any]:
             "the elements, which they do not have."
         )
 
+    refuse.refuses = True  # type: ignore[attr-defined]
     return refuse
 
 

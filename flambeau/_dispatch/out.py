@@ -36,7 +36,7 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
         for each in operand if isinstance(operand, (tuple, list)) else (operand,):
             if isinstance(each, Tensor):
                 check_partial_overlap(out, each)
-    if not out.is_meta:
+    if not out._kind.dataless:
         overwrite(out, content(result))
     out._changed()
     return out

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.arrays.lazy_signs import content, overwrite
-from .._core.device import META
 from .._core.modes import THREAD
 from .interpreter import interpret
 from .op import Kernel, Op, tensor_parameters
@@ -39,7 +38,7 @@ class Writer(Op):
             interpret(self, args, modes)
             return
         kind = args[self.writes[0]]._kind
-        if kind.device is not META:
+        if not kind.dataless:
             run = kind.runs.get(self) or kind.backend.prepare(self)
             arrays = list(args)
             indirect = False

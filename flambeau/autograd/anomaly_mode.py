@@ -67,7 +67,7 @@ def run_watched(node: Node, grads: list[Any]) -> Sequence[Any]:
         raise
     if THREAD.modes.anomaly_check_nan:
         for number, gradient in enumerate(results):
-            if gradient is not None and not gradient.is_meta and np.isnan(gradient._array).any():
+            if gradient is not None and not gradient._kind.dataless and np.isnan(gradient._array).any():
                 warn_of_forward(node)
                 raise RuntimeError(
                     f"Function '{node.name()}' returned nan values in its {number}th output. The forward operation was "

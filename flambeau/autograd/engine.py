@@ -349,7 +349,7 @@ def _dispatches(tensor: Tensor) -> bool:
 
 def _accumulate_indirectly(leaf: Tensor, present: Tensor, gradient: Tensor) -> None:
     """Add a gradient where NumPy cannot: one of them has no data, is sparse, or of a narrow type."""
-    if gradient.is_meta:
+    if gradient._kind.dataless:
         return
     total: Any = present
     if gradient.layout is strided and present.layout is not strided:
@@ -373,7 +373,7 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
         return Tensor._from_parts((array, kind, counter))
     same_shape = array.shape == model.shape
     if kind.indirect:
-        if gradient.is_meta:
+        if gradient._kind.dataless:
             return Tensor._from_parts((array, kind, counter))
         if gradient.layout is not strided:
             return gradient.detach().clone()

@@ -48,7 +48,7 @@ def _count(value: Any) -> int:
     total = 0
     for tensor in _tensors(value):
         kind = tensor._kind
-        if not tensor.is_meta and (kind.dtype.is_floating_point or kind.dtype.is_complex):
+        if not tensor._kind.dataless and (kind.dtype.is_floating_point or kind.dtype.is_complex):
             total += int(tensor.detach().isnan().sum())
     return total
 

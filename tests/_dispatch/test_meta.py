@@ -18,6 +18,7 @@ from flambeau.nn import functional as F
 from ..conformance.checks import arguments
 from ..conformance.entries import Entry, entries
 from ..conformance.translate import translate
+from ..support.allocations import counted_allocations
 
 _LITTLE = 4 << 20
 
@@ -62,7 +63,8 @@ _UNKNOWN = {
     "nn.functional.one_hot", "argwhere", "nn.functional.ctc_loss", "repeat_interleave", "combinations", "unique",
     "unique_consecutive", "nonzero", "histogramdd", "allclose", "equal",
 }  # fmt: skip
-"""The entries of which some samples are refused: their results, or arguments, are in elements."""
+"""The entries of which some samples are refused: their results, or arguments, are in elements. An entry that is not
+refused any more must leave the list."""
 
 
 _OTHER_SHAPES = {"native_batch_norm", "_native_batch_norm_legit"}
@@ -79,15 +81,11 @@ def _tensors(value: Any) -> list[Any]:
     "entry", [each for each in entries() if each.dtypes and each.name not in _OTHER_SHAPES], ids=repr
 )
 def test_results_lie_as_on_the_cpu(entry: Entry) -> None:
-    for sample in islice(entry.samples(entry.main_dtype), 2):
-        shadow = sample.transform(lambda each: each.to("meta") if isinstance(each, pytorch.Tensor) else each)
-        if "device" in sample.kwargs:
+    refused = False
+    for sample in islice(entry.samples(entry.main_dtype), 40 if entry.name in _UNKNOWN else 2):
+        if (calls := _on_both(sample)) is None:
             continue
-        try:
-            args, kwargs = translate(arguments(sample))
-            meta_args, meta_kwargs = translate(arguments(shadow))
-        except NotImplementedError:  # sparse tensors are not on meta
-            continue
+        (args, kwargs), (meta_args, meta_kwargs) = calls
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             expected = _tensors(entry.op(*args, **kwargs))
@@ -95,12 +93,60 @@ def test_results_lie_as_on_the_cpu(entry: Entry) -> None:
                 actual = _tensors(entry.op(*meta_args, **meta_kwargs))
             except (RuntimeError, NotImplementedError):
                 assert entry.name in _UNKNOWN
+                refused = True
                 continue
         for real, shape in zip(expected, actual, strict=True):
             if real.layout is flambeau.strided:
                 assert (shape.shape, shape.dtype) == (real.shape, real.dtype)
                 steps = zip(real.shape, real.stride(), shape.stride(), strict=True)
                 assert not real.numel() or all(size == 1 or one == other for size, one, other in steps)
+    assert refused == (entry.name in _UNKNOWN), f"{entry.name} is not refused any more: take it off the list"
+
+
+def _on_both(sample: Any) -> Any:
+    """The arguments of a sample as they are, and on the meta device; None if there is no such thing."""
+    shadow = sample.transform(lambda each: each.to("meta") if isinstance(each, pytorch.Tensor) else each)
+    try:
+        (args, kwargs), (meta_args, meta_kwargs) = translate(arguments(sample)), translate(arguments(shadow))
+    except NotImplementedError:  # sparse tensors are not on meta
+        return None
+    if "device" in kwargs:
+        meta_kwargs = {**meta_kwargs, "device": "meta"}
+    return (args, kwargs), (meta_args, meta_kwargs)
+
+
+def _largest(value: Any) -> int:
+    return max([each.nbytes for each in _tensors(value)], default=0)
+
+
+_TABLES = 128
+"""Bytes that numbers take, and tables of a few positions."""
+
+
+@pytest.mark.parametrize("entry", [each for each in entries() if each.dtypes], ids=repr)
+def test_no_entry_allocates_data(entry: Entry) -> None:
+    """While an op runs on meta NumPy is not asked for an array that could hold the elements of its tensors."""
+    for sample in islice(entry.samples(entry.main_dtype), 12):
+        if (calls := _on_both(sample)) is None:
+            continue
+        args, kwargs = calls[1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = entry.op(*args, **kwargs)  # what is made once, at a first call, is not meant
+                with counted_allocations() as sizes:
+                    entry.op(*args, **kwargs)
+            except (RuntimeError, NotImplementedError):
+                continue
+        assert max(sizes, default=0) < max(_TABLES + 1, _largest([result, list(args), list(kwargs.values())])), sizes
+
+
+def test_allocations_are_counted() -> None:
+    """What the test above relies on."""
+    x = flambeau.ones(100, 100)
+    with counted_allocations() as sizes:
+        (x + x).sum()
+    assert max(sizes) == x.nbytes
 
 
 def _far(*shape: int, dtype: Any = None) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import tensor as tensor_module  # tensors, in turn, import this file
 from ..backend import as_array
-from ..device import META, device
+from ..device import device
 from ..dtype import BOOL, LEGACY_NAMES, WIDE_TYPES, dtype
 from ..kind import Kind, kind_of
 from .narrow import as_type, widened
@@ -76,7 +76,7 @@ def every_element(tensor: Any) -> Any:
 
 def signed(array: Any, kind: Kind) -> Any:
     """A copy of `array` with the signs of `kind`; of a tensor without data the array itself."""
-    if not isinstance(kind, LazyKind) or kind.device is META:
+    if not isinstance(kind, LazyKind) or kind.dataless:
         return array
     _check_negatable(kind)
     narrow, array = array.dtype, widened(array)
@@ -89,7 +89,7 @@ def signed(array: Any, kind: Kind) -> Any:
 
 def settle(array: Any, kind: Kind) -> None:
     """After elements were written to `array` as they are: turn them into what a tensor of `kind` has in memory."""
-    if isinstance(kind, LazyKind) and kind.device is not META:
+    if isinstance(kind, LazyKind) and not kind.dataless:
         np.copyto(array, signed(array, kind))  # by way of a copy: see `neg` about np.negative in place
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ..device import CPU, device, usable_device
+from ..device import CPU, device, fake_device, shown_device, usable_device
 
 
 class _DeviceStack(threading.local):
     def __init__(self) -> None:
         self.stack: list[device] = []
+        self.fakes = 0  # how many modes are entered in which all tensors that are made are fake
 
 
 _THREAD = _DeviceStack()
@@ -18,18 +19,28 @@ _process_default = CPU
 _ever_chosen = False  # nearly no program chooses a device: the look-up of the thread's stack is spared until one does
 
 
+def make_fakes(change: int) -> None:
+    """Enter (1) or leave (-1) a mode of this thread in which every tensor that is made is a fake one."""
+    global _ever_chosen
+    _THREAD.fakes += change
+    _ever_chosen = True
+
+
 def default_device() -> device:
     """Where factory functions put a tensor when the caller names no device."""
     if not _ever_chosen:
         return CPU
     stack = _THREAD.stack
-    return stack[-1] if stack else _process_default
+    found = stack[-1] if stack else _process_default
+    return fake_device(found) if _THREAD.fakes else found
 
 
 def device_for(value: Any) -> device:
     """The device that a `device=` argument names, where tensors can be made; None names the default one."""
     if value is None:
         return default_device()
+    if _ever_chosen and _THREAD.fakes:
+        return fake_place(value)
     if isinstance(value, int):
         if isinstance(value, bool):
             raise TypeError("argument 'device' must be torch.device, not bool")
@@ -41,10 +52,18 @@ def device_for(value: Any) -> device:
     return usable_device(value)
 
 
+def fake_place(value: Any) -> device:
+    """The fake form of the device that `value` names, whether this machine has one or not: nothing is put there."""
+    named = device(value)
+    if named.dataless:
+        return named
+    return fake_device(CPU if named.type == "cpu" else device(named.type, named.index or 0))
+
+
 def push_default_device(value: device) -> None:
     """Begin a `with device:` block."""
     global _ever_chosen
-    _THREAD.stack.append(usable_device(value))
+    _THREAD.stack.append(device_for(value))
     _ever_chosen = True
 
 
@@ -62,4 +81,4 @@ def set_default_device(device: device | str | int | None) -> None:
 
 def get_default_device() -> device:
     """The device of tensors whose maker names none."""
-    return default_device()
+    return shown_device(default_device())

@@ -64,7 +64,7 @@ def _report() -> str:
                 array = found._array
             except AttributeError:  # not finished
                 continue
-            if type(array) is np.ndarray and not found.is_meta:
+            if type(array) is np.ndarray and not found._kind.dataless:
                 _note(pieces, array, _maker(found, names), found._kind.dtype)
         elif issubclass(kind, Node):
             for name in getattr(found, "saved_names", ()):

@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays.lazy_signs import content
 from ..arrays.narrow import widened
 from ..backend import to_host
+from ..device import is_fake
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -96,8 +97,10 @@ def tensor_repr(
     except RuntimeError:  # a view whose history was overwritten has no grad_fn to show, and must still print
         grad_fn = "Invalid"
     place = str(tensor.device)
+    if is_fake(tensor._kind.device) and prefix == "tensor(":
+        prefix = "FakeTensor("
     return format_array(
-        None if place == "meta" else to_host(content(tensor)),
+        None if tensor._kind.dataless else to_host(content(tensor)),
         shape=tuple(tensor.shape),
         dtype=str(tensor.dtype),
         default_dtype=str(default_dtype),

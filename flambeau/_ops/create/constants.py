@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.dataless import empty_meta, meta_array
 from ..._core.arrays.from_data import array_from_data
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import fill_with
@@ -117,8 +118,8 @@ def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
 
 def _leaf(array: Any, kind: Kind, requires_grad: bool) -> Tensor:
     tensor: Tensor = new(Tensor)
-    if not kind.is_cpu and kind.device is not META and type(array) is np.ndarray:
-        array = kind.backend.from_host(array)
+    if not kind.is_cpu and type(array) is np.ndarray:
+        array = meta_array(array) if kind.dataless else kind.backend.from_host(array)
     tensor._array = array
     tensor._kind = kind
     tensor._counter = None if THREAD.modes.inference else [0, None]
@@ -129,6 +130,14 @@ def _leaf(array: Any, kind: Kind, requires_grad: bool) -> Tensor:
     tensor._view = None
     tensor._extra = None
     return tensor
+
+
+def computed(
+    shape: tuple[int, ...], kind: Kind, numbers: Callable[[], Any], requires_grad: bool = False, out: Any = None
+) -> Tensor:
+    """A new leaf over what `numbers` gives, in `out` if that was given; where there is no data, nothing is computed."""
+    array = empty_meta(shape, kind.dtype.numpy) if kind.dataless else numbers()
+    return delivered(made(array, kind, requires_grad), out)
 
 
 def delivered(result: Tensor, out: Any) -> Tensor:
@@ -197,7 +206,7 @@ def whole_shape(size: Any, caller: str, position: int) -> tuple[int, ...]:
 
 def allocated(shape: tuple[int, ...], kind: Kind, value: Any = None) -> Any:
     """A new array, filled with `value`; uninitialised if that is None."""
-    if kind.device is META:
+    if kind.dataless:
         return empty_meta(shape, kind.dtype.numpy)
     make = kind.backend.empty if value is None or value else kind.backend.zeros
     try:
@@ -225,7 +234,7 @@ def _full(shape: tuple[int, ...], value: Any, kind: Kind) -> Any:
 @factory("full_strided")
 def _full_strided(shape: tuple[int, ...], strides: tuple[int, ...], value: Any, kind: Kind) -> Any:
     memory = strided_memory(shape, strides, kind)
-    if value is not None and kind.device is not META:
+    if value is not None and not kind.dataless:
         fill_with(memory, value)
     return memory
 
@@ -289,7 +298,7 @@ empty = _constant_factory("empty", None, unwritten_array, "A tensor of the given
 def strided_memory(shape: tuple[int, ...], strides: tuple[int, ...], kind: Kind) -> Any:
     """Uninitialised memory with given strides in elements, on the device of `kind`."""
     array_type = kind.dtype.numpy
-    if kind.device is META:
+    if kind.dataless:
         return empty_meta(shape, array_type, tuple([step * array_type.itemsize for step in strides]))
     array = empty_array(shape, strides, array_type, kind.backend)
     if DETERMINISM.fills:
@@ -392,7 +401,7 @@ def eye(
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "eye")
     array = allocated((n, columns), kind, 0)
-    if kind.device is not META:
+    if not kind.dataless:
         np.fill_diagonal(array, 1)
     return delivered(made(array, kind, requires_grad), out)
 
@@ -425,7 +434,7 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        if data.is_meta and device is None:
+        if data._kind.dataless and device is None:
             device = META
         data = to_host(content(data))
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
@@ -433,9 +442,7 @@ def tensor(
     kind = kind_of_array(array.dtype, device_for(device))
     if kind.dtype is complex32:
         warn_of_complex_half()
-    if kind.device is META:
-        array = empty_meta(array.shape, array.dtype)
-    elif array.size == 0:
+    if array.size == 0:
         array = allocated(array.shape, kind)
     return made(array, kind, requires_grad)
 

@@ -32,7 +32,7 @@ def _moved(source: Tensor, dtype: Any, device: Any) -> Tensor:
 
     kind = kind_of(
         source.dtype if dtype is None else as_dtype(dtype, "as_tensor"),
-        source.device if device is None else device_for(device),
+        source._kind.device if device is None else device_for(device),
     )
     return source if kind is source._kind.plain else converted(source, kind, None)
 
@@ -57,7 +57,7 @@ def asarray(
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor: leave copy=False away")
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
-    kind = chosen_kind(dtype, source.device if device is None else device, source.dtype, "asarray")
+    kind = chosen_kind(dtype, source._kind.device if device is None else device, source.dtype, "asarray")
     if copy is False and kind is not source._kind.plain:
         if kind.dtype is not source.dtype:
             names = LEGACY_NAMES[source.dtype], LEGACY_NAMES[kind.dtype]

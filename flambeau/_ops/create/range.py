@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import meta_array
-from ..._core.device import META
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind
@@ -17,7 +15,7 @@ from ..._core.random.fused_multiply_add import fused
 from ..._core.tensor import Tensor
 from ..._dispatch.promotion import is_number, scalar_category
 from ..._dispatch.registry import export, guard, public
-from .constants import chosen_kind, delivered, made
+from .constants import chosen_kind, computed, delivered, made
 
 
 def _number(value: Any, caller: str, word: str) -> Any:
@@ -32,10 +30,6 @@ def _number(value: Any, caller: str, word: str) -> Any:
     if not is_number(value):
         raise TypeError(f"{caller}(): argument '{word}' must be Number, not {type(value).__name__}")
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _result(array: Any, kind: Kind, requires_grad: bool, out: Any) -> Tensor:
-    return delivered(made(meta_array(array) if kind.device is META else array, kind, requires_grad), out)
 
 
 def _refuse(caller: str, dtype: DType, *categories: int) -> None:
@@ -102,7 +96,7 @@ def arange(
         length = max(-((start - end) // step), 0)
     else:
         length = math.ceil((end - start) / step)
-    return _result(_stepped(start, step, length, kind.dtype), kind, requires_grad, out)
+    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out)
 
 
 def range(
@@ -122,7 +116,7 @@ def range(
     kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, "range")
     _check_range(start, end, step)
     length = math.floor((end - start) / step) + 1
-    return _result(_stepped(start, step, length, kind.dtype), kind, requires_grad, out)
+    return computed((length,), kind, lambda: _stepped(start, step, length, kind.dtype), requires_grad, out)
 
 
 def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
@@ -159,7 +153,7 @@ def _spaced_arguments(
     steps = steps.__index__()
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
-    if any(isinstance(each, Tensor) and each.is_meta for each in (start, end)):
+    if any(isinstance(each, Tensor) and each._kind.dataless for each in (start, end)):
         start = end = 0  # their values are unknown, and the result on the meta device has none
     start, end = _number(start, caller, "start"), _number(end, caller, "end")
     is_complex = COMPLEX in (scalar_category(start), scalar_category(end))
@@ -180,7 +174,7 @@ def linspace(
 ) -> Tensor:  # fmt: skip
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end, steps, kind = _spaced_arguments("linspace", start, end, steps, out, dtype, device)
-    return _result(_spaced(start, end, steps, kind.dtype), kind, requires_grad, out)
+    return computed((steps,), kind, lambda: _spaced(start, end, steps, kind.dtype), requires_grad, out)
 
 
 def logspace(
@@ -189,15 +183,18 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """Powers of `base` whose exponents go from `start` to `end` in `steps` equal steps."""
     start, end, steps, kind = _spaced_arguments("logspace", start, end, steps, out, dtype, device)
-    base = 10.0 if isinstance(base, Tensor) and base.is_meta else _number(base, "logspace", "base")
+    base = 10.0 if isinstance(base, Tensor) and base._kind.dataless else _number(base, "logspace", "base")
     if kind.dtype.category == INTEGER:
         start, end = int(start), int(end)
     wide = np.complex128 if kind.dtype.category == COMPLEX else np.float64
     if kind.dtype.category >= FLOAT and steps > 1:
         start, end = (kind.dtype.numpy.type(each).astype(wide) for each in (start, end))
-    exponents = _spaced(start, end, steps, complex128 if kind.dtype.is_complex else float64)
-    powers: Any = np.power(np.array(base).astype(wide), exponents)
-    return _result(powers.astype(kind.dtype.numpy), kind, requires_grad, out)
+
+    def powers() -> Any:
+        exponents = _spaced(start, end, steps, complex128 if kind.dtype.is_complex else float64)
+        return np.power(np.array(base).astype(wide), exponents).astype(kind.dtype.numpy)
+
+    return computed((steps,), kind, powers, requires_grad, out)
 
 
 def _triangle(
@@ -208,7 +205,19 @@ def _triangle(
             raise RuntimeError(f"{word} must be non-negative, got{size}")
     kind = chosen_kind(dtype, device, int64, caller)
     _refuse(caller, kind.dtype, BOOL, FLOAT, COMPLEX)
-    return _result(np.stack(pick(row, offset, col)).astype(kind.dtype.numpy), kind, requires_grad, None)
+    count = _elements_of_triangle(row, col, offset)
+    count = count if pick is np.tril_indices else row * col - _elements_of_triangle(row, col, offset - 1)
+    return computed((2, count), kind, lambda: np.stack(pick(row, offset, col)).astype(kind.dtype.numpy), requires_grad)
+
+
+def _elements_of_triangle(rows: int, columns: int, offset: int) -> int:
+    """How many elements of a matrix are on or below a diagonal: one more in each row, from none to all of it."""
+    growing = _sum_to(min(max(offset + rows, 0), columns)) - _sum_to(min(max(offset, 0), columns))
+    return growing + columns * max(offset + rows - max(columns, offset), 0)
+
+
+def _sum_to(number: int) -> int:
+    return number * (number + 1) // 2
 
 
 def tril_indices(
@@ -235,9 +244,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x._array.shape[0] if N is None else N
     if count < 0:
         raise RuntimeError(f"N must be non-negative, got {count}")
-    powers: Any = arange(count, device=x.device)
+    powers: Any = arange(count, device=x._kind.device)
     if not increasing:
-        powers = arange(count - 1, -1, -1, device=x.device)
+        powers = arange(count - 1, -1, -1, device=x._kind.device)
     column: Any = x
     return column.unsqueeze(-1) ** powers  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.backend import as_array, is_array
-from ..._core.device import CPU, META
+from ..._core.device import CPU
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD
@@ -17,6 +17,7 @@ from ..._core.node import SavedTensor, save
 from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
+from ..._dispatch.fake import refuse_shape
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable
 from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.overrides import has_override, run_override
@@ -74,7 +75,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                         creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
                     output._view = View(self if origin is None else origin.base, counter[0], creation)
                 return output
-            if key is None and type(index) in PLAIN_TYPES and self._kind.device is not META:
+            if key is None and type(index) in PLAIN_TYPES and not self._kind.dataless:
                 try:
                     found = _quick_pick(array, content(index))
                 except MemoryError as error:
@@ -111,7 +112,8 @@ def _has_mask(index: Any) -> bool:
 
 
 def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
-    if tensor._kind.device is META and _has_mask(index):
+    if tensor._kind.dataless and _has_mask(index):
+        refuse_shape("nonzero", tensor._kind.device)
         shape_in_elements("nonzero")()
     if type(index) is int and tensor._array.ndim:
         size = tensor._array.shape[0]
@@ -290,12 +292,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             needs_grad = False
             source = value
             direct = type(value) is float and kind.differentiable
-        if (
-            direct
-            and modes.plain
-            and kind.device is not META
-            and not (modes.grad and (needs_grad or self.requires_grad))
-        ):
+        if direct and modes.plain and not kind.dataless and not (modes.grad and (needs_grad or self.requires_grad)):
             key = basic_index(index, self._array.ndim)
             if key is not None:
                 _write_basic(self, key, index, source)

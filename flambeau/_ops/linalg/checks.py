@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import read
-from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor
 from ..._dispatch.registry import export
@@ -81,7 +80,7 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor) -> None:
 def first_failure(info: Tensor) -> tuple[str, int] | None:
     """Of the first matrix that failed: its place in the batch, in the words of an error message, and its code."""
     codes = every_element(info)
-    if info._kind.device is META or not read(codes.any()):
+    if info._kind.dataless or not read(codes.any()):
         return None
     position = int(np.flatnonzero(codes)[0])
     return (f"(Batch element {position}): " if codes.ndim else ""), int(codes.flat[position])

@@ -151,7 +151,7 @@ _PHASE_TOLERANCE = 1e-2
 
 def _refuse_phase(name: str, what: str, diagonal: Any) -> None:
     """Complex vectors are unique up to a phase: a function of them that depends on it has no derivative."""
-    if not diagonal.is_meta and read(np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE):
+    if not diagonal._kind.dataless and read(np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE):
         raise RuntimeError(
             f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified "
             "loss function depends on this quantity, so it is ill-defined."
@@ -349,7 +349,7 @@ def _eigvals(self: Array) -> Array:
 def _check_eig(A: Tensor) -> None:
     check_square("linalg.eig", A)
     check_floating("linalg.eig", A, "linalg_eig_out_cpu")
-    if not A.is_meta and not read(np.isfinite(every_element(A)).all()):
+    if not A._kind.dataless and not read(np.isfinite(every_element(A)).all()):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 

@@ -143,7 +143,11 @@ def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
     return (self * 0).index_add(0, first, each).index_add(0, second, -each)
 
 
-@primitive("PdistBackward0", self=_pdist_gradient)
+@primitive(
+    "PdistBackward0",
+    self=_pdist_gradient,
+    shape=lambda self, p: np.empty_like(self, shape=(self.shape[0] * (self.shape[0] - 1) // 2,)),
+)
 def _pdist(self: Array, p: float) -> Array:
     first, second = (beside(each, self) for each in _pairs(self.shape[0]))
     return _norm_of(self[first] - self[second], p, (1,), False)
@@ -208,7 +212,7 @@ def _expanded(x: Any, x1: Tensor, x2: Tensor) -> Any:
 def _length(x: Any, dim: int, eps: float) -> Any:
     """The length of vectors, at least `eps`; the bound does not stop the gradient."""
     length: Any = vector_norm(x, 2, dim, True).clone()
-    if not length.is_meta:
+    if not length._kind.dataless:
         elements = every_element(length)
         np.maximum(elements, elements.dtype.type(eps), out=elements)
     return length

@@ -121,7 +121,7 @@ def _reflected_gradients(grad: Any, raw: Any, tau: Any, other: Any, adjoint: boo
 def _wide_identity(like: Any) -> Any:
     from ..create.constants import eye
 
-    return eye(*like._array.shape[-2:], dtype=like.dtype, device=like.device)
+    return eye(*like._array.shape[-2:], dtype=like.dtype, device=like._kind.device)
 
 
 def _widened(matrix: Any, columns: int) -> Any:

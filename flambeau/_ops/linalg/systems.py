@@ -504,7 +504,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     warn_of_old_name("cholesky", "linalg.cholesky")
     check_square("cholesky", input)
     check_kernel("cholesky_cpu", input)
-    if not input.is_meta:
+    if not input._kind.dataless:
         _raise_indefinite("cholesky", _cholesky_ex(input.detach(), upper)[1])
     return _cholesky(input, upper)
 

@@ -12,7 +12,6 @@ import numpy as np
 from ..._backends import arrays
 from ..._core.arrays.dataless import empty_meta
 from ..._core.backend import LARGE
-from ..._core.device import META
 from ..._core.dtype import COMPLEX, LEGACY_NAMES
 from ..._core.geometry.moving_windows import (
     Geometry,
@@ -45,7 +44,7 @@ class _OfShapes(Primitive[Tensor]):
     """A primitive that works out on the meta device what it would give, and computes nothing."""
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
-        if place is META:
+        if place.dataless:
             return self.kernel(*arrays, compute=False)
         return super()._run_indirectly(arrays, place)
 

@@ -132,7 +132,7 @@ def _check_range(weight: Tensor, indices: Tensor) -> None:
         unsigned = array.view(_UNSIGNED[indices._kind.dtype])  # where negative numbers are very large
         if _largest(unsigned, None) < rows:
             return
-    if not indices.is_meta and array.size and not (read(array.min() >= 0) and read(array.max() < rows)):
+    if not indices._kind.dataless and array.size and not (read(array.min() >= 0) and read(array.max() < rows)):
         wrong = array[(array < 0) | (array >= rows)].flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
 
@@ -322,7 +322,7 @@ def _check_bags(
         )
     if include_last_offset and offsets._array.size < 1:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    if indices.is_meta:
+    if indices._kind.dataless:
         return
     array, rows = content(indices), weight._array.shape[0]
     starts = to_host(content(offsets))
@@ -441,7 +441,7 @@ def embedding_bag(
         if bags and not width:
             raise RuntimeError(f"step must be nonzero: the bags of an input of shape {list(indices.shape)} are empty")
         starts = np.arange(0, bags * width, width or 1, dtype=indices._array.dtype)
-        offsets = indices.new_tensor(starts) if not indices.is_meta else indices.new_empty(bags)
+        offsets = indices.new_tensor(starts) if not indices._kind.dataless else indices.new_empty(bags)
         indices = indices.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     assert offsets is not None
@@ -471,7 +471,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if input.dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {input.dtype}.")
     array = every_element(input)
-    if input.is_meta:
+    if input._kind.dataless:
         if num_classes == -1:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors: one_hot needs num_classes there")
     elif not array.size:

@@ -155,7 +155,7 @@ def _normalised(
     result, mean, rstd, variance = op(input, weight, bias, running_mean, running_var, training, eps, kept)
     if training and running_mean is not None and running_var is not None:
         _move_both(running_mean, running_var, mean, variance, momentum, input._array.size)
-    if not training and input.is_meta:  # there these two have a shape all the same
+    if not training and input._kind.dataless:  # there these two have a shape all the same
         mean = rstd = input.new_empty(variance._array.shape, dtype=mean.dtype)
     return result, mean, rstd
 
@@ -341,7 +341,7 @@ def torch_instance_norm(
     result: Any = torch_batch_norm(
         as_channels, weights, biases, means, variances, use_input_stats, momentum, eps, cudnn_enabled
     )
-    if use_input_stats and batch and not input.is_meta:
+    if use_input_stats and batch and not input._kind.dataless:
         for running, moved in ((running_mean, means), (running_var, variances)):
             if running is not None and moved is not None:
                 _average_running(running, moved, batch)

@@ -149,7 +149,7 @@ def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
 def _as_tensors(input: Operand, other: Operand, common: Any) -> tuple[Tensor, Tensor]:
     from ..create.constants import tensor
 
-    place = next((each.device for each in (input, other) if isinstance(each, Tensor)), None)
+    place = next((each._kind.device for each in (input, other) if isinstance(each, Tensor)), None)
     return tuple(  # type: ignore[return-value]
         each.to(common) if isinstance(each, Tensor) else tensor(each, dtype=common, device=place)
         for each in (input, other)

@@ -120,7 +120,7 @@ def _made(
         kind = chosen_kind(dtype, device, fallback)
         return _filled(shape, kind, draw, numbers, generator, requires_grad)
     _check_out(out)
-    kind = chosen_kind(dtype or out.dtype, device or out.device)
+    kind = chosen_kind(dtype or out.dtype, device or out._kind.device)
     result: Any = _fill_out(out, shape, kind, draw, numbers, generator)
     return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
 
@@ -133,7 +133,7 @@ def rand(
     shape = requested_shape(sizes, size, "rand")
     if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
         kind = chosen_kind(dtype, device)
-        if kind.device is not META and THREAD.modes.plain:
+        if not kind.dataless and THREAD.modes.plain:
             return made(sampling.uniform(shape, kind.dtype.numpy, _source(generator)), kind, requires_grad)
     return _made(shape, dtype, device, _uniform, (), generator, requires_grad, out)
 
@@ -205,7 +205,7 @@ def _like(
     input: Tensor, dtype: Any, device: Any, draw: Writer, numbers: Numbers, generator: Generator | None,
     requires_grad: bool, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    kind = chosen_kind(dtype or input.dtype, device or input.device)
+    kind = chosen_kind(dtype or input.dtype, device or input._kind.device)
     tensor = filled_like(input, kind, memory_format, None, requires_grad)
     draw(tensor, _source(generator), *numbers)
     return tensor
@@ -273,12 +273,12 @@ def bernoulli(
     if p is not None:
         if out is not None:
             raise TypeError("bernoulli() received an invalid combination of arguments: `out` goes without `p`")
-        return _bernoulli_everywhere(input, p, None if input.is_meta else _source(generator))
+        return _bernoulli_everywhere(input, p, None if input._kind.dataless else _source(generator))
     if out is not None:
         _check_out(out)
         _refuse_graph(input, out)
         return _fill(out.resize_(input.shape), "", _bernoulli_tensor, (input,), generator)
-    return _bernoulli(input, None if input.is_meta else _source(generator))
+    return _bernoulli(input, None if input._kind.dataless else _source(generator))
 
 
 def _refuse_graph(*tensors: Any) -> None:
@@ -304,7 +304,7 @@ def multinomial(
         _check_out(out)
         if out.dtype is not int64:
             raise RuntimeError(f"multinomial expects Long tensor out, got: {LEGACY_NAMES[out.dtype]}")
-    if input.is_meta:
+    if input._kind.dataless:
         kind = chosen_kind(int64, META)
         result = made(empty_meta((*input._array.shape[:-1], num_samples), kind.dtype.numpy), kind, False)
     else:
@@ -359,7 +359,7 @@ def normal(
         return _made(as_shape((size,)), dtype, device, _normal, (mean, std), generator, requires_grad, out)
     if out is not None:
         return _normal_into(out, mean, std, generator)
-    source = None if tensors[0].is_meta else _source(generator)
+    source = None if tensors[0]._kind.dataless else _source(generator)
     if len(tensors) == 2:
         _check_broadcast(mean, std)
         return _normal_each(mean, std, source)
@@ -380,7 +380,7 @@ def _check_deviation(std: Tensor | float) -> None:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     elif std.dtype.is_complex:
         raise RuntimeError(f"normal expects standard deviation to be non-complex, but its dtype is {std.dtype}")
-    elif not std.is_meta and std._array.size and not read((content(std) >= 0).all()):
+    elif not std._kind.dataless and std._array.size and not read((content(std) >= 0).all()):
         raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {content(std).min()}")
 
 

@@ -190,7 +190,7 @@ def masked_argmin(
 
 def _count(input: Tensor, dim: Dim, keepdim: bool, mask: Tensor | None) -> Tensor:
     """How many elements are selected."""
-    each = ones(input.shape, dtype=int64, device=input.device) if mask is None else _mask_of(input, mask)
+    each = ones(input.shape, dtype=int64, device=input._kind.device) if mask is None else _mask_of(input, mask)
     return each.sum(_dims(input, dim), keepdim, dtype=int64)
 
 

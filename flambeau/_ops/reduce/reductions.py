@@ -10,7 +10,6 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.backend import LARGE, as_array, read
-from ..._core.device import META
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
@@ -290,7 +289,7 @@ def _cat(tensors: list[Tensor], dim: int) -> Any:
 
 
 def _is_without_zeros(self: Tensor) -> bool:
-    return self._kind.device is not META and bool(read(self._array.all()))
+    return not self._kind.dataless and bool(read(self._array.all()))
 
 
 def _prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:

@@ -137,7 +137,7 @@ def _check_segments(data: Tensor, name: str, segments: Tensor, axis: int) -> Non
 
 
 def _check_lengths(data: Tensor, lengths: Tensor, axis: int) -> None:
-    if lengths.is_meta:
+    if lengths._kind.dataless:
         return
     if read(np.any(every_element(lengths) < 0)):
         raise RuntimeError("lengths contains negative value!")

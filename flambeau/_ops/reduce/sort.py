@@ -459,7 +459,11 @@ def _check_sorter(boundaries: Tensor, sorter: Tensor) -> None:
         )
     if sorter.dtype is not int64:
         raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
-    if sorter.numel() and not sorter.is_meta and (int(sorter.min()) < 0 or int(sorter.max()) >= sorter.shape[-1]):
+    if (
+        sorter.numel()
+        and not sorter._kind.dataless
+        and (int(sorter.min()) < 0 or int(sorter.max()) >= sorter.shape[-1])
+    ):
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 

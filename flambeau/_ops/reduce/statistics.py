@@ -47,7 +47,7 @@ def _levels(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor: it has shape {list(levels.shape)}")
     if levels.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor: {levels.dtype}, {input.dtype}")
-    if not input.is_meta and not bool((levels >= 0).logical_and(levels <= 1).all()):
+    if not input._kind.dataless and not bool((levels >= 0).logical_and(levels <= 1).all()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return levels
 
@@ -151,7 +151,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise no_kernel("bincount_cpu", input)
     if minlength < 0:
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
-    if input._array.ndim != 1 or (input._array.size and not input.is_meta and read(every_element(input).min() < 0)):
+    if input._array.ndim != 1 or (
+        input._array.size and not input._kind.dataless and read(every_element(input).min() < 0)
+    ):
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs: got {input.dtype} of shape {list(input.shape)}"
         )
@@ -192,7 +194,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: An
         raise no_kernel("histogram_cpu", input)
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, got {bins}")
-    if input.is_meta:
+    if input._kind.dataless:
         return store_exactly(input.new_empty(bins), out)  # type: ignore[no-any-return]
     given = (float(min), float(max))
     low, high = _checked_range("torch.histc", *(given if min != max else _data_range(input)), 1)
@@ -256,7 +258,7 @@ def _weights(name: str, weights: Tensor, count: int, category: int, words: str) 
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if count and not weights.is_meta and bool((weights < 0).any()):
+    if count and not weights._kind.dataless and bool((weights < 0).any()):
         raise RuntimeError(f"cov(): {name} cannot be negative")
     return weights
 
@@ -281,7 +283,7 @@ def cov(
         own = _weights("aweights", aweights, count, FLOAT, "floating point")
         weights = own if weights is None else weights * own
     total: Any = count if weights is None else weights.sum()
-    if count and not input.is_meta and float(total) == 0:
+    if count and not input._kind.dataless and float(total) == 0:
         raise ZeroDivisionError("cov(): weights sum to zero, can't be normalized")
     mean = (table if weights is None else table * weights).sum(1) / total
     if weights is None or aweights is None:
@@ -290,7 +292,7 @@ def cov(
         free = total - correction * (weights * aweights).sum() / total
     else:
         free = total
-    if not input.is_meta and float(free) <= 0:
+    if not input._kind.dataless and float(free) <= 0:
         warnings.warn("cov(): degrees of freedom is <= 0", UserWarning, stacklevel=3)
         free = free * 0
     apart = table - mean.unsqueeze(1)

@@ -503,6 +503,6 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     """A copy of `input` with `src` in the window that `as_strided` would give."""
     size, stride, storage_offset = strided_arguments(input, size, stride, storage_offset)
     _check_source(src, size)
-    if input.is_meta:  # there is no memory to have a window on
+    if input._kind.dataless:  # there is no memory to have a window on
         return input.clone()
     return _as_strided_scatter(input, src, size, stride, storage_offset)

@@ -659,7 +659,7 @@ def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: int
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    if 0 not in size and not input.is_meta:
+    if 0 not in size and not input._kind.dataless:
         offset, item = input.storage_offset() if storage_offset is None else storage_offset, input.itemsize
         needed, available = (offset + span(size, stride, 1)) * item, owner_of(input._array).nbytes
         if needed > available:

@@ -56,7 +56,7 @@ def detach_copy(input: Tensor) -> Tensor:
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`as_strided` with memory of its own."""
     arguments = view.strided_arguments(input, size, stride, storage_offset)
-    if input.is_meta:  # there is no memory to copy a window of
+    if input._kind.dataless:  # there is no memory to copy a window of
         return _alias_copy(view.as_strided(input, *arguments))  # type: ignore[no-any-return]
     return _as_strided_copy(input, *arguments)  # type: ignore[no-any-return]
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.dataless import meta_array
-from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.geometry.layout import contiguous_array
 from ..._core.process.processor import ON_X86_64
@@ -20,7 +18,7 @@ from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.precision import as_floating
 from ..._dispatch.registry import export, guard, public, write_out
-from ..create.constants import check_shape, chosen_kind, delivered, made
+from ..create.constants import check_shape, chosen_kind, computed
 from ..nn.image.pad import constant_pad_nd
 from ..shape.complex_view import real
 from ..shape.conjugate import conj
@@ -381,16 +379,19 @@ def _frequencies(name: str, steps: Callable[[int], Any], n: Any, d: Any, options
     if kind.dtype.is_complex:
         raise NotImplementedError(f'"arange_cpu" not implemented for {LEGACY_NAMES[kind.dtype]!r}')
     n = n.__index__()
-    array = steps(n).astype(kind.dtype.numpy)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        array = (array * (np.float64(1.0) / (n * d)).astype(np.float64 if array.itemsize == 8 else np.float32)).astype(
-            array.dtype
-        )
-    return delivered(made(meta_array(array) if kind.device is META else array, kind, requires_grad), out)
+    if name == "fftfreq":
+        check_shape((n,), name)
+    array_type = kind.dtype.numpy
+
+    def numbers() -> Any:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = (np.float64(1.0) / (n * d)).astype(np.float64 if array_type.itemsize == 8 else np.float32)
+            return (steps(n).astype(array_type) * factor).astype(array_type)
+
+    return computed((n if name == "fftfreq" else int(n / 2) + 1,), kind, numbers, requires_grad, out)
 
 
 def _full_steps(n: int) -> Any:
-    check_shape((n,), "fftfreq")
     return np.concatenate((np.arange((n + 1) // 2), np.arange(-(n // 2), 0)))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import read
-from ..._core.device import META
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor, wrap
@@ -205,7 +204,7 @@ def _check_envelope(envelope: Tensor) -> None:
         raise RuntimeError(
             "istft: min(): Expected reduction dim to be specified for input.numel() == 0. No samples are left."
         )
-    if envelope._kind.device is not META and read((lowest := np.abs(array).min()) < 1e-11):
+    if not envelope._kind.dataless and read((lowest := np.abs(array).min()) < 1e-11):
         raise RuntimeError(
             f"istft: window overlap add min: {lowest}. Where the windows add up to zero the signal is unknown: use a "
             "smaller hop_length, another window, or center=True"

@@ -55,7 +55,7 @@ def _window(
 
 def _rounded(steps: Any, value: float) -> Any:
     """`value` as a tensor of the window's dtype: PyTorch rounds the factors of a half-precision window too."""
-    return tensor(value, dtype=steps.dtype, device=steps.device)
+    return tensor(value, dtype=steps.dtype, device=steps._kind.device)
 
 
 def _raised_cosine(steps: Any, last: int, alpha: float, beta: float) -> Any:

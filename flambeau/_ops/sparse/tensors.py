@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import read
-from ..._core.device import LAYOUTS, META, layout
+from ..._core.device import LAYOUTS, layout
 from ..._core.dtype import COMPLEX, int32, int64
 from ..._core.dtype import dtype as DType
 from ..._core.process.caller import warn_user_once
@@ -188,7 +188,7 @@ def _leaf(made: Any, requires_grad: bool) -> Any:
 
 
 def _refuse_meta(*tensors: Any) -> None:
-    if any(each.device is META for each in tensors):
+    if any(each._kind.dataless for each in tensors):
         raise NotImplementedError("sparse tensors on the meta device: their number of elements depends on data")
 
 

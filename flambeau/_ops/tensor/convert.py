@@ -9,7 +9,7 @@ import numpy as np
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.lazy_signs import LazyKind, content
 from ..._core.backend import moved
-from ..._core.device import CPU, META, contiguous_format, device, preserve_format
+from ..._core.device import CPU, contiguous_format, device, is_fake, preserve_format
 from ..._core.device import memory_format as MemoryFormat
 from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16, complex32
 from ..._core.dtype import dtype as DType
@@ -17,7 +17,7 @@ from ..._core.geometry.layout import has_format, strides_like
 from ..._core.kind import Kind, kind_of
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_complex_half
-from ..._core.process.defaults import device_for
+from ..._core.process.defaults import device_for, fake_place
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import DIRECT_TYPES, Tensor, new_counter
 from ..._dispatch.dispatch import Array, primitive
@@ -42,16 +42,16 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
     if kind.dtype is complex32:
         warn_of_complex_half()
     place, source = kind.device, input._kind.device
-    if place is source and place is not META:
+    if place is source and not place.dataless:
         if not input.requires_grad and THREAD.modes.plain:
             return Tensor._from_parts((copied(content(input), memory_format, kind.dtype.numpy), kind, new_counter()))
         return _to_copy(input, kind.dtype, memory_format)
-    if source is META and place is not META:
+    if source.dataless and not place.dataless:
         raise NotImplementedError(
             "Cannot copy out of meta tensor; no data! Use torch.empty_like(x, device=...) for an uninitialised tensor."
         )
     array_type = kind.dtype.numpy
-    if place is META:
+    if place.dataless:
         strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
         array = empty_meta(input._array.shape, array_type, strides)
     else:
@@ -67,7 +67,7 @@ def _targets(args: tuple[Any, ...]) -> tuple[Any, Any, list[Any]]:
     if isinstance(first, DType):
         return first, None, rest
     if isinstance(first, Tensor):
-        return first.dtype, first.device, rest
+        return first.dtype, first._kind.device, rest
     if first is None or isinstance(first, (str, device)) or (isinstance(first, int) and not isinstance(first, bool)):
         wanted = rest[0] if rest else None
         return wanted, first, rest[1:]
@@ -105,10 +105,10 @@ def to(
             raise TypeError("to() received an invalid combination of arguments: dtype or device is given twice")
         dtype = named_dtype if dtype is None else dtype
         device = named_device if device is None else device
-        kind = kind_of(
-            input._kind.dtype if dtype is None else as_dtype(dtype, "to"),
-            input._kind.device if device is None else device_for(device),
-        )
+        place = input._kind.device
+        if device is not None:
+            place = fake_place(device) if is_fake(place) else device_for(device)
+        kind = kind_of(input._kind.dtype if dtype is None else as_dtype(dtype, "to"), place)
         copy = copy or (kind.is_cpu and str(device) == "cpu:0")  # as in PyTorch: a numbered CPU is another one
     if kind.plain is input._kind.plain and not copy and (memory_format is None or _suits(input, memory_format)):
         return input
@@ -222,6 +222,8 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
             f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{name}().numpy() instead: the array "
             "would show what is in memory, not the elements."
         )
+    if is_fake(kind.device):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses: a fake tensor has no elements")
     if not kind.is_cpu:
         raise TypeError(
             f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "

@@ -10,7 +10,7 @@ from ..._backends.arrays import copy_into
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.backend import LARGE, backend_of_array, moved
-from ..._core.device import META, contiguous_format
+from ..._core.device import contiguous_format
 from ..._core.geometry.layout import empty_array, has_format, strides_like
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
@@ -79,7 +79,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._kind
-    if kind.device is META:
+    if kind.dataless:
         array = input._array
         strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
         return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind.plain)
@@ -232,8 +232,8 @@ def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if 0 in target.strides and src is not input:
         check_no_overlap(input)
     check_apart(target, source, but_same=True)
-    if input._kind.device is not META:
-        if src._kind.device is META:
+    if not input._kind.dataless:
+        if src._kind.dataless:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         store_elements(input, src if src._kind.backend is input._kind.backend else _beside(src, input))
     if src._kind.device is input._kind.device:

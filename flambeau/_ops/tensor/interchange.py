@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.lazy_signs import LazyKind
-from ..._core.device import CPU, META, device
+from ..._core.device import CPU, device
 from ..._core.dtype import NAMES, dtype
 from ..._core.kind import kind_of
 from ..._core.process.defaults import device_for
@@ -180,7 +180,7 @@ def from_dlpack(ext_tensor: Any, *, device: device | str | int | None = None, co
     array([1., 1.])
     """
     place = None if device is None else device_for(device)
-    if place is META:
+    if place is not None and place.dataless:
         raise BufferError("Cannot pack tensors on meta")
     capsule = _capsule_of(ext_tensor, place, copy) if hasattr(ext_tensor, "__dlpack__") else ext_tensor
     tensor: Any = _from_capsule(capsule)

@@ -142,7 +142,7 @@ def in_reverse(input: Any) -> Any:
 
 def formatted(input: Tensor, specification: str) -> str:
     """`format(tensor, ...)`: a 0-d tensor as its number."""
-    if input._array.ndim == 0 and not input.is_meta and type(input) is Tensor:
+    if input._array.ndim == 0 and not input._kind.dataless and type(input) is Tensor:
         return format(input.item(), specification)
     return object.__format__(input, specification)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.arrays.dataless import empty_meta
-from ..._core.device import META, contiguous_format, preserve_format
+from ..._core.device import contiguous_format, preserve_format
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import channels_last_strides
 from ..._core.process.caller import warn_user_once
@@ -21,7 +21,7 @@ from ..shape.view import as_shape
 
 def typed_storage(input: Tensor) -> TypedStorage:
     """The memory under the tensor as elements of its dtype."""
-    return TypedStorage(wrap_storage=storage_of(input._array, input.device), dtype=input.dtype)
+    return TypedStorage(wrap_storage=storage_of(input._array, input._kind.device), dtype=input.dtype)
 
 
 export_method(typed_storage, "_typed_storage")
@@ -44,7 +44,7 @@ def _placed(
     needed = needed_bytes(shape, steps, offset * item, item)
     if needed > memory.nbytes():
         memory.resize_(needed, input)
-    if memory.device is META:
+    if memory.device.dataless:
         return empty_meta(shape, array_type, steps)
     return window(memory.bytes(), shape, array_type, offset * item, steps)
 
@@ -54,7 +54,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     """Make the tensor a window on other memory: a storage's, or another tensor's."""
     check_writable(input)
     if source is None:
-        source = UntypedStorage(0, device=input.device)
+        source = UntypedStorage(0, device=input._kind.device)
         size = (0,)
     if isinstance(source, Tensor):
         if source.dtype is not input.dtype:
@@ -70,7 +70,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
             input._array = source._array
             input._changed()
             return input
-        source = storage_of(source._array, source.device)
+        source = storage_of(source._array, source._kind.device)
     elif not isinstance(source, (UntypedStorage, TypedStorage)):
         raise TypeError(
             f"set_(): argument 'source' (position 1) must be Tensor or storage, not {type(source).__name__}"
@@ -108,10 +108,10 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     contiguous = memory_format in (None, contiguous_format)
     if shape != input._array.shape or not contiguous:
         strides = contiguous_strides(shape) if contiguous else channels_last_strides(shape, memory_format)
-        memory = storage_of(input._array, input.device)
+        memory = storage_of(input._array, input._kind.device)
         before = memory.nbytes()
         input._array = _placed(input, memory, _offset(input), shape, strides)
-        if DETERMINISM.fills and memory.nbytes() > before and memory.device is not META:
+        if DETERMINISM.fills and memory.nbytes() > before and not memory.device.dataless:
             _fill_from(memory, before, input._array.dtype)
     input._changed()
     return input
@@ -125,7 +125,7 @@ def _fill_from(memory: UntypedStorage, start: int, array_type: Any) -> None:
 
 
 def _offset(input: Tensor) -> int:
-    if input.is_meta or owner_of(input._array) is input._array:
+    if input._kind.dataless or owner_of(input._array) is input._array:
         return 0
     return input.storage_offset()
 
@@ -140,14 +140,14 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
 @public(function=False)
 def share_memory_(input: Tensor) -> Tensor:
     """Move the storage to memory that processes started by fork have in common."""
-    storage_of(input._array, input.device).share_memory_()
+    storage_of(input._array, input._kind.device).share_memory_()
     return input
 
 
 @public(function=False)
 def is_shared(input: Tensor) -> bool:
     """Whether `share_memory_` was called on the tensor's storage."""
-    return storage_of(input._array, input.device).is_shared()
+    return storage_of(input._array, input._kind.device).is_shared()
 
 
 @public(function=False)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
-from flambeau._core.device import CPU
+from flambeau._core.device import CPU, META
 from flambeau._core.dtype import float32
 from flambeau._core.kind import kind_of
 from flambeau._core.text import printing
@@ -285,6 +285,7 @@ def test_printoptions_restores_after_an_error() -> None:
 
 
 PLAIN_KIND = kind_of(float32, CPU)
+META_KIND = kind_of(float32, META)
 """Says that no sign is still to be taken: that is all that printing asks of a kind."""
 
 
@@ -292,7 +293,7 @@ def stand_in(tensor: pytorch.Tensor) -> Any:
     """An object with the attributes of a Flambeau tensor that `tensor_repr` reads."""
     return SimpleNamespace(
         _array=None if tensor.is_meta else as_array(tensor),
-        _kind=PLAIN_KIND,
+        _kind=META_KIND if tensor.is_meta else PLAIN_KIND,
         shape=tensor.shape,
         dtype=tensor.dtype,
         device=tensor.device,

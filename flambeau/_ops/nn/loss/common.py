@@ -252,7 +252,7 @@ def binary_cross_entropy(
     if input.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
     array = every_element(input)
-    if not input.is_meta and array.size and not read(np.all((array >= 0) & (array <= 1))):
+    if not input._kind.dataless and array.size and not read(np.all((array >= 0) & (array <= 1))):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if weight is not None:
         weight = weight.expand(input._array.shape)

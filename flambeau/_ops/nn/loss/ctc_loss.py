@@ -193,7 +193,7 @@ def _as_lengths(name: str, lengths: Any) -> Lengths:
         return tuple(int(each) for each in lengths)
     if lengths._kind.dtype.category != INTEGER:
         raise RuntimeError(f"{name} must be integral: got {lengths.dtype}")
-    if lengths.is_meta:
+    if lengths._kind.dataless:
         raise NotImplementedError(f"ctc_loss: {name} has no values on the meta device: give a tuple of ints")
     return tuple(elements(lengths).reshape(-1).tolist())
 
@@ -283,7 +283,7 @@ def ctc_loss(
     if zero_infinity:
         losses = where(losses == np.inf, 0.0, losses)
     if reduction == MEAN:
-        losses = losses / tensor(labels, dtype=losses.dtype, device=losses.device).clamp_min(1)
+        losses = losses / tensor(labels, dtype=losses.dtype, device=losses._kind.device).clamp_min(1)
     if reduction == NONE and not batched:
         return losses.squeeze(0)  # type: ignore[no-any-return]
     return reduce_losses(losses, reduction)

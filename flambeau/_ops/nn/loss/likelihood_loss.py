@@ -21,7 +21,7 @@ def _variance(input: Tensor, var: Tensor | float) -> Any:
         if var < 0:
             raise ValueError(f"var has negative entry/entries: {var}")
         return full_like(input, var)
-    if not var.is_meta and read(np.any(content(var) < 0)):
+    if not var._kind.dataless and read(np.any(content(var) < 0)):
         raise ValueError("var has negative entry/entries")
     shape, given = input.shape, var.shape
     if given != shape:

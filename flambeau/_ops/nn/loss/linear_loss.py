@@ -189,7 +189,7 @@ def _in_chunks(
             "linear_cross_entropy supports float32 acc_dtype with float16/bfloat16 inputs, but got "
             f"{wanted} acc_dtype and {input.dtype} inputs."
         )
-    if not target.is_meta:
+    if not target._kind.dataless:
         labels = every_element(target)
         wrong = (labels != ignore_index) & ((labels < 0) | (labels >= classes))
         if read(wrong.any()):

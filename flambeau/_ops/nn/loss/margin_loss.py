@@ -220,7 +220,7 @@ def multi_margin_loss(
         found = LEGACY_NAMES[weight.dtype]
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {found} for weight")
     labels = every_element(target)
-    if not target.is_meta and read(np.any((labels < 0) | (labels >= classes))):
+    if not target._kind.dataless and read(np.any((labels < 0) | (labels >= classes))):
         raise RuntimeError(f"target out of range: there are {classes} classes")
     return _multi_margin_loss(input, target, p, margin, weight, number)
 
@@ -303,6 +303,6 @@ def multilabel_margin_loss(
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     _check_labels(target)
     labels = every_element(target)
-    if not target.is_meta and read(np.any((labels < -1) | (labels >= classes))):
+    if not target._kind.dataless and read(np.any((labels < -1) | (labels >= classes))):
         raise RuntimeError(f"argument #2 'target' is out of range: there are {classes} classes")
     return _multilabel_margin_loss(input, target, number)[0]  # type: ignore[no-any-return]

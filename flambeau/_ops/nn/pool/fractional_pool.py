@@ -153,7 +153,7 @@ def _pooled(
         raise no_kernel("check_uniform_bounds", input)
     if samples is None:
         batch = 1 if len(shape) == rank + 1 else shape[0]
-        samples = rand(batch, shape[-rank - 1], rank, dtype=input.dtype, device=input.device)
+        samples = rand(batch, shape[-rank - 1], rank, dtype=input.dtype, device=input._kind.device)
     kernel = _expanded(name, "kernel_size", kernel_size, rank)
     if len(shape) > rank + 2 or 0 in shape[-rank - 1 :]:
         raise RuntimeError(

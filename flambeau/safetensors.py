@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._core.arrays.lazy_signs import content as _content
-from ._core.device import CPU, META, device
+from ._core.device import CPU, device
 from ._core.size import contiguous_strides
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
@@ -65,7 +65,7 @@ def _prepare(tensors: dict[str, Tensor], metadata: dict[str, str] | None) -> tup
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected a torch.Tensor but received {type(tensor)}")
-        if tensor.device is META:
+        if tensor._kind.dataless:
             raise ValueError(f"`{name}` is on the meta device: it has no data to save")
         if not _is_contiguous(tensor):
             raise ValueError(

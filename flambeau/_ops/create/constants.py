@@ -13,7 +13,7 @@ from ..._core.arrays.from_data import array_from_data
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.narrow import fill_with
 from ..._core.backend import to_host
-from ..._core.device import CPU, META, contiguous_format, preserve_format, strided
+from ..._core.device import CPU, contiguous_format, preserve_format, strided
 from ..._core.device import memory_format as MemoryFormat
 from ..._core.dtype import ALL_DTYPES, DEFAULTS, LEGACY_NAMES, bool_, complex32, complex128, float64, int64
 from ..._core.dtype import dtype as DType
@@ -435,7 +435,7 @@ def tensor(
             stacklevel=2,
         )
         if data._kind.dataless and device is None:
-            device = META
+            device = data._kind.device
         data = to_host(content(data))
     array_type = None if dtype is None else as_dtype(dtype, "tensor").numpy
     array = array_from_data(data, array_type, DEFAULTS.float.numpy)

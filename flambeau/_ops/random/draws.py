@@ -16,7 +16,6 @@ import numpy as np
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.lazy_signs import content
 from ..._core.backend import read
-from ..._core.device import META
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
 from ..._core.generator import Generator, default_generator
@@ -305,7 +304,7 @@ def multinomial(
         if out.dtype is not int64:
             raise RuntimeError(f"multinomial expects Long tensor out, got: {LEGACY_NAMES[out.dtype]}")
     if input._kind.dataless:
-        kind = chosen_kind(int64, META)
+        kind = chosen_kind(int64, input._kind.device)
         result = made(empty_meta((*input._array.shape[:-1], num_samples), kind.dtype.numpy), kind, False)
     else:
         result = _multinomial(input, num_samples, replacement, _source(generator))

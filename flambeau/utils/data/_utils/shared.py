@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...._core.device import CPU, META
+from ...._core.device import CPU
 from ...._core.pickling import reduce_tensor
 from ...._core.storage import UntypedStorage, address_of, needed_bytes, storage_of
 from ...._core.tensor import Tensor
@@ -155,9 +155,9 @@ class _Packer(reduction.ForkingPickler):
         self.dispatch_table: Any = {kind: how for kind, how in table.items() if kind is not Tensor}
 
     def reducer_override(self, thing: Any) -> Any:
-        if type(thing) is UntypedStorage and thing.device is not META:
+        if type(thing) is UntypedStorage and not thing.device.dataless:
             return _attach_storage, (pickle.PickleBuffer(thing.bytes()),)
-        if isinstance(thing, Tensor) and not thing.is_meta:
+        if isinstance(thing, Tensor) and not thing._kind.dataless:
             array = thing._array
             used = needed_bytes(array.shape, array.strides, 0, array.itemsize)
             if 2 * used < thing.untyped_storage().nbytes():

@@ -46,7 +46,6 @@ PROGRAMS = {
     "arrays": lambda torch: torch.arange(10, dtype=torch.float64),
     "joined": lambda torch: torch.cat([torch.empty(2, 3), torch.zeros(1, 3)]),
     "gathered": lambda torch: torch.empty(5, 3)[torch.tensor([0, 2])],
-    "copied": lambda torch: copy.deepcopy(torch.nn.Linear(2, 2).weight.detach()),
     "on a GPU": lambda torch: torch.ones(2, 3, device="cuda", dtype=torch.bfloat16),
     "to the CPU": lambda torch: torch.ones(2, 3, device="cuda").cpu(),
     "a number of the CPU": lambda torch: torch.ones(2, 3, device="cuda") + torch.ones(()),
@@ -160,6 +159,13 @@ def test_a_model_of_any_size_takes_no_memory() -> None:
         result = forward()
     assert (result.shape, str(result.device), result.dtype) == ((512, 64, 65536), "cuda:0", flambeau.bfloat16)
     assert max(sizes, default=0) < 4096
+
+
+def test_copies_of_modules_are_fake() -> None:
+    with FakeTensorMode():
+        copied = copy.deepcopy(flambeau.nn.Linear(2, 3))
+    assert isinstance(copied.weight, FakeTensor)
+    assert (copied.weight.shape, copied.weight.requires_grad) == ((3, 2), True)
 
 
 def test_the_mode_is_left_even_by_an_error() -> None:

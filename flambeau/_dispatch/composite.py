@@ -85,15 +85,18 @@ def _on_single_and_double(formula: Callable[..., Any]) -> Kernel:
 
 def _take_arrays(values: Any, arrays: list[Any], first: Tensor | None) -> Tensor | None:
     """Append to `arrays` what a kernel is given for `values`; the first tensor among them, None if no kernel fits."""
+    known = None if first is None else first._kind
     for each in values:
         if type(each) in PLAIN_TYPES:
             kind = each._kind
-            if first is None:
-                first = each
-            elif kind is not first._kind and kind.device is not first._kind.device:
-                return None
-            if kind.indirect:
-                return None
+            if kind is not known:
+                if kind.indirect:
+                    return None
+                if first is None:
+                    first = each
+                elif kind.device is not first._kind.device:
+                    return None
+                known = kind
             arrays.append(each._array)
         elif type(each) is list:
             inner: list[Any] = []

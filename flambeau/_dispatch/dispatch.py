@@ -51,6 +51,8 @@ class Primitive(Op, Generic[Results]):
     node_class: type[OpNode] | None
     record: Recorder
     """Makes the node of a call and puts it on its outputs."""
+    record_plainly: Recorder
+    """The same in plain modes."""
     calls = 0
     """How often it was called the long way."""
 
@@ -91,10 +93,11 @@ class Primitive(Op, Generic[Results]):
             names = self.differentiable_names()
             self.node_class = node_class(node, names, formulas, joint, self) if node else None
             return self.node_class
-        if attribute == "record":
-            made = self.node_class
-            self.record = nothing if made is None else primitive_recorder(self, made, self.grad_positions, self.results)
-            return self.record
+        if attribute == "record" or attribute == "record_plainly":
+            made, given = self.node_class, (self.grad_positions, self.results, attribute == "record_plainly")
+            recorder = nothing if made is None else primitive_recorder(self, made, *given)
+            setattr(self, attribute, recorder)
+            return recorder
         raise AttributeError(attribute)
 
     def differentiable_names(self) -> list[str]:
@@ -167,7 +170,7 @@ class Primitive(Op, Generic[Results]):
             else:
                 outputs = [self._wrap(computed, first, modes, False)]
         if needs_grad and modes.grad and not modes.inference:
-            self.record(args, outputs)
+            (self.record_plainly if modes.plain else self.record)(args, outputs)
         if not modes.plain:
             after(self, args, outputs, modes)
         return tuple(outputs) if many else outputs[0]  # type: ignore[return-value]  # as many as the kernel returned
@@ -194,7 +197,7 @@ class Primitive(Op, Generic[Results]):
             else:
                 outputs.append(Tensor._from_parts((array, kind, [0, None] if counted else None)))
         if recorded is not None:
-            self.record(recorded, outputs)
+            self.record_plainly(recorded, outputs)
         return tuple(outputs)  # type: ignore[return-value]  # as many as the kernel returned
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:
@@ -283,7 +286,7 @@ class SinglePrimitive(Primitive[Results]):
             and kind.differentiable
             and not modes.inference
         ):
-            self.record((tensor, *rest), [output])
+            self.record_plainly((tensor, *rest), [output])
         return output  # type: ignore[return-value]  # the kernel returned one array, so `Results` is a tensor
 
 

@@ -50,9 +50,7 @@ def nothing(*args: Any) -> None:
     """The recorder of an op without derivatives."""
 
 
-def elementwise_recorder(
-    op: Op, node_type: type[OpNode], grad_positions: Sequence[int], plainly: bool = False
-) -> Recorder:
+def elementwise_recorder(op: Op, node_type: type[OpNode], grad_positions: Sequence[int], plainly: bool) -> Recorder:
     """`record(operands, output, made=True)`: the node of a call with one result, whose operands may be numbers.
 
     `plainly`: for calls in plain modes.
@@ -61,7 +59,9 @@ def elementwise_recorder(
     """
     lines = [f"{listed(operand(i) for i in range(len(op.parameters)))} = operands"]
     lines += [line for i in grad_positions for line in edge_lines(i, f"isinstance({operand(i)}, Tensor)")]
-    lines += node_lines(listed(f"e{i}" for i in grad_positions), "((output._array.shape, output._kind),)")
+    lines += node_lines(
+        listed(f"e{i}" for i in grad_positions), "((output._array.shape, output._kind),)", PLACE_OF_CALLER
+    )
     asked = _asking(node_type, [f"e{i} is not None" for i in grad_positions])
     late = []
     for name in node_type.saved_names:
@@ -78,9 +78,12 @@ def elementwise_recorder(
 
 
 def primitive_recorder(
-    op: Op, node_type: type[OpNode], grad_positions: Sequence[int], results: Sequence[str]
+    op: Op, node_type: type[OpNode], grad_positions: Sequence[int], results: Sequence[str], plainly: bool
 ) -> Recorder:
-    """`record(args, outputs)`: the node of a call, put on the differentiable ones of its outputs."""
+    """`record(args, outputs)`: the node of a call, put on the differentiable ones of its outputs.
+
+    `plainly`: for calls in plain modes.
+    """
     lines = ["if not outputs:", "    return"]  # an empty tensor taken apart
     edges: list[str] = []
     needs: list[str] = []
@@ -101,7 +104,7 @@ def primitive_recorder(
         "shapes = (output._array.shape, output._kind),",  # by far the most ops have one output
         "if len(outputs) > 1:",
         "    shapes = tuple([(each._array.shape, each._kind) for each in outputs])",
-        *node_lines(listed(edges), "shapes"),
+        *node_lines(listed(edges), "shapes", PLACE_OF_CALLER),
         # The outputs before anything is saved: what is saved of an output has its number.
         "if output._kind.differentiable:",
         "    output._requires_grad = True",
@@ -115,7 +118,7 @@ def primitive_recorder(
         "            each._output_nr = number",
     ]
     lines += saved_lines(op, node_type, needs, results, "args[{}]".format, "outputs[{}]".format)
-    return _compiled(op.name, "args, outputs", lines, node_type)
+    return _compiled(op.name, "args, outputs", lines, node_type, save_plainly if plainly else save)
 
 
 def operand(position: int) -> str:
@@ -141,25 +144,29 @@ def edge_lines(position: int, is_tensor: str) -> list[str]:
     ]
 
 
-def node_lines(edges: str, outputs: str, depth: int = 2) -> list[str]:
-    """Makes the node and fills the slots that every node has, as `initialise` does.
-
-    `depth`: how many frames above is the first that may be the user's.
-    """
+def node_lines(edges: str, outputs: str, place: Sequence[str]) -> list[str]:
+    """Makes the node and fills the slots that every node has, as `initialise` does; `place` finds `node.place`."""
     return [
         "node = new_node(node_type)",
         f"node.edges = {edges}",
         f"node.outputs = {outputs}",
         "node.sequence = next_sequence_number()",
         "node._hooks = node._metadata = None",
-        # `calling_place`, in place: most often the caller of the op is the user's own line.
         "try:",
-        f"    frame = getframe({depth})",
-        "    code = frame.f_code",
-        "    node.place = place_of(frame) if IS_INTERNAL[code.co_filename] else (code, frame.f_lasti)",
-        "except ValueError:",
+        *(f"    {line}" for line in place),
+        "except ValueError:",  # called from no Python code at all
         "    node.place = None",
     ]
+
+
+PLACE_OF_CALLER = (
+    "frame = getframe(2)",
+    "code = frame.f_code",
+    "node.place = place_of(frame) if IS_INTERNAL[code.co_filename] else (code, frame.f_lasti)",
+)
+"""`calling_place`, in place, for a recorder whose op users may call themselves."""
+PLACE_BEYOND_CALLER = ("node.place = place_of(getframe(2))",)
+"""The same for a call that records, and which functions of the package alone make."""
 
 
 def _asking(node_type: type[OpNode], needs: Sequence[str]) -> dict[str, str]:
@@ -213,9 +220,7 @@ def _taken(
     return f"None if {own} is None else save({own})" if position in op.tensor_positions else own
 
 
-def _compiled(
-    name: str, parameters: str, lines: Sequence[str], node_type: type[OpNode], saving: Any = save
-) -> Recorder:
+def _compiled(name: str, parameters: str, lines: Sequence[str], node_type: type[OpNode], saving: Any) -> Recorder:
     return written("record", parameters, lines, f"record of {name}", {**NAMES, "node_type": node_type, "save": saving})
 
 

@@ -18,7 +18,7 @@ from .._core.modes import THREAD
 from .._core.node import save_plainly
 from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, View
 from .op import OPTIONAL_TENSOR
-from .recorder import NAMES, edge_lines, listed, node_lines, operand, saved_lines, written
+from .recorder import NAMES, PLACE_BEYOND_CALLER, edge_lines, listed, node_lines, operand, saved_lines, written
 
 CALLS = 100
 """So often an op is called before its own function is written."""
@@ -180,6 +180,6 @@ def _recording(op: Any, argument: Callable[[int], str]) -> list[str]:
             lines += edge_lines(position, is_tensor)
             edges.append(f"e{position}")
             needs.append(f"e{position} is not None")
-    lines += node_lines(listed(edges), "((result.shape, kind),)", depth=1)
+    lines += node_lines(listed(edges), "((result.shape, kind),)", PLACE_BEYOND_CALLER)
     lines += ["output._requires_grad = True", "output._grad_fn = node"]
     return lines + saved_lines(op, op.node_class, needs, op.results, argument, lambda number: "output")

@@ -1,0 +1,70 @@
+"""How many Python functions run between a call and its kernel: a count, which no load of the machine changes.
+
+The numbers are what there is, and a few more. Whoever adds a function to the way of every op is told here.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau as T
+from flambeau._dispatch.short_call import CALLS
+
+
+def _one_pass(loss: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: loss().sum().backward()
+
+
+def _cases() -> dict[str, tuple[int, Callable[[], Any]]]:
+    a, b, x = T.ones(4, 4), T.ones(4, 4), T.ones(4, 4, requires_grad=True)
+    integers, image, rows, numbers = T.ones(4, 4, dtype=T.int64), T.ones(1, 2, 6, 6), T.ones(2, 4), T.tensor([1, 3])
+    linear, conv, norm, embedding = T.nn.Linear(4, 4), T.nn.Conv2d(2, 2, 3), T.nn.LayerNorm(4), T.nn.Embedding(8, 4)
+    cell = T.nn.LSTMCell(4, 4)
+    return {
+        "a * b": (1, lambda: a * b),
+        "a + integers": (1, lambda: a + integers),
+        "x * b, recorded": (3, lambda: x * b),
+        "x.exp(), recorded": (3, lambda: x.exp()),
+        "a.sum()": (6, lambda: a.sum()),
+        "x @ b, recorded": (8, lambda: x @ b),
+        "a.view": (5, lambda: a.view(2, 8)),
+        "x.reshape, recorded": (7, lambda: x.reshape(-1)),
+        "x[0], recorded": (6, lambda: x[0]),
+        "cat": (7, lambda: T.cat([a, b])),
+        "softmax": (7, lambda: a.softmax(1)),
+        "Linear": (17, lambda: linear(rows)),
+        "Conv2d": (32, lambda: conv(image)),
+        "LayerNorm": (31, lambda: norm(rows)),
+        "Embedding": (20, lambda: embedding(numbers)),
+        "LSTMCell": (92, lambda: cell(rows)),
+        "x * b, backward": (46, _one_pass(lambda: x * b)),
+        "Linear, backward": (94, _one_pass(lambda: linear(rows))),
+        "Conv2d, backward": (104, _one_pass(lambda: conv(image))),
+    }
+
+
+@pytest.mark.parametrize("name", _cases())
+def test_calls_stay_short(name: str) -> None:
+    most, call = _cases()[name]
+    for _ in range(CALLS + 2):  # by then ops have functions of their own
+        call()
+    count = -1  # without the lambda itself
+
+    def notice(frame: Any, event: str, _: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    gc.disable()  # finalizers of other tests are none of ours
+    before = sys.getprofile()
+    sys.setprofile(notice)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+        gc.enable()
+    assert count <= most

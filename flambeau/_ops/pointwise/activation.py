@@ -40,9 +40,18 @@ def _threshold_backward(self: Array, output: Array, threshold: Any) -> Array:
     return np.where(output <= threshold, self.dtype.type(0), self)  # at NaN the slope is 1
 
 
+_ZEROS: dict[Any, Any] = {np.dtype(each): np.zeros((), each) for each in (np.float32, np.float64)}
+
+
+def _rectified(x: Any) -> Any:
+    if type(x) is np.ndarray and x.dtype in _ZEROS:
+        return np.maximum(x, _ZEROS[x.dtype])  # an array is what NumPy has the least work with
+    return np.maximum(x, 0, dtype=x.dtype)
+
+
 relu = unary(
     "relu",
-    lambda x: np.maximum(x, 0, dtype=x.dtype),
+    _rectified,
     refuses=(BOOL, COMPLEX),
     rule=SAME,
     derivative=lambda grad, result: _threshold_backward(grad, result, 0),

@@ -38,6 +38,9 @@ def item(input: Tensor) -> Any:
         raise RuntimeError(
             f"a Tensor with {array.size} elements cannot be converted to Scalar: its shape is {list(array.shape)}"
         )
+    kind = input._kind
+    if kind.is_cpu and not kind.indirect and kind.dtype is not bfloat16 and not THREAD.modes.interpreters:
+        return array.item()
     if input.is_meta:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors: they have no data")
     if THREAD.modes.interpreters or input._kind.indirect:

@@ -123,7 +123,9 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
 def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
     if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
         if 0 < array.size <= _BLOCK and array.flags.c_contiguous:
-            return _add(array, dim, None, None, keepdim)  # what the others come to for a few elements
+            # What the others come to for a few elements.
+            into = np.empty((), array.dtype) if dim is None and not keepdim and type(array) is np.ndarray else None
+            return _add(array, dim, None, into, keepdim)
         return _total(array, dim, keepdim)
     if dtype.category == FLOAT and dtype.itemsize == 2:
         wide = np.float64 if array.dtype.itemsize == 8 else np.float32

@@ -35,6 +35,9 @@ class Op:
     """Whether the kernel only arranges memory: it reads no element."""
     is_linear = False
     """Whether the op is linear in its first argument, the only one with a derivative: tangents go through it."""
+    tangent: Callable[..., Any] | None = None
+    """The tangent of the result, from that of the first argument, the result and the arguments of the call; most ops
+    have none of their own: it is the transpose of their gradient."""
     writes: tuple[int, ...] = ()
     """The positions of the arguments that change."""
     draws = False

@@ -251,6 +251,9 @@ def out(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
             expected, actual = targets, our_targets if actual is None else actual
         if any(given is not right for given, right in zip(tensors_in(actual), our_targets, strict=True)):
             yield "does not return out"
+        if prepare in (_alike, _none) and not _equal(expected, results):
+            # PyTorch left `out` as it was: its result is the one without it
+            expected = results.resolve_conj() if single else tuple(each.resolve_conj() for each in results)
         expected = settled(entry.info.name, expected, args, kwargs)
         actual = settled(entry.info.name, actual, our_args, our_kwargs)
         yield from _unlike(entry, dtype, sample, expected, actual, entry.info.op)
@@ -258,6 +261,11 @@ def out(entry: Entry, dtype: pytorch.dtype) -> Iterator[Outcome]:
     for sample in _first(entry.samples(dtype), 12):
         for prepare in (_alike, _none, _with_gaps, _whole_numbers):
             yield report(sample, compare, sample, prepare)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    pairs = zip(tensors_in(left), tensors_in(right), strict=True)
+    return all(a.shape == b.shape and bool(((a == b) | ((a != a) & (b != b))).all()) for a, b in pairs)
 
 
 def _alike(result: pytorch.Tensor) -> pytorch.Tensor:

@@ -40,11 +40,19 @@ def _norm_gradient(
     if ord < 1:
         scaled = self.sgn() * (self.abs() ** (ord - 1)).masked_fill(self == 0, 0)
         return scaled * (grad * result ** (1 - ord))
-    if ord < 2:
-        scaled = self.sgn() * self.abs() ** (ord - 1)
-        return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
-    scaled = self * self.abs() ** (ord - 2)
+    scaled = self.sgn() * self.abs() ** (ord - 1) if ord < 2 else self * self.abs() ** (ord - 2)
     return scaled * (grad / result ** (ord - 1)).masked_fill(result == 0, 0)
+
+
+def _norm_tangent(
+    tangent: Tensor, result: Tensor, self: Tensor, ord: float, dim: tuple[int, ...], keepdim: bool
+) -> Tensor | None:
+    """By the gradient, which is 0 at zero, and not by the derivative of the gradient, which is NaN there."""
+    gradient = _norm_gradient(result.new_ones(result.shape), self, result, ord, dim, keepdim)
+    if gradient is None:
+        return None
+    product = gradient.conj() * tangent
+    return (product.real if product.dtype.is_complex else product).sum(dim, keepdim)
 
 
 def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -75,6 +83,9 @@ def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -
 @primitive("LinalgVectorNormBackward0", self=_norm_gradient)
 def _vector_norm(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
     return _norm_of(self, ord, dim, keepdim)
+
+
+_vector_norm.tangent = _norm_tangent
 
 
 @public("linalg.vector_norm", function=False, method=False)

@@ -9,6 +9,9 @@ from typing import Any
 from ._core.slots import SLOTS
 
 _FUNCTIONS = {
+    "usable_cuda_device": "_backends.cuda.backend:usable",
+    "pinned_copy": "_backends.cuda.pinned:pinned_copy",
+    "is_pinned": "_backends.cuda.pinned:is_pinned",
     "legacy_tensor": "_ops.create.constants:legacy_tensor",
     "tensor_of_number": "_ops.create.constants:tensor",
     "zeros_like": "_ops.create.like:zeros_like",

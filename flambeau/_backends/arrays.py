@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.backend import faster_for
 from .tiers import generated, library
 
 Array = Any
@@ -84,7 +85,7 @@ def product(left: Array, right: Array) -> Array | None:
 
 def half_product(left: Array, right: Array) -> Array | None:
     """The product of two matrices, or of two batches of them, of 16-bit floats."""
-    kernels = library() if type(left) is np.ndarray else None
+    kernels = library() if type(left) is np.ndarray else faster_for(left, "products")
     return None if kernels is None else kernels.product(left, right)
 
 

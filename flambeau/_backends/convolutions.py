@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.backend import faster_for
 from .._core.geometry.moving_windows import Geometry, Shape
 from .tiers import generated, library
 
@@ -33,7 +34,9 @@ def _first(name: str, products: int, *arguments: Any) -> Array | None:
         for kernels in (library(), generated("conv")):
             if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
                 return done
-    return None
+        return None
+    kernels = faster_for(arguments[0], "conv")
+    return None if kernels is None else getattr(kernels, name)(*arguments)
 
 
 def correlate(
@@ -41,7 +44,7 @@ def correlate(
 ) -> Array | None:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
     products = input.shape[0] * weight.size * math.prod(output)
-    if _FEW < products < _WORTHWHILE // 4:
+    if _FEW < products < _WORTHWHILE // 4 and type(input) is np.ndarray:
         return None
     return _first("correlate", products, input, weight, bias, output, geometry, last)
 
@@ -51,7 +54,7 @@ def spread(
 ) -> Array | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     products = grad.size * math.prod(weight.shape[1:])
-    if _FEW < products < _WORTHWHILE:
+    if _FEW < products < _WORTHWHILE and type(grad) is np.ndarray:
         return None
     return _first("spread", products, grad, weight, bias, sizes, geometry, last)
 
@@ -59,6 +62,6 @@ def spread(
 def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
-    if _FEW < products < _WORTHWHILE:
+    if _FEW < products < _WORTHWHILE and type(grad) is np.ndarray:
         return None
     return _first("weight_gradient", products, input, grad, kernel, geometry, last)

@@ -35,6 +35,21 @@ class Program(NamedTuple):
         """The types of the results."""
         return [self.steps[number][1] for number in self.results]
 
+    def stored_as(self, name: str) -> Program:
+        """The program with its results in the type that they are stored from."""
+        steps, results = list(self.steps), []
+        for number in self.results:
+            if steps[number][1] != name:
+                steps.append(("cast", name, number))
+                number = len(steps) - 1
+            results.append(number)
+        return Program(tuple(steps), tuple(results))
+
+
+def computed_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in which elements of `dtype` are computed with."""
+    return np.dtype(np.float32) if dtype.name in ("bfloat16", "float16") else dtype
+
 
 _TYPES = frozenset(("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"))
 

@@ -43,6 +43,8 @@ class Backend:
     """
 
     array_class: type = np.ndarray
+    costs_per_call = False
+    """Whether a kernel costs the same at every size that is not large: then one that does several steps is better."""
 
     def __init__(self, device_type: str) -> None:
         self.device_type = device_type
@@ -127,6 +129,12 @@ def backend_of(device_type: str) -> Backend:
 def faster(family: str) -> Any:
     """The CPU's functions on arrays of a family beside NumPy's: compiled bodies of elementwise ops, random words."""
     return backend_of("cpu").array_functions(family)
+
+
+def faster_for(array: Any, family: str) -> Any:
+    """The functions of a family that the backend of an array has beside NumPy's; None for what is no array."""
+    backend = _BY_ARRAY.get(type(array))
+    return None if backend is None else backend.array_functions(family)
 
 
 def install(backend: Backend) -> Backend:

@@ -6,6 +6,7 @@ import os
 from typing import Any, ClassVar
 
 from .backend import is_installed
+from .slots import SLOTS
 
 DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", "hpu", "mtia", "privateuseone", "ipu")
 """The names that `device(...)` accepts. Tensors live on `cpu` and `meta`, and on accelerators where one is found."""
@@ -222,23 +223,16 @@ def usable_device(value: Any) -> device:
     found = value if type(value) is device else device(value)
     if found.dataless:
         return found
-    if isinstance(value, int):
-        raise RuntimeError(
-            f"device={value} names an accelerator, and this installation of Flambeau finds none. Use device='cpu'."
-        )
     if found.type == "cpu":
         if not found.index or CPU_DEVICES == 1:
             return CPU  # where there is one, its ordinal says nothing
         if found.index < CPU_DEVICES:
             return found
         raise RuntimeError(f"invalid device ordinal: {found}: with {CPU_VARIABLE}={CPU_DEVICES} the last is one less")
+    if found.type == "cuda":
+        return SLOTS.usable_cuda_device(found)  # type: ignore[no-any-return]
     if is_installed(found.type):
         return found
-    if found.type == "cuda":
-        raise AssertionError(
-            "Torch not compiled with CUDA enabled: this version of Flambeau has no CUDA devices. Use device='cpu'; the "
-            "same program needs no other change."
-        )
     raise NotImplementedError(
         f"Could not run an operation on device '{found}': this Flambeau has the devices cpu and meta"
     )

@@ -19,7 +19,7 @@ import numpy as np
 
 from .arrays.lazy_signs import content
 from .backend import LARGE, faster
-from .device import CPU
+from .device import CPU, usable_device
 from .device import device as Device
 from .process.locks import new_reentrant_lock
 from .random import c_library
@@ -83,9 +83,17 @@ class Generator:
         "_units",
     )
 
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        if cls is Generator and Device(device).type == "cuda":
+            from .random.philox import PhiloxGenerator
+
+            usable_device(device)
+            return object.__new__(PhiloxGenerator)
+        return object.__new__(cls)
+
     def __init__(self, device: Any = "cpu") -> None:
         if Device(device).type != "cpu":
-            raise RuntimeError(f"Cannot get a generator for device {device}: only the CPU has one here")
+            raise RuntimeError(f"Cannot get a generator for device {device}: there is none for such devices")
         self._lock = new_reentrant_lock()
         self._start(DEFAULT_SEED)
 

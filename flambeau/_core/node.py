@@ -347,7 +347,8 @@ class OpNode(Node):
             return [None] * len(edges)
         if self.list_input is not None:
             return self._apply_to_list(grad, edges)
-        if grad._array.size >= LARGE and (in_one_pass := grad._kind.backend.in_one_pass) is not None:
+        backend = grad._kind.backend
+        if (grad._array.size >= LARGE or backend.costs_per_call) and (in_one_pass := backend.in_one_pass) is not None:
             done = in_one_pass(self, grad, self.saved(), edges)
             if done is not None:
                 return done  # type: ignore[no-any-return]

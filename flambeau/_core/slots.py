@@ -12,6 +12,12 @@ from typing import Any
 class Slots:
     """What is called upwards."""
 
+    usable_cuda_device: Callable[[Any], Any]
+    """A CUDA device with its ordinal, ready to hold tensors; an error where there is none."""
+    pinned_copy: Callable[[Any], Any]
+    """A copy of a host array in page-locked memory."""
+    is_pinned: Callable[[Any], bool]
+    """Whether a host array is in such memory."""
     legacy_tensor: Callable[..., Any]
     """`(class, *args, **kwargs)`: what `Tensor(...)` makes."""
     tensor_of_number: Callable[[Any], Any]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .arrays.dataless import new_owner
-from .backend import backend_of, backend_of_array, is_array, read, to_host
+from .backend import backend_of, backend_of_array, is_array, moved, read, to_host
 from .device import CPU, META, device
 
 _STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
@@ -230,7 +230,8 @@ class UntypedStorage:
         """Take over the bytes of another storage of the same size."""
         if source.nbytes() != self.nbytes():
             raise RuntimeError(f"size does not match: self has {self.nbytes()} bytes, source {source.nbytes()}")
-        self.bytes()[:] = source._untyped().bytes()
+        memory = self.bytes()
+        memory[:] = moved(source._untyped().bytes(), backend_of_array(memory))
         return self
 
     def clone(self) -> UntypedStorage:
@@ -252,7 +253,7 @@ class UntypedStorage:
 
     def resizable(self) -> bool:
         """Whether `resize_` may move the memory: not if a NumPy array or another buffer shares it."""
-        return self.device.dataless or (bool(self._owner.flags.owndata) and id(self._owner) not in _FIXED)
+        return self.device.dataless or (self._owner.base is None and id(self._owner) not in _FIXED)
 
     def resize_(self, nbytes: int, mover: Any = None) -> UntypedStorage:
         """Change the number of bytes; the content is kept, and tensors on this storage follow it to its new place.

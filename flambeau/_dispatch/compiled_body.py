@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import LARGE, faster
+from .._core.backend import ARRAY_CLASSES, LARGE, Backend, faster_for
 
 _HALVES = frozenset(("float16", "bfloat16"))
 
@@ -21,10 +21,11 @@ class LargeBody:
     `plain` does everything with NumPy; `scalar` is the op's own body. It sees operands converted to `computed`.
     """
 
-    __slots__ = ("_compiled", "_rounded", "computed", "given", "plain", "result", "scalar")
+    __slots__ = ("_backend", "_compiled", "_rounded", "computed", "given", "plain", "result", "scalar")
 
     def __init__(
         self,
+        backend: Backend,
         plain: Body,
         scalar: Body,
         given: np.dtype[Any],
@@ -32,6 +33,7 @@ class LargeBody:
         result: np.dtype[Any],
         exact_numbers: bool,
     ) -> None:
+        self._backend = backend
         self.plain = plain
         self.scalar = scalar
         self.given = given
@@ -42,7 +44,7 @@ class LargeBody:
         self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
 
     def __call__(self, *operands: Any) -> Any:
-        module = faster("pointwise")
+        module = self._backend.array_functions("pointwise")
         if module is None:
             return self.plain(*operands)
         count = len(operands)
@@ -55,21 +57,23 @@ class LargeBody:
         if count == 1:
             return compiled.unary(operands[0])
         first, second = operands
-        if type(first) is not np.ndarray or type(second) is not np.ndarray:
+        if type(first) not in ARRAY_CLASSES or type(second) not in ARRAY_CLASSES:
             if self.given.kind in "iub" or _is_huge(first) or _is_huge(second):
                 return self.plain(*operands)  # integers that do not fit are NumPy's to refuse
             if self._rounded is not None:
-                first, second = (each if type(each) is np.ndarray else float(self._rounded(each)) for each in operands)
+                first, second = (
+                    each if type(each) in ARRAY_CLASSES else float(self._rounded(each)) for each in operands
+                )
         return compiled.binary(first, second)
 
     def into(self, target: Any, *operands: Any) -> bool:
         """Compute into `target`, which may be an operand; False: it was not done."""
-        module = faster("pointwise")
+        module = self._backend.array_functions("pointwise")
         if module is None or not target.flags.c_contiguous:
             return False
         forms = ""
         for each in operands:
-            if type(each) is np.ndarray:
+            if type(each) in ARRAY_CLASSES:
                 if each.shape != target.shape or not each.flags.c_contiguous:
                     return False
                 forms += "c"
@@ -97,21 +101,6 @@ class LargeBody:
         return module.pointwise(body, [self.given] * count, self.result)
 
 
-class UncompiledBody:
-    """The same for arrays that generated code cannot read: it is not there for them."""
-
-    __slots__ = ("plain",)
-
-    def __init__(self, plain: Body) -> None:
-        self.plain = plain
-
-    def __call__(self, *operands: Any) -> Any:
-        return self.plain(*operands)
-
-    def into(self, target: Any, *operands: Any) -> bool:
-        return False
-
-
 def _is_huge(number: Any) -> bool:
     """Whether it is an integer beyond what a float is sure to hold."""
     return type(number) is int and number.bit_length() > 1000
@@ -127,16 +116,17 @@ def pointwise(kernel: Body) -> Body:
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
         first = args[0]
-        if type(first) is not np.ndarray or first.size < LARGE or (module := faster("pointwise")) is None:
+        kind = type(first)
+        if (kind is np.ndarray and first.size < LARGE) or (module := faster_for(first, "pointwise")) is None:
             return kernel(*args)
-        arrays = [each for each in args if type(each) is np.ndarray]
-        key = tuple(each.dtype if type(each) is np.ndarray else (type(each), each) for each in args)
+        arrays = [each for each in args if type(each) is kind]
+        key = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
         try:
             found = compiled[key]
         except KeyError:
             if len(compiled) >= module.MOST_VARIANTS:
                 return kernel(*args)
-            operands = [each.dtype if type(each) is np.ndarray else each for each in args]
+            operands = [each.dtype if type(each) is kind else each for each in args]
             found = compiled[key] = module.pointwise(kernel, operands, first.dtype)
         except TypeError:  # an argument without a hash
             return kernel(*args)
@@ -149,22 +139,23 @@ def pointwise(kernel: Body) -> Body:
 
 def compiled_at_any_size(body: Body) -> Body:
     """Mark an elementwise body of many calls of NumPy: its compiled form is quicker even for a few elements."""
-    compiled: dict[tuple[np.dtype[Any], ...], Any] = {}
+    compiled: dict[tuple[Any, ...], Any] = {}
 
     @functools.wraps(body)
     def run(*operands: Any) -> Any:
+        first = operands[0]
+        kind = type(first)
         for each in operands:
-            if type(each) is not np.ndarray:
+            if type(each) is not kind:
                 return body(*operands)
-        module = faster("pointwise")
+        module = faster_for(first, "pointwise")
         if module is None:
             return body(*operands)
-        first = operands[0]
-        key = (first.dtype,) if len(operands) == 1 else tuple(each.dtype for each in operands)
+        key = (kind, first.dtype) if len(operands) == 1 else (kind, *[each.dtype for each in operands])
         try:
             found = compiled[key]
         except KeyError:
-            found = compiled[key] = module.pointwise(body, key, first.dtype)
+            found = compiled[key] = module.pointwise(body, key[1:], first.dtype)
         if found is None:
             return body(*operands)
         return found.unary(first) if len(operands) == 1 else found.binary(*operands)

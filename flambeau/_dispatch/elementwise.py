@@ -37,7 +37,7 @@ from .._core.node import OpNode, save
 from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
-from .compiled_body import LargeBody, UncompiledBody
+from .compiled_body import LargeBody
 from .dispatch import after, formula_names, leading, node_class
 from .inplace import (
     check_castable,
@@ -57,7 +57,7 @@ from .recorder import PENDING, Recorder, elementwise_recorder, nothing
 from .registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
-Entry = tuple[Body, Kind, LargeBody | UncompiledBody]
+Entry = tuple[Body, Kind, LargeBody]
 """A body for small arrays, the kind of the result, and the body for large arrays."""
 
 SAME, FLOATING, TO_BOOL, TO_REAL = "same", "floating", "to_bool", "to_real"
@@ -168,9 +168,9 @@ class Elementwise(Op):
         result = kind_of(self.result_dtype(computed), kind.device)
         given = kind.dtype.numpy
         met = given if computed is kind.dtype else computed.numpy
-        large: Any = LargeBody(body, self.body, given, met, result.dtype.numpy, self.exact_numbers)
-        if kind.backend.array_class is not np.ndarray:
-            large = UncompiledBody(body)
+        large = LargeBody(kind.backend, body, self.body, given, met, result.dtype.numpy, self.exact_numbers)
+        if kind.backend.costs_per_call and type(body) is not np.ufunc:
+            body = large
         entry = body, result, large
         if not kind.dataless and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
             self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.backend import faster
 from .._core.dtype import dtype
 from .._core.modes import THREAD
 from .._core.node import OpNode
@@ -113,7 +112,7 @@ class Derivative(Op):
             return None
         if grad._kind.indirect:
             return None
-        module = faster("pointwise")
+        module = grad._kind.backend.array_functions("pointwise")
         fusion = None if module is None else self._fusion(module, grad, needed, saved)
         if fusion is None:
             return None
@@ -145,7 +144,7 @@ class Derivative(Op):
 
     def _fusion(self, module: Any, grad: Tensor, needed: tuple[bool, ...], saved: tuple[Any, ...]) -> _Fusion | None:
         shape = grad._array.shape
-        key: list[Any] = [grad._array.dtype, needed]
+        key: list[Any] = [grad._kind, needed]
         for name, value in zip(self.node_type.saved_names, saved, strict=True):
             if isinstance(value, Tensor):
                 same_kind = type(value) in PLAIN_TYPES and value._kind is grad._kind

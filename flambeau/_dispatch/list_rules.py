@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.backend import LARGE, faster
+from .._core.backend import LARGE
 from .._core.modes import THREAD
 from .._core.process.caller import calling_place
 from .._core.storage import owner_of
@@ -31,7 +31,7 @@ def kernels_for(tensors: Sequence[Tensor], for_one_op: bool = False) -> Any:
     size = sum([each._array.size for each in tensors])
     if not tensors or (for_one_op and size < LARGE and len(tensors) < _MANY):
         return None
-    return faster("multi")
+    return tensors[0]._kind.backend.array_functions("multi")
 
 
 def are_apart(changed: Sequence[Tensor], *read: Sequence[Tensor]) -> bool:
@@ -49,7 +49,7 @@ def _owners(tensors: Sequence[Tensor]) -> set[int]:
 def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
     """Run a rule on tensors of one kind, of which none is to be recorded; False if no kernel can do it."""
     kind = lists[0][0]._kind
-    if kind.indirect or not kind.is_cpu:
+    if kind.indirect:
         return False
     for tensors in lists:
         kinds = [each._kind for each in tensors]

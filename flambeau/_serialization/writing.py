@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._core.arrays.lazy_signs import is_conj, is_neg
+from .._core.backend import to_host
 from .._core.device import META, device, layout, memory_format
 from .._core.dtype import dtype
 from .._core.generator import Generator
@@ -72,7 +73,7 @@ class SavedStorages:
 
     def contents(self) -> list[tuple[str, Any, dtype | None]]:
         """Key, bytes and dtype of each storage."""
-        return [(key, storage.bytes(), element) for key, storage, element in self.found.values()]
+        return [(key, to_host(storage.bytes()), element) for key, storage, element in self.found.values()]
 
 
 class TorchPickler(pickle._Pickler):

@@ -1,4 +1,4 @@
-"""CUDA devices. This installation has none: questions are answered, everything else says so."""
+"""CUDA devices, where there are any; elsewhere questions are answered, and everything else says so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from .._core.device import device as _Device
 from .._core.device import usable_device
 from .._core.names.absent import Table
-from ._missing import NOT_COMPILED, STORAGES, TENSORS
+from ._missing import NOT_COMPILED, STORAGES, TENSORS, is_present, where_present
 
 has_half = True
 has_magma = False
@@ -24,12 +24,12 @@ _MEMORY = (
     "use_mem_pool"
 )
 
-__getattr__, __dir__ = (
+__getattr__, __dir__ = where_present(
+    "_device",
     Table(__name__)
     .submodules("amp comm gds graphs green_contexts memory nccl nvtx profiler random sparse streams tunable")
-    .returning(lambda: False, functions="is_available is_bf16_supported is_initialized is_tf32_supported")
+    .returning(lambda: False, functions="is_bf16_supported is_initialized is_tf32_supported")
     .returning(lambda: False, functions="_is_in_bad_fork _is_compiled")
-    .returning(lambda: 0, functions="device_count")
     .returning(list, functions="get_arch_list")
     .returning(lambda: "", functions="get_gencode_flags")
     .returning(lambda: None, functions="set_stream")
@@ -61,8 +61,7 @@ __getattr__, __dir__ = (
         "cuda.random",
     )
     .elsewhere(_MEMORY, "cuda.memory")
-    .elsewhere("OutOfMemoryError AcceleratorError", "_core.names.error_classes")
-    .parts()
+    .elsewhere("OutOfMemoryError AcceleratorError", "_core.names.error_classes"),
 )
 
 
@@ -84,14 +83,24 @@ class cudaStatus:
     ERROR_NOT_READY = 34
 
 
+def is_available() -> bool:
+    """Whether there is a CUDA device to use."""
+    return is_present()
+
+
+def device_count() -> int:
+    """How many CUDA devices there are to use."""
+    return int(is_present())
+
+
 def current_device() -> int:
-    """The ordinal of the device in use; here an error, since there is none."""
-    usable_device("cuda")
-    raise AssertionError("unreachable: usable_device refuses cuda")
+    """The ordinal of the device in use."""
+    found = usable_device("cuda").index
+    return 0 if found is None else found
 
 
 class device:
-    """A context in which another device is in use. Without one there is nothing to enter but a negative ordinal."""
+    """A context in which another device is in use; None and negative ordinals change nothing."""
 
     def __init__(self, device: Any) -> None:
         named = device if isinstance(device, _Device) else None if device is None else _Device(device)
@@ -121,9 +130,11 @@ class StreamContext:
     def __enter__(self) -> None:
         if self.stream is not None:
             usable_device("cuda")
+            self.stream.enter()
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        if self.stream is not None:
+            self.stream.leave()
 
 
 def stream(stream: Any) -> StreamContext:

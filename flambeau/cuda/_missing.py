@@ -1,8 +1,33 @@
-"""What the names of `torch.cuda` say where there is no such device."""
+"""What the names of `torch.cuda` say where there is no such device, and where they are where there is one."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from .._core.backend import is_installed
 from .._core.names.absent import Table
+
+
+def is_present() -> bool:
+    """Whether there is a CUDA device. Nothing of it is started by the question."""
+    return is_installed("cuda") or importlib.import_module("flambeau._backends.cuda.backend").missing() is None
+
+
+def where_present(module: str, table: Table) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module: its names as `module` has them where there is a device."""
+    absent, names = table.parts()
+
+    def get(name: str) -> Any:
+        if name in table.makers and is_present():
+            found = getattr(importlib.import_module(f"flambeau.cuda.{module}"), name, None)
+            if found is not None:
+                return found
+        return absent(name)
+
+    return get, names
+
 
 NOT_COMPILED = (
     "Torch not compiled with CUDA enabled: torch.cuda.{name} needs a CUDA device, and this version of Flambeau has none"

@@ -1,4 +1,4 @@
-"""The memory of CUDA devices: there are none."""
+"""The memory of CUDA devices."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._core.names.absent import Table
-from ._missing import NEEDS_CUDA, NOT_COMPILED
+from ._missing import NEEDS_CUDA, NOT_COMPILED, where_present
 
-__getattr__, __dir__ = (
+__getattr__, __dir__ = where_present(
+    "_memory",
     Table(__name__)
     .returning(
         lambda: 0,
@@ -35,8 +36,7 @@ __getattr__, __dir__ = (
         "reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats",
     )
     .raising(KeyError, NEEDS_CUDA, functions="memory_summary")
-    .raising(RuntimeError, NEEDS_CUDA, functions="use_mem_pool", classes="CUDAPluggableAllocator MemPool")
-    .parts()
+    .raising(RuntimeError, NEEDS_CUDA, functions="use_mem_pool", classes="CUDAPluggableAllocator MemPool"),
 )
 
 

@@ -111,7 +111,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", action="append", help="glob of entry names, e.g. 'linalg.*'; may be repeated")
     parser.add_argument("--aspect", default="", help="only aspects that begin with this, e.g. gradient")
     parser.add_argument("--limit", type=int, help="at most so many samples for each aspect")
-    parser.add_argument("--device", choices=("cpu", "foreign"), default="cpu", help="foreign: what stands in for a GPU")
+    parser.add_argument(
+        "--device", choices=("cpu", "foreign", "cuda", "simulated"), default="cpu",
+        help="foreign: what stands in for a GPU; simulated: the CUDA backend on the host's memory",
+    )  # fmt: skip
+    parser.add_argument("--every", type=int, default=1, help="of the entries on another device every so manieth")
+    parser.add_argument("--gradients", action="store_true", help="on another device: gradients in place of results")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; 1: this one")
     parser.add_argument("--json", type=Path, help="write the full report here")
     parser.add_argument("--update", action="store_true", help="after a whole run, write the list of known gaps anew")
@@ -123,10 +128,10 @@ def main() -> int:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
     options = _parser().parse_args()
-    if options.device == "foreign":
+    if options.device != "cpu":
         from . import foreign
 
-        return foreign.main(options.only, options.limit)
+        return foreign.main(options.device, options.only, options.limit, options.every, options.gradients)
     from torch import __version__ as version
 
     from .entries import entries

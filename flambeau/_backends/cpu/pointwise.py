@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.expr import Program, Untraceable, trace_body
+from ..._codegen.expr import Program, Untraceable, computed_type, trace_body
 from ..._codegen.lower import can_lower
 from ..._codegen.pointwise import CONTIGUOUS, MOST_DIMENSIONS, NUMBER, SINGLE, pointwise_flat, pointwise_strided
 from ..._codegen.types import SCALARS
@@ -142,26 +142,10 @@ def pointwise(
     if not all(dtype.name in SCALARS and dtype.isnative for dtype in (*memory, result)):
         return None
     try:
-        program = trace_body(body, [_computed(each) if isinstance(each, np.dtype) else each for each in operands])
+        program = trace_body(body, [computed_type(each) if isinstance(each, np.dtype) else each for each in operands])
     except Untraceable:
         return None
     if not can_lower(program):
         return None
-    program = _with_result_type(program, _computed(result).name)
+    program = program.stored_as(computed_type(result).name)
     return Pointwise(program, memory, [result] * len(program.results))
-
-
-def _computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type in which elements of `dtype` are computed with."""
-    return np.dtype(np.float32) if dtype.name in ("bfloat16", "float16") else dtype
-
-
-def _with_result_type(program: Program, name: str) -> Program:
-    """The program with its results in the type that they are stored from."""
-    steps, results = list(program.steps), []
-    for number in program.results:
-        if steps[number][1] != name:
-            steps.append(("cast", name, number))
-            number = len(steps) - 1
-        results.append(number)
-    return Program(tuple(steps), tuple(results))

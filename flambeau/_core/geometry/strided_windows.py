@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.narrow import strided
-from ..backend import backend_of_array
+from ..backend import backend_of_array, beside
 from ..size import contiguous_strides
 from ..storage import address_of, owner_of
 
@@ -117,15 +117,15 @@ def move_between(array: Any, source: Geometry, target: Geometry, shared: Geometr
     """
     low = min(source[2], target[2])
     extent = max(offset + span(size, strides, 1) for size, strides, offset in (source, target)) - low
-    buffer = np.zeros(max(extent, 0), array.dtype)
+    buffer = np.zeros(max(extent, 0), array.dtype, like=array)
     if 0 not in source[0]:
         if overlaps(*source[:2]):
-            np.add.at(buffer, positions(source) - low, array)
+            np.add.at(buffer, beside(positions(source) - low, array), array)
         else:
             _window_on(buffer, source, low)[...] = array
     if shared is not None and overlaps(*shared[:2]):
         counts = np.bincount((positions(shared) - low).reshape(-1), minlength=extent)[:extent]
-        buffer /= np.maximum(counts, 1).astype(buffer.dtype)
+        buffer /= beside(np.maximum(counts, 1).astype(buffer.dtype), array)
     found = _window_on(buffer, target, low)
     return found.copy() if overlaps(*target[:2]) else found.copy("K") if found.size < buffer.size else found
 

@@ -36,6 +36,17 @@ def out_of_memory(error: BaseException | None = None, wanted: int | None = None)
     return OutOfMemoryError(f"DefaultCPUAllocator: can't allocate memory{asked}: not enough memory.{held}")
 
 
+def out_of_device_memory(
+    wanted: int, free: int, total: int, allocated: int, reserved: int, array_class: type
+) -> OutOfMemoryError:
+    """The error for a GPU, whose arrays are of `array_class`."""
+    return OutOfMemoryError(
+        f"CUDA out of memory. Tried to allocate {_size(wanted)}. GPU 0 has a total capacity of {_size(total)} of which "
+        f"{_size(free)} is free. Tensors hold {_size(allocated)}, and {_size(reserved - allocated)} is reserved but "
+        f"unallocated (torch.cuda.empty_cache()).{_live_tensors(array_class)}"
+    )
+
+
 def _wanted(error: BaseException | None) -> int | None:
     """The bytes that an array would have needed."""
     shape, array_type = getattr(error, "shape", None), getattr(error, "dtype", None)
@@ -53,8 +64,8 @@ def _size(count: float) -> str:
     return f"{count:.4g} {units[0]}"
 
 
-def _report() -> str:
-    """The largest pieces of memory in use, and what the pool keeps."""
+def _live_tensors(array_class: type) -> str:
+    """The largest pieces of memory that arrays of a class hold."""
     pieces: dict[int, tuple[int, Any, str]] = {}
     names = _names_in_frames()
     for found in gc.get_objects():
@@ -64,14 +75,14 @@ def _report() -> str:
                 array = found._array
             except AttributeError:  # not finished
                 continue
-            if type(array) is np.ndarray and not found._kind.dataless:
+            if type(array) is array_class and not found._kind.dataless:
                 _note(pieces, array, _maker(found, names), found._kind.dtype)
         elif issubclass(kind, Node):
             for name in getattr(found, "saved_names", ()):
                 saved = getattr(found, name, None)
                 if type(saved) is SavedTensor and type(saved.tensor) is tuple:
                     array, saved_kind, _ = saved.tensor
-                    if type(array) is np.ndarray:
+                    if type(array) is array_class:
                         where = f", saved for {found.name()} at {describe_place(found.place)}"
                         _note(pieces, array, where, saved_kind.dtype)
     largest = sorted(pieces.values(), key=lambda each: -each[0])
@@ -80,7 +91,12 @@ def _report() -> str:
         for count, (array, dtype), where in largest[:_SHOWN]
     ]
     total = sum(each[0] for each in largest)
-    text = f"\n  {len(largest)} live tensors hold {_size(total)}; the largest:{''.join(lines)}" if lines else ""
+    return f"\n  {len(largest)} live tensors hold {_size(total)}; the largest:{''.join(lines)}" if lines else ""
+
+
+def _report() -> str:
+    """The largest pieces of memory in use, and what the pool keeps."""
+    text = _live_tensors(np.ndarray)
     pool = sys.modules.get("flambeau._backends.cpu.allocator")
     allocator = None if pool is None else pool.allocator()
     if allocator is not None:

@@ -133,7 +133,7 @@ def _check_range(weight: Tensor, indices: Tensor) -> None:
         if _largest(unsigned, None) < rows:
             return
     if not indices._kind.dataless and array.size and not (read(array.min() >= 0) and read(array.max() < rows)):
-        wrong = array[(array < 0) | (array >= rows)].flat[0]
+        wrong = to_host(array[(array < 0) | (array >= rows)]).flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
 
 

@@ -22,6 +22,7 @@ from ..._core.generator import Generator, default_generator
 from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.random import permutation, sampling
+from ..._core.random.philox import cuda_generator
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
@@ -132,7 +133,7 @@ def rand(
     shape = requested_shape(sizes, size, "rand")
     if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
         kind = chosen_kind(dtype, device)
-        if not kind.dataless and THREAD.modes.plain:
+        if kind.is_cpu and THREAD.modes.plain:
             return made(sampling.uniform(shape, kind.dtype.numpy, _source(generator)), kind, requires_grad)
     return _made(shape, dtype, device, _uniform, (), generator, requires_grad, out)
 
@@ -514,6 +515,7 @@ def random_(input: Tensor, *bounds: Any, generator: Generator | None = None, **n
 
 def manual_seed(seed: Any) -> Generator:
     """Start the random numbers of all devices again from `seed`; returns the default generator."""
+    cuda_generator.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 

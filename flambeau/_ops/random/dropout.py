@@ -8,11 +8,14 @@ from typing import Any
 
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES, bool_
+from ..._core.generator import default_generator
+from ..._core.random import sampling
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.inplace import run_inplace
 from ..._dispatch.precision import in_single
 from ..._dispatch.registry import public
+from ..._dispatch.writer import writer
 from ..create.like import empty_like, zeros_like
 
 _SELU_FLOOR = 1.7580993408473766
@@ -52,6 +55,8 @@ def _dropout(
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
     if p == 0 or not train or not input._array.size:
         return input
+    if input.is_cuda and p < 1 and not (inplace or features or alpha) and input.dtype.is_floating_point:
+        return native_dropout(input, p, True)[0]  # as PyTorch does there: other numbers, and another node
     if inplace:
         return run_inplace(_dropped, "dropout", input, (p, features, alpha), {})
     return _dropped(input, p, features, alpha)
@@ -112,6 +117,12 @@ def _native_dropout(input: Array, mask: Array, p: float, train: bool) -> tuple[A
     return (input * mask * _scale(p, train) if train else input.copy("K")), as_array(mask)
 
 
+@writer("dropout_mask_", writes=("self",), counted=False, draws=True)
+def _dropout_mask(self: Array, generator: Any, keep: float, itemsize: int) -> None:
+    """True with probability `keep`. On a GPU a thread draws for as many neighbours as 16 bytes of the input hold."""
+    sampling.fill_bernoulli(self, generator, keep)
+
+
 @public(method=False)
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """`dropout` and its mask; with `train` None as in training."""
@@ -125,6 +136,8 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     mask = empty_like(input, dtype=bool_)
     if train is False:
         mask.fill_(True)
+    elif mask.is_cuda:
+        _dropout_mask(mask, default_generator, 1 - p, input.itemsize)
     else:
         mask.bernoulli_(1 - p)
     return _native_dropout(input, mask, p, train is not False)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.arrays.dataless import empty_meta
-from ..._core.device import contiguous_format, preserve_format
+from ..._core.arrays.lazy_signs import content
+from ..._core.backend import is_installed
+from ..._core.device import contiguous_format, preserve_format, usable_device
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import channels_last_strides
 from ..._core.process.caller import warn_user_once
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides
+from ..._core.slots import SLOTS
 from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
-from ..._core.tensor import Tensor
+from ..._core.tensor import Tensor, new_counter
 from ..._core.typed_storage import TypedStorage
 from ..._dispatch.inplace import check_writable
 from ..._dispatch.registry import export_method, public
@@ -152,14 +155,24 @@ def is_shared(input: Tensor) -> bool:
 
 @public(function=False)
 def is_pinned(input: Tensor, device: Any = None) -> bool:
-    """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
-    return False
+    """Whether the memory is page-locked for an accelerator."""
+    return input._kind.is_cpu and is_installed("cuda") and bool(SLOTS.is_pinned(input._array))
 
 
 @public(function=False)
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
-    """Page-lock the memory: needs an accelerator."""
-    raise RuntimeError("Cannot access accelerator device when none is available: only an accelerator can pin memory.")
+    """A copy in page-locked memory, from which an accelerator copies by itself; the tensor itself if it is there."""
+    if not input._kind.is_cpu:
+        raise RuntimeError(f"cannot pin '{input._kind.legacy_name}' only dense CPU tensors can be pinned")
+    try:
+        usable_device("cuda")
+    except AssertionError:
+        raise RuntimeError(
+            "Cannot access accelerator device when none is available: only an accelerator can pin memory."
+        ) from None
+    if is_pinned(input):
+        return input
+    return Tensor._from_parts((SLOTS.pinned_copy(content(input)), input._kind.plain, new_counter()))
 
 
 @public(function=False)

@@ -160,7 +160,8 @@ def _sampled_backward(
     area = math.prod(spatial)
     planes = math.prod(input.shape[:2])
     parts, moves, indices, masks = _plan(grid, spatial, mode, padding, align_corners)
-    weights, slopes = [_weights(parts[dim], mode) for dim in range(len(parts))], [_slopes(part, mode) for part in parts]
+    weights = [_weights(parts[dim], mode) for dim in range(len(parts))]
+    slopes = [_slopes(parts[dim], mode) for dim in range(len(parts))]
     flat = input.reshape(*input.shape[:2], area)
     wanted = grad.reshape(*input.shape[:2], parts.shape[-1])
     of_input = np.zeros(planes * area if output_mask[0] else 0, grad.dtype, like=grad)

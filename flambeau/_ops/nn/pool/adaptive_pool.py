@@ -86,7 +86,7 @@ def _average_backward(grad: Any, source: Any, rank: int, last: bool) -> Any:
     for axis in range(-rank, 0):
         taps, lengths = _taps(spatial[axis], counts[axis])
         place = axis - moved
-        share = result / lengths.astype(grad.dtype).reshape(-1, *[1] * (-1 - place))
+        share = result / beside(lengths.astype(grad.dtype).reshape(-1, *[1] * (-1 - place)), grad)
         result = transpose_taps(share, place, taps, spatial[axis])
     return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
 

@@ -1,0 +1,114 @@
+"""The backend of CUDA devices, and how one is found: when a program first names one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..._core.backend import Backend, backend_of, install, is_installed
+from ..._core.device import device
+from .array import DeviceArray, empty, from_host, to_host, window, zeros
+
+INSTALL = 'pip install "flambeau[cuda]"'
+
+
+class Cuda(Backend):
+    """What runs ops on a GPU: `DeviceArray`s, reference kernels on them, and lowerings."""
+
+    array_class = DeviceArray
+    costs_per_call = True
+
+    def __init__(self) -> None:
+        super().__init__("cuda")
+        self.array_functions = _family
+
+    def asarray(self, value: Any) -> Any:
+        return value if type(value) is DeviceArray else from_host(np.asarray(value))
+
+    def empty(self, shape: Any, array_type: Any) -> Any:
+        return empty(shape, array_type)
+
+    def zeros(self, shape: Any, array_type: Any) -> Any:
+        return zeros(shape, array_type)
+
+    def from_host(self, array: Any) -> Any:
+        return from_host(array)
+
+    def to_host(self, array: Any) -> Any:
+        return to_host(array)
+
+    def window(self, memory: Any, shape: Any, array_type: Any, start: int, strides: Any) -> Any:
+        return window(memory, shape, array_type, start, strides)
+
+    def address(self, array: Any) -> int:
+        return array.pointer  # type: ignore[no-any-return]
+
+
+_FAMILIES = frozenset(("conv", "multi", "pointwise", "products"))
+
+
+@cache
+def _family(family: str) -> Any:
+    """The module of the functions of a family; None: there are none."""
+    return importlib.import_module(f"{__package__}.{family}") if family in _FAMILIES else None
+
+
+@cache
+def missing() -> str | None:
+    """Why there is no CUDA device to use, in words for users; None: there is one."""
+    if importlib.util.find_spec("cupy") is None:
+        return f"the package cupy is not installed; {INSTALL}"
+    try:
+        import cupy
+
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # no driver, no library, a version that does not fit: whatever it says
+        return f"cupy finds no GPU: {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
+    return None if count else "cupy finds no GPU"
+
+
+def device_count() -> int:
+    """How many devices a program can use."""
+    return 0 if missing() is not None else 1
+
+
+def start() -> None:
+    """Have the backend; more than once is once."""
+    if is_installed("cuda"):
+        return
+    from .driver import CupyDriver, use
+
+    use(CupyDriver())
+    install_backend()
+
+
+def install_backend() -> Cuda:
+    """Let the arrays of the driver in use be those of the device type "cuda"."""
+    from . import functions as _functions  # noqa: F401  (completes the class of arrays)
+    from .lowerings import push
+
+    backend = Cuda()
+    push(backend)
+    backend.in_one_pass = backend_of("cpu").in_one_pass
+    install(backend)
+    return backend
+
+
+def usable(found: device) -> device:
+    """A CUDA device with its ordinal, or PyTorch's error where there is none."""
+    if not is_installed("cuda"):
+        reason = missing()
+        if reason is not None:
+            raise AssertionError(
+                f"Torch not compiled with CUDA enabled: Flambeau has no CUDA device here, since {reason}. Or use "
+                "device='cpu'; the same program needs no other change."
+            )
+        start()
+    index = found.index or 0
+    if index:
+        raise RuntimeError(f"CUDA error: invalid device ordinal: {found}; this version of Flambeau uses cuda:0 alone")
+    return device("cuda", 0)

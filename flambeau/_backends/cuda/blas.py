@@ -1,0 +1,75 @@
+"""cuBLAS: products of matrices that lie by rows or by columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .names import name_of
+
+_TYPES = {"float32": 0, "float64": 1, "float16": 2, "complex64": 4, "complex128": 5, "bfloat16": 14}
+"""What CUDA calls the types of elements."""
+_SINGLE, _DOUBLE, _SHORTENED = 68, 70, 77
+"""What cuBLAS calls ways of computing: in float32, in float64, and with operands of float32 shortened to 19 bits."""
+_DEFAULT = -1
+_AS_IT_IS, _TURNED = 0, 1
+
+
+class Blas:
+    """The library, with the constants that its calls take by address."""
+
+    shortened = False
+    """Whether products of float32 may shorten their operands: `torch.backends.cuda.matmul.allow_tf32`."""
+
+    def __init__(self) -> None:
+        from cupy.cuda.device import get_cublas_handle
+        from cupy_backends.cuda.libs import cublas
+
+        self._library = cublas
+        self._handle = get_cublas_handle
+        self._numbers = {
+            name: (np.ones((), kind), np.zeros((), kind))
+            for name, kind in (
+                ("float16", "f4"), ("bfloat16", "f4"), ("float32", "f4"), ("float64", "f8"), ("complex64", "c8"),
+                ("complex128", "c16"),
+            )
+        }  # fmt: skip
+        self._addresses = {
+            name: (one.ctypes.data, nothing.ctypes.data) for name, (one, nothing) in self._numbers.items()
+        }
+
+    def multiply(self, result: Any, left: Any, right: Any) -> None:
+        """Products along the first dimension. The library counts columns first: it is given the transposed problem."""
+        name = name_of(result.form.dtype)
+        kind = _TYPES[name]
+        one, nothing = self._addresses[name]
+        way = _DOUBLE if name in ("float64", "complex128") else _SINGLE
+        if self.shortened and name in ("float32", "complex64"):
+            way = _SHORTENED
+        *batch, rows, columns = result.form.shape
+        inner = left.form.shape[-1]
+        turn_a, step_a, stride_a = _placed(left.form)
+        turn_b, step_b, stride_b = _placed(right.form)
+        if not batch or batch[0] == 1:
+            self._library.gemmEx(
+                self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, left.pointer,
+                kind, step_a, nothing, result.pointer, kind, columns, way, _DEFAULT,
+            )  # fmt: skip
+        else:
+            self._library.gemmStridedBatchedEx(
+                self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, stride_b,
+                left.pointer, kind, step_a, stride_a, nothing, result.pointer, kind, columns, rows * columns, batch[0],
+                way, _DEFAULT,
+            )  # fmt: skip
+
+
+def _placed(form: Any) -> tuple[int, int, int]:
+    """Whether a matrix is to be turned, how far its rows (or columns) are apart, and how far the matrices are."""
+    item = form.itemsize
+    *batch, outer, inner = form.strides
+    rows, columns = form.shape[-2:]
+    step = batch[0] // item if batch else 0
+    if (inner == item or columns == 1) and (outer >= columns * item or rows == 1):
+        return _AS_IT_IS, max(outer // item, columns) if rows > 1 else columns, step
+    return _TURNED, max(inner // item, rows) if columns > 1 else rows, step

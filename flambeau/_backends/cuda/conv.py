@@ -1,0 +1,135 @@
+"""The three products of convolutions on the device by cuDNN. None: it is not there, or does not do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.geometry.moving_windows import Geometry, Shape
+from . import cudnn
+from .array import DeviceArray, empty
+from .names import name_of
+
+_plans: dict[Any, cudnn.Convolution | None] = {}
+shortened = False
+"""Whether convolutions of float32 may shorten their operands: `torch.backends.cudnn.allow_tf32`."""
+
+
+def correlate(
+    input: DeviceArray, weight: DeviceArray, bias: Any, output: Shape, geometry: Geometry, last: bool
+) -> DeviceArray | None:
+    """The convolution of `input` with `weight`, plus `bias`."""
+    if not _serves(input, weight) or output != _sizes(input.shape[2:], weight.shape[2:], geometry):
+        return None
+    shape = (input.shape[0], weight.shape[0], *output)
+    result = _run(cudnn.FORWARD, geometry, last, input=input, weight=weight, output=shape)
+    return result if result is None or bias is None else _with_bias(result, bias)
+
+
+def spread(
+    grad: DeviceArray, weight: DeviceArray, bias: Any, sizes: Shape, geometry: Geometry, last: bool
+) -> DeviceArray | None:
+    """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
+    if not _serves(grad, weight) or grad.shape[2:] != _sizes(sizes, weight.shape[2:], geometry):
+        return None
+    shape = (grad.shape[0], weight.shape[1] * geometry.groups, *sizes)
+    result = _run(cudnn.OF_INPUT, geometry, last, input=shape, weight=weight, output=grad)
+    return result if result is None or bias is None else _with_bias(result, bias)
+
+
+def weight_gradient(
+    input: DeviceArray, grad: DeviceArray, kernel: Shape, geometry: Geometry, last: bool
+) -> DeviceArray | None:
+    """The gradient of the weight of `correlate`, from the gradient of its result."""
+    if not _serves(input, grad) or grad.shape[2:] != _sizes(input.shape[2:], kernel, geometry):
+        return None
+    shape = (grad.shape[1], input.shape[1] // geometry.groups, *kernel)
+    return _run(cudnn.OF_WEIGHT, geometry, last, input=input, weight=shape, output=grad)
+
+
+def _serves(first: DeviceArray, second: DeviceArray) -> bool:
+    same = first.form.dtype == second.form.dtype
+    return bool(
+        same and name_of(first.form.dtype) in cudnn.TYPES and first.form.size and second.form.size
+        and 3 <= first.form.ndim <= 5 and cudnn.library() is not None
+    )  # fmt: skip
+
+
+def _sizes(input: Shape, kernel: Shape, geometry: Geometry) -> Shape:
+    """The sizes of the result of a convolution."""
+    given = zip(input, kernel, geometry.stride, geometry.padding, geometry.dilation, strict=True)
+    return tuple([(size + 2 * pad - gap * (window - 1) - 1) // step + 1 for size, window, step, pad, gap in given])
+
+
+def _with_bias(result: DeviceArray, bias: DeviceArray) -> DeviceArray:
+    return np.add(result, bias.reshape(1, -1, *[1] * (result.ndim - 2)), out=result)  # type: ignore[call-overload, no-any-return]
+
+
+def _run(product: str, geometry: Geometry, last: bool, **operands: Any) -> DeviceArray | None:
+    """Compute the operand that is given as a shape from the other two."""
+    flat = len(geometry.stride) == 1  # a signal is an image of one line
+    dtype = next(each.form.dtype for each in operands.values() if type(each) is DeviceArray)
+    arrays: dict[str, DeviceArray] = {}
+    for name, each in operands.items():
+        array = _laid_out(each, last) if type(each) is DeviceArray else _empty(each, dtype, last)
+        arrays[name] = array
+    seen = {name: _as_image(each) if flat else each for name, each in arrays.items()}
+    stride, padding, dilation = geometry[:3]
+    if flat:
+        stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
+    item = dtype.itemsize
+    given = {
+        name: (each.form.shape, tuple([step // item for step in each.form.strides])) for name, each in seen.items()
+    }
+    key = product, dtype, tuple(given.values()), stride, padding, dilation, geometry.groups, last, shortened
+    try:
+        plan = _plans[key]
+    except KeyError:
+        plan = _plans[key] = _planned(
+            product, name_of(dtype), given["input"], (given["weight"][0], last), given["output"], stride, padding,
+            dilation, geometry.groups, shortened,
+        )  # fmt: skip
+    if plan is None:
+        return None
+    try:
+        plan({"x": seen["input"].pointer, "w": seen["weight"].pointer, "y": seen["output"].pointer})
+    except cudnn.Refused:
+        _plans[key] = None
+        return None
+    return next(arrays[name] for name, each in operands.items() if type(each) is not DeviceArray)
+
+
+def _planned(*options: Any) -> cudnn.Convolution | None:
+    try:
+        return cudnn.Convolution(*options)
+    except cudnn.Refused:
+        return None
+
+
+def _as_image(array: DeviceArray) -> DeviceArray:
+    return array[:, :, None]
+
+
+def _order(ndim: int) -> tuple[int, ...]:
+    """The dimensions in memory, channels innermost."""
+    return (0, *range(2, ndim), 1)
+
+
+def _laid_out(array: DeviceArray, last: bool) -> DeviceArray:
+    if not last:
+        return array if array.form.flags.c_contiguous else array.copy()
+    turned = array.transpose(_order(array.ndim))
+    if turned.form.flags.c_contiguous:
+        return array
+    return _back(turned.copy())
+
+
+def _empty(shape: Shape, dtype: Any, last: bool) -> DeviceArray:
+    if not last:
+        return empty(shape, dtype)
+    return _back(empty(tuple([shape[axis] for axis in _order(len(shape))]), dtype))
+
+
+def _back(turned: DeviceArray) -> DeviceArray:
+    return turned.transpose((0, turned.ndim - 1, *range(1, turned.ndim - 1)))

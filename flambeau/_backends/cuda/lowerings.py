@@ -1,0 +1,49 @@
+"""Which ops CUDA devices have kernels for: names of ops, and where the functions are that run them.
+
+A lowering takes the arguments of the op's kernel, and returns None for what it does not do.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from ..._core.backend import Backend, Kernel
+
+_PLACES = {
+    "softmax": "rows.softmax",
+    "softmax_backward": "rows.softmax_backward",
+    "log_softmax": "rows.log_softmax",
+    "log_softmax_backward": "rows.log_softmax_backward",
+    "nll_loss": "losses.nll_loss",
+    "nll_loss2d": "losses.nll_loss",
+    "nll_backward": "losses.nll_loss_gradient",
+    "embedding_dense_backward": "losses.embedding_backward",
+    "layer_norm": "rows.layer_norm",
+    "layer_norm_backward": "rows.layer_norm_backward",
+    "rms_norm": "rows.rms_norm",
+    "rms_norm_backward": "rows.rms_norm_backward",
+    "uniform_": "random.uniform",
+    "normal_": "random.normal",
+    "log_normal_": "random.log_normal",
+    "exponential_": "random.exponential",
+    "cauchy_": "random.cauchy",
+    "geometric_": "random.geometric",
+    "random_": "random.integers",
+    "random_between_": "random.integers_between",
+    "bernoulli": "random.bernoulli",
+    "bernoulli_number_": "random.bernoulli_number",
+    "bernoulli_tensor_": "random.bernoulli_tensor",
+    "dropout_mask_": "random.dropout_mask",
+}
+"""For the name of an op `module.function`."""
+
+
+def _find(name: str) -> Kernel | None:
+    module, function = _PLACES[name].split(".")
+    found: Kernel = getattr(importlib.import_module(f"{__package__}.{module}"), function)
+    return found
+
+
+def push(backend: Backend) -> None:
+    """Put the lowerings into the table of a backend."""
+    backend.push(dict.fromkeys(_PLACES, _find))

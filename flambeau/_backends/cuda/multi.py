@@ -1,0 +1,70 @@
+"""Updates of lists of tensors' arrays in few launches: the steps of optimizers, the scaling of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from struct import Struct
+from typing import Any
+
+from ..._codegen.cuda.elementwise import can_write
+from ..._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source
+from ..._codegen.expr import Program, Untraceable
+from ..._codegen.rules import traced
+from .array import is_dense
+from .driver import driver
+from .names import name_of
+
+_FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
+
+
+def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tuple[int, ...] | None:
+    """Run an elementwise rule on arrays of one dtype: its first tensor is one of the first list, and so on.
+
+    Returns the positions of the lists whose arrays were changed; None if nothing was, because the rule or the arrays do
+    not allow it.
+    """
+    name = name_of(lists[0][0].dtype)
+    if name not in _FLOATS or not _alike(lists):
+        return None
+    try:
+        program, changed, numbers = traced(rule, number, name, len(lists))
+    except (Untraceable, OverflowError):
+        return None
+    if not can_write(program):
+        return None
+    launch, most, pack = _kernel(program, name, len(lists), len(numbers), changed)
+    columns = list(zip(*lists, strict=True))
+    for start in range(0, len(columns), most):
+        chosen = [column for column in columns[start : start + most] if column[0].form.size]
+        if not chosen:
+            continue
+        empty = [0] * (most - len(chosen))
+        begin, blocks, sizes = [], 0, []
+        for column in chosen:
+            size = column[0].form.size
+            begin.append(blocks)
+            sizes.append(size)
+            blocks += -(-size // PER_BLOCK)
+        places = [[column[at].pointer for column in chosen] + empty for at in range(len(lists))]
+        flat = [place for row in places for place in row]
+        launch(blocks, THREADS, pack(len(chosen), *(numbers or [0.0]), *begin, *empty, *sizes, *empty, *flat))
+    return changed
+
+
+def _alike(lists: Sequence[Sequence[Any]]) -> bool:
+    """Whether the arrays at one position have their elements in the same places."""
+    for column in zip(*lists, strict=True):
+        form = column[0].form
+        if not is_dense(form) or any(
+            each.form.strides != form.strides or each.form.shape != form.shape for each in column
+        ):
+            return False
+    return True
+
+
+@cache
+def _kernel(program: Program, name: str, lists: int, numbers: int, changed: tuple[int, ...]) -> Any:
+    most = capacity(lists, numbers)
+    layout = Struct(f"=q{max(numbers, 1)}d{2 * most}q{lists * most}Q")
+    return driver().compile(list_source(program, name, lists, numbers, changed)), most, layout.pack

@@ -1,0 +1,71 @@
+"""Products of matrices, and of batches of them, by the library's matrix multiplication, in every floating dtype.
+
+Sums are in float32 for 16-bit floats, else in the type itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .array import DeviceArray, empty, zeros
+from .driver import driver
+from .names import name_of
+
+TYPES = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
+
+
+def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
+    """`left @ right`; None for dtypes that the library does not multiply."""
+    first, second = left.form, right.form
+    dtype = first.dtype
+    if dtype != second.dtype or name_of(dtype) not in TYPES or not (first.ndim and second.ndim):
+        return None
+    if first.ndim == 2 == second.ndim:
+        (rows, inner), (other, columns) = first.shape, second.shape
+        if inner != other:
+            raise ValueError(f"matmul: shapes {first.shape} and {second.shape} do not fit")
+        if not (rows and inner and columns):
+            return zeros((rows, columns), dtype)
+        result = empty((rows, columns), dtype)
+        driver().multiply(result, _laid_out(left), _laid_out(right))
+        return result
+    a = left[None] if first.ndim == 1 else left
+    b = right[:, None] if second.ndim == 1 else right
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"matmul: shapes {first.shape} and {second.shape} do not fit")
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    found = _batch(_as_batch(a, batch), _as_batch(b, batch))
+    shape = batch + ((a.shape[-2],) if first.ndim > 1 else ()) + ((b.shape[-1],) if second.ndim > 1 else ())
+    return found.reshape(shape)
+
+
+def _as_batch(array: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
+    """An array of matrices along one dimension: a view where the strides allow it."""
+    sizes = array.shape[-2:]
+    if array.ndim == 2:
+        return np.broadcast_to(array[None], (int(np.prod(batch, dtype=np.int64)), *sizes))  # type: ignore[call-overload, no-any-return]
+    if array.shape[:-2] != batch:
+        array = np.broadcast_to(array, (*batch, *sizes))  # type: ignore[call-overload]
+    return array.reshape(-1, *sizes) if array.size else array.reshape(int(np.prod(batch, dtype=np.int64)), *sizes)
+
+
+def _batch(left: DeviceArray, right: DeviceArray) -> DeviceArray:
+    count, rows, inner = left.form.shape
+    columns = right.form.shape[2]
+    if not (inner and count and rows and columns):
+        return zeros((count, rows, columns), left.form.dtype)
+    result = empty((count, rows, columns), left.form.dtype)
+    driver().multiply(result, _laid_out(left), _laid_out(right))
+    return result
+
+
+def _laid_out(array: DeviceArray) -> DeviceArray:
+    """A matrix, or several, in one of the two forms that the library reads: rows, or columns, without gaps inside."""
+    form = array.form
+    item = form.itemsize
+    outer, inner = form.strides[-2:]
+    rows, columns = form.shape[-2:]
+    by_rows = (inner == item or columns == 1) and (outer >= columns * item or rows == 1)
+    by_columns = (outer == item or rows == 1) and (inner >= rows * item or columns == 1)
+    fits = outer % item == 0 and inner % item == 0 and form.strides[0] >= 0
+    return array if fits and (by_rows or by_columns) else array.copy()

@@ -1,0 +1,175 @@
+"""Reductions of device arrays: sums, products, extremes, truth, and where extremes are."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.cuda.reduce import KINDS, THREADS, position_source, reduce_source
+from ..._codegen.cuda.types import TYPES
+from .array import DeviceArray, empty
+from .driver import driver
+from .names import name_of
+
+_ENOUGH_BLOCKS = 1056
+_LEAST_SHARE = 8
+"""How many elements a thread should have before a result is divided among several blocks."""
+_PAIR = 16
+"""Bytes of a value and its position."""
+
+
+def reduced(
+    kind: str, array: DeviceArray, axes: Any, dtype: np.dtype[Any] | None, keepdims: bool
+) -> DeviceArray | None:
+    """`array` reduced by the ufunc called `kind`; None for what has no code, and for what NumPy refuses."""
+    form = array.form
+    if kind not in KINDS or name_of(form.dtype) not in TYPES:
+        return None
+    if kind in ("maximum", "minimum") and (not form.size or form.dtype.kind == "c"):
+        return None
+    result = np.dtype(bool) if kind.startswith("logical") else dtype or _result_type(kind, form.dtype)
+    if name_of(result) not in TYPES or (form.dtype.kind == "c" and result.kind != "c" and result.kind != "b"):
+        return None
+    accumulated = "float32" if name_of(result) in ("float16", "bfloat16") else name_of(result)
+    axes = tuple(axes) if isinstance(axes, list) else axes
+    plan = _plan(form.shape, form.strides, axes, form.itemsize if not array.pointer % 16 else 0)
+    made = empty(plan.shape(keepdims), result)
+    if not made.form.size:
+        return made
+    if plan.splits == 1:
+        plan.run(
+            _compiled(kind, name_of(form.dtype), accumulated, name_of(result), *plan.code), array.pointer, made.pointer
+        )
+    else:
+        partial = empty((plan.splits, plan.results), np.dtype(accumulated))
+        plan.run(
+            _compiled(kind, name_of(form.dtype), accumulated, accumulated, *plan.code), array.pointer, partial.pointer
+        )
+        second = _plan(partial.form.shape, partial.form.strides, 0, 0, True)
+        launch = _compiled(kind, accumulated, accumulated, name_of(result), *second.code)
+        second.run(launch, partial.pointer, made.pointer)
+    return made
+
+
+def _result_type(kind: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What NumPy sums up in: small integers in large ones."""
+    if kind in ("add", "multiply") and dtype.kind in "iub" and dtype.itemsize < 8:
+        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+    return dtype
+
+
+def position(kind: str, array: DeviceArray, axis: int | None, keepdims: bool) -> DeviceArray | None:
+    """Where the largest ("argmax") or smallest element is along a dimension."""
+    form = array.form
+    if name_of(form.dtype) not in TYPES or form.dtype.kind == "c" or not form.size:
+        return None
+    if axis is None and not form.flags.c_contiguous:
+        array = array.copy()
+        form = array.form
+    plan = _plan(form.shape, form.strides, axis, 0)
+    made = empty(plan.shape(keepdims), np.dtype(np.int64))
+    name = name_of(form.dtype)
+    if plan.splits == 1:
+        plan.run(_compiled_position(kind, name, *plan.code[:3], 0), array.pointer, made.pointer)
+    else:
+        partial = empty((plan.splits, plan.results), np.dtype(f"V{_PAIR}"))
+        plan.run(_compiled_position(kind, name, *plan.code[:3], 1), array.pointer, partial.pointer)
+        second = _plan(partial.form.shape, partial.form.strides, 0, 0, True)
+        second.run(_compiled_position(kind, name, *second.code[:3], 2), partial.pointer, made.pointer)
+    return made
+
+
+@cache
+def _compiled(
+    kind: str, given: str, accumulated: str, result: str, kept: int, rest: int, fast: bool, width: int
+) -> Any:
+    return driver().compile(reduce_source(kind, given, accumulated, result, kept, rest, fast, width))
+
+
+@cache
+def _compiled_position(kind: str, given: str, kept: int, rest: int, fast: bool, partial: int) -> Any:
+    return driver().compile(position_source(kind, given, kept, rest, fast, partial))
+
+
+class _Plan:
+    """How an array is reduced: its dimensions merged, and the work divided.
+
+    `item` is the size of its elements if it begins at a multiple of 16 bytes, else 0; `whole`: results are not divided.
+    """
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], axes: Any, item: int, whole: bool) -> None:
+        ndim = len(shape)
+        if axes is None:
+            axes = range(ndim)
+        elif not isinstance(axes, tuple):
+            axes = (axes,)
+        self.axes = {axis + ndim if axis < 0 else axis for axis in axes}
+        self.given = shape
+        dims = list(zip(shape, strides, strict=True))
+        kept = _merged([each for axis, each in enumerate(dims) if axis not in self.axes])
+        rest = _merged([dims[axis] for axis in sorted(self.axes)])
+        self.results = math.prod([size for axis, size in enumerate(shape) if axis not in self.axes])
+        length = math.prod([shape[axis] for axis in self.axes])
+        self.threads = threads = driver().block_threads(THREADS)
+        fast = abs(rest[-1][1]) <= abs(kept[-1][1]) or self.results == 1
+        width = 1
+        if item and fast and len(rest) == 1 and rest[0][1] == item and item < 16:
+            width = 16 // item
+            if length % width or any(step % 16 for _, step in kept):
+                width = 1
+            else:
+                length //= width
+                rest = [(length, 16)]
+        along = 1
+        while along < threads and along < length:
+            along *= 2
+        if not fast:
+            along = min(along, max(1, threads // 32))
+        across = threads // along
+        self.blocks = max(1, -(-self.results // across))
+        most = -(-length // (along * _LEAST_SHARE))
+        splits = 1 if whole else max(1, min(-(-_ENOUGH_BLOCKS // self.blocks), most, 1024))
+        part = -(-max(length, 1) // splits)
+        self.splits = max(1, -(-length // part))
+        self.code = len(kept), len(rest), fast, width
+        """What the kernel's code depends on."""
+        self._numbers = [across, self.blocks, part, *[number for pair in (*kept, *rest) for number in pair]]
+        self._length = length
+        self._pack = Struct(f"=qqQQ{len(self._numbers)}q").pack
+
+    def shape(self, keepdims: bool) -> tuple[int, ...]:
+        """The shape of the result."""
+        sizes = enumerate(self.given)
+        if keepdims:
+            return tuple([1 if axis in self.axes else size for axis, size in sizes])
+        return tuple([size for axis, size in sizes if axis not in self.axes])
+
+    def run(self, launch: Any, source: int, target: int) -> None:
+        """Start the kernel."""
+        launch(
+            self.blocks * self.splits,
+            self.threads,
+            self._pack(self.results, self._length, source, target, *self._numbers),
+        )
+
+
+@lru_cache(4096)
+def _plan(shape: tuple[int, ...], strides: tuple[int, ...], axes: Any, item: int, whole: bool = False) -> _Plan:
+    return _Plan(shape, strides, axes, item, whole)
+
+
+def _merged(dims: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Dimensions in order, those that follow each other evenly in memory as one."""
+    found: list[tuple[int, int]] = []
+    for size, stride in dims:
+        if size == 1:
+            continue
+        if found and found[-1][1] == size * stride:
+            found[-1] = found[-1][0] * size, stride
+        else:
+            found.append((size, stride))
+    return found or [(1, 0)]

@@ -1,0 +1,237 @@
+"""Elementwise kernels: a program applied to every element, over arrays without gaps or with any strides.
+
+All arguments of a kernel are fields of eight bytes of one structure: the number of elements, the addresses of the
+results and operands (of a number its value), and for arrays with strides the sizes and the strides in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from ..expr import Program
+from .types import TYPES, CType
+
+FLAT, SINGLE, NUMBER = "c", "1", "n"
+"""Forms of operands of a flat kernel: an array like the result, an array of one element, a Python number."""
+
+THREADS = 256
+"""How many threads a block has."""
+
+_WORDS = {
+    "floats": "divide fabs exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh "
+    "tanh arcsinh arccosh arctanh erf erfc erfinv rsqrt arctan2 hypot copysign nextafter ldexp sigmoid logaddexp "
+    "logaddexp2 heaviside deg2rad rad2deg float_power",
+    "reals": "add subtract multiply negative positive conjugate square absolute sign maximum minimum fmax fmin "
+    "floor_divide remainder fmod power less less_equal greater greater_equal equal not_equal logical_and logical_or "
+    "logical_xor logical_not isnan isinf isfinite signbit select floor ceil trunc rint reciprocal",
+    "integers": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift gcd lcm",
+    "complex": "add subtract multiply divide negative positive conjugate square reciprocal absolute equal not_equal "
+    "isnan isinf isfinite logical_and logical_or logical_xor logical_not select",
+}
+_OF_FLOATS, _OF_REALS, _OF_INTEGERS, _OF_COMPLEX = (frozenset(names.split()) for names in _WORDS.values())
+_ROUNDINGS = frozenset(("round_float16", "round_bfloat16"))
+
+
+@cache
+def functions() -> str:
+    """The text that stands before every kernel: what its steps call."""
+    return (Path(__file__).parent / "functions.cuh").read_text(encoding="utf-8")
+
+
+def can_write(program: Program) -> bool:
+    """Whether there is code for every step and the types that it is about."""
+    for name, type_name, *operands in program.steps:
+        if type_name not in TYPES:
+            return False
+        if name in ("input", "constant", "cast"):
+            continue
+        types = {program.steps[number][1] for number in operands}
+        if name == "select":
+            types = {program.steps[number][1] for number in operands[1:]}
+        if not all(_has(name, each) for each in types):
+            return False
+    return True
+
+
+def _has(name: str, type_name: str) -> bool:
+    if type_name.startswith("complex"):
+        return name in _OF_COMPLEX
+    if "float" in type_name:
+        return name in _OF_REALS or name in _OF_FLOATS or name in _ROUNDINGS
+    if name == "ldexp" or (name == "reciprocal" and type_name != "bool"):
+        return name == "ldexp"
+    return name in _OF_REALS or name in _OF_INTEGERS
+
+
+def _constant(kind: CType, text: str) -> str:
+    if kind.is_complex:
+        real, imaginary = (each for each in text.split(","))
+        part = "float" if kind.name == "complex64" else "double"
+        return f"{kind.compute}::make(({part}){_double(real)}, ({part}){_double(imaginary)})"
+    if "float" in kind.name:
+        value = f"({kind.compute}){_double(text)}"
+        return f"round_{kind.name}({value})" if kind.is_half else value
+    suffix = "ull" if kind.name == "uint64" else "ll"
+    if text == "-9223372036854775808":
+        return "(-9223372036854775807ll - 1)"
+    return f"({kind.compute}){text}{suffix}"
+
+
+def _double(text: str) -> str:
+    number = float.fromhex(text)
+    if number != number:
+        return "(double)__uint_as_float(0x7fc00000u)"
+    if number in (float("inf"), float("-inf")):
+        return f"({'-' if number < 0 else ''}(double)__uint_as_float(0x7f800000u))"
+    return f"({number!r})"
+
+
+def steps_of(program: Program, inputs: Sequence[str]) -> list[str]:
+    """The statements that compute a program; the value of step n is called `v<n>`."""
+    lines = []
+    for number, (name, type_name, *operands) in enumerate(program.steps):
+        kind = TYPES[type_name]
+        if name == "input":
+            value = inputs[operands[0]]
+        elif name == "constant":
+            value = _constant(kind, operands[0])
+        elif name == "cast":
+            value = kind.converted(f"v{operands[0]}", TYPES[program.steps[operands[0]][1]])
+        else:
+            value = f"({kind.compute})" if not kind.is_complex else ""
+            value += f"f_{name}({', '.join(f'v{each}' for each in operands)})"
+            if kind.is_half:
+                value = f"round_{kind.name}({value})"
+        lines.append(f"{kind.compute} v{number} = {value};")
+    return lines
+
+
+def vector_width(memory: Sequence[str]) -> int:
+    """How many elements a thread computes at a time: as many as 16 bytes of the widest type hold."""
+    return max(1, 16 // max(TYPES[name].size for name in memory))
+
+
+def flat_source(program: Program, memory: Sequence[str], forms: str, width: int) -> str:
+    """The kernel for arrays without gaps, and numbers. `memory` has the dtypes of results and operands in order."""
+    kinds = [TYPES[name] for name in memory]
+    results = len(program.results)
+    fields, packs, loads, single = ["i64 count;"], [], [], []
+    for number, kind in enumerate(kinds[:results]):
+        fields.append(f"{kind.memory}* p{number};")
+        packs.append(f"struct alignas({kind.size * width}) P{number} {{ {kind.memory} at[{width}]; }};")
+    for number, (kind, form) in enumerate(zip(kinds[results:], forms, strict=True), results):
+        if form == NUMBER:
+            fields += _number_fields(kind, number)
+            single.append(f"const {kind.compute} x{number} = {_number(kind, number)};")
+            continue
+        fields.append(f"const {kind.memory}* p{number};")
+        if form == SINGLE:
+            single.append(f"const {kind.compute} x{number} = {kind.loaded(f'*a.p{number}')};")
+        else:
+            packs.append(f"struct alignas({kind.size * width}) P{number} {{ {kind.memory} at[{width}]; }};")
+            loads.append((number, kind))
+    names = [f"x{number}" for number in range(results, len(kinds))]
+    steps = steps_of(program, names)
+    stores = list(zip(kinds[:results], program.results, strict=True))
+
+    def body(load: str, store: str) -> str:
+        lines = [f"const {kind.compute} x{n} = {kind.loaded(load.format(n=n))};" for n, kind in loads]
+        lines += steps
+        lines += [f"{store.format(n=n)} = {kind.stored(f'v{found}')};" for n, (kind, found) in enumerate(stores)]
+        return "\n      ".join(lines)
+
+    whole = "\n    ".join(
+        [f"const P{n} q{n} = ((const P{n}*)a.p{n})[chunk];" for n, _ in loads]
+        + [f"P{n} q{n};" for n in range(results)]
+        + ["#pragma unroll", f"for (int j = 0; j < {width}; j++) {{"]
+        + ["  " + body("q{n}.at[j]", "q{n}.at[j]"), "}"]
+        + [f"((P{n}*)a.p{n})[chunk] = q{n};" for n in range(results)]
+    )
+    return _kernel(
+        fields,
+        packs,
+        f"""const i64 chunk = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  const i64 chunks = a.count / {width};
+  {_joined(single)}
+  if (chunk < chunks) {{
+    {whole}
+  }} else if (chunk == chunks) {{
+    for (i64 i = chunks * {width}; i < a.count; i++) {{
+      {body("a.p{n}[i]", "a.p{n}[i]")}
+    }}
+  }}""",
+    )
+
+
+def strided_source(program: Program, memory: Sequence[str], forms: str, dimensions: int, wide: bool) -> str:
+    """The kernel for arrays of any strides over `dimensions` common dimensions; `wide`: offsets need 64 bits."""
+    kinds = [TYPES[name] for name in memory]
+    results = len(program.results)
+    fields, single, arrays = ["i64 count;"], [], []
+    for number, kind in enumerate(kinds):
+        if number >= results and forms[number - results] == NUMBER:
+            fields += _number_fields(kind, number)
+            single.append(f"const {kind.compute} x{number} = {_number(kind, number)};")
+        else:
+            fields.append(f"{'' if number < results else 'const '}char* p{number};")
+            arrays.append((number, kind))
+    fields += [f"i64 n{d};" for d in range(dimensions)]
+    fields += [f"i64 s{number}_{d};" for number, _ in arrays for d in range(dimensions)]
+    index, offset = ("i64", "i64") if wide else ("u32", "i32")
+    walk = [f"{index} rest = ({index})i;"]
+    walk += [f"{offset} o{number} = 0;" for number, _ in arrays]
+    for d in reversed(range(dimensions)):
+        last = d == 0
+        if last:
+            walk.append(f"const {index} at{d} = rest;")
+        else:
+            walk.append(f"const {index} at{d} = rest % ({index})a.n{d}; rest /= ({index})a.n{d};")
+        walk += [f"o{number} += ({offset})at{d} * ({offset})a.s{number}_{d};" for number, _ in arrays]
+    for number, kind in arrays:
+        if number >= results:
+            place = f"*(const {kind.memory}*)(a.p{number} + o{number})"
+            walk.append(f"const {kind.compute} x{number} = {kind.loaded(place)};")
+    walk += steps_of(program, [f"x{number}" for number in range(results, len(kinds))])
+    for number, found in enumerate(program.results):
+        kind = kinds[number]
+        walk.append(f"*({kind.memory}*)(a.p{number} + o{number}) = {kind.stored(f'v{found}')};")
+    return _kernel(
+        fields,
+        [],
+        f"""{_joined(single)}
+  const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < a.count) {{
+    {_joined(walk)}
+  }}""",
+    )
+
+
+def _number_fields(kind: CType, number: int) -> list[str]:
+    if kind.is_complex:
+        return [f"double p{number};", f"double i{number};"]
+    return [f"{'double' if 'float' in kind.name else 'u64' if kind.name == 'uint64' else 'i64'} p{number};"]
+
+
+def _number(kind: CType, number: int) -> str:
+    if kind.is_complex:
+        part = "float" if kind.name == "complex64" else "double"
+        return f"{kind.compute}::make(({part})a.p{number}, ({part})a.i{number})"
+    return f"round_{kind.name}((float)a.p{number})" if kind.is_half else f"({kind.compute})a.p{number}"
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n    ".join(lines)
+
+
+def _kernel(fields: Sequence[str], before: Sequence[str], body: str) -> str:
+    return f"""{functions()}
+struct Arguments {{
+  {_joined(fields)}
+}};
+{_joined(before)}
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  {body}
+}}
+"""

@@ -1,0 +1,106 @@
+"""Kernels of the loss of classes, and of the gradient of an embedding's rows."""
+
+from __future__ import annotations
+
+from .elementwise import functions
+from .types import TYPES
+
+THREADS = 256
+NONE, MEAN, SUM = range(3)
+
+
+def _head(name: str, index: str) -> str:
+    kind = TYPES[name]
+    return f"""{functions()}
+typedef {"double" if name == "float64" else "float"} A;
+typedef {kind.memory} T;
+typedef {TYPES[index].memory} I;
+FN A load(const T* p) {{ return {kind.loaded("*p")}; }}
+FN void save(T* p, A x) {{ *p = {kind.stored("x")}; }}
+"""
+
+
+_FIELDS = "i64 samples; i64 classes; i64 places; const T* in; const I* target; const T* weight; i64 ignored; T* out;"
+_OUTSIDE = "{ a.fault[0] = 1; a.fault[1] = t; }"
+
+
+def nll_source(name: str, index: str, weighted: bool, reduction: int) -> str:
+    """The loss of each target (NONE), or by one block that of all of them; targets that are no classes are noted."""
+    weight = "load(a.weight + t)" if weighted else "(A)1"
+    one = f"""const i64 t = (i64)a.target[i];
+    A value = 0, weight = 0;
+    if (t != a.ignored) {{
+      if (t < 0 || t >= a.classes) {_OUTSIDE}
+      else {{
+        weight = {weight};
+        value = -weight * load(a.in + (i / a.places * a.classes + t) * a.places + i % a.places);
+      }}
+    }}"""
+    if reduction == NONE:
+        body = f"""const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < a.samples * a.places) {{
+    {one}
+    save(a.out + i, value);
+  }}"""
+    else:
+        body = f"""__shared__ A values[{THREADS}], weights[{THREADS}];
+  A values_ = 0, weights_ = 0;
+  for (i64 i = threadIdx.x; i < a.samples * a.places; i += blockDim.x) {{
+    {one}
+    values_ += value, weights_ += weight;
+  }}
+  values[threadIdx.x] = values_, weights[threadIdx.x] = weights_;
+  __syncthreads();
+  for (u32 s = blockDim.x / 2; s > 0; s /= 2) {{
+    if (threadIdx.x < s) {{
+      values[threadIdx.x] += values[threadIdx.x + s];
+      weights[threadIdx.x] += weights[threadIdx.x + s];
+    }}
+    __syncthreads();
+  }}
+  if (threadIdx.x == 0) {{
+    save(a.out, {"values[0] / weights[0]" if reduction == MEAN else "values[0]"});
+    *a.total = weights[0];
+  }}"""
+    return f"""{_head(name, index)}
+struct Arguments {{ {_FIELDS} A* total; volatile i64* fault; }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  {body}
+}}
+"""
+
+
+def nll_backward_source(name: str, index: str, weighted: bool, reduction: int) -> str:
+    """The gradient of the log-probabilities, element by element; `total` are the weights of all targets."""
+    weight = "load(a.weight + t)" if weighted else "(A)1"
+    grad = "load(a.in + i)" if reduction == NONE else "load(a.in)"
+    share = f"{grad} / *a.total" if reduction == MEAN else grad
+    return f"""{_head(name, index)}
+struct Arguments {{ {_FIELDS} const A* total; }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  const i64 at = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= a.samples * a.classes * a.places) return;
+  const i64 place = at % a.places, kind = at / a.places % a.classes, i = at / (a.places * a.classes) * a.places + place;
+  const i64 t = (i64)a.target[i];
+  save(a.out + at, t == kind && t != a.ignored ? -({weight}) * {share} : (A)0);
+}}
+"""
+
+
+def embedding_backward_source(name: str, index: str) -> str:
+    """The gradient of the rows of an embedding: positions are sorted by row, and the first of each row adds up all."""
+    return f"""{_head(name, index)}
+struct Arguments {{
+  i64 count; i64 width; const T* grad; const I* row; const i64* order; i64 padding; T* out; i64 blocks;
+}};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  const i64 column = (i64)(blockIdx.x % a.blocks) * blockDim.x + threadIdx.x;
+  const i64 first = blockIdx.x / a.blocks;
+  const i64 row = (i64)a.row[a.order[first]];
+  if (column >= a.width || row == a.padding || (first > 0 && (i64)a.row[a.order[first - 1]] == row)) return;
+  A sum = 0;
+  for (i64 i = first; i < a.count && (i64)a.row[a.order[i]] == row; i++)
+    sum += load(a.grad + a.order[i] * a.width + column);
+  save(a.out + row * a.width + column, sum);
+}}
+"""

@@ -1,0 +1,55 @@
+"""One kernel over lists of arrays: the update rule of an optimizer on every parameter, in one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..expr import Program
+from .elementwise import functions, steps_of
+from .types import TYPES
+
+THREADS = 256
+PER_BLOCK = THREADS * 4
+"""Elements of one block."""
+_MOST_BYTES = 4000
+
+
+def capacity(lists: int, numbers: int) -> int:
+    """How many arrays of each list a launch can have: the arguments of a kernel are limited."""
+    return (_MOST_BYTES - 8 * (numbers + 2)) // (8 * (lists + 2))
+
+
+def list_source(program: Program, dtype: str, lists: int, numbers: int, changed: Sequence[int]) -> str:
+    """The kernel that runs `program` on an element of each list and writes the lists `changed`."""
+    kind = TYPES[dtype]
+    most = capacity(lists, numbers)
+    computed = TYPES[program.steps[0][1]].compute
+    inputs = [f"x{number}" for number in range(lists)]
+    inputs += [f"({computed})a.numbers[{number}]" for number in range(numbers)]
+    loads = [f"const {computed} x{n} = ({computed}){kind.loaded(f'p{n}[i]')};" for n in range(lists)]
+    stores = [
+        f"p{target}[i] = {kind.stored(f'v{found}')};" for target, found in zip(changed, program.results, strict=True)
+    ]
+    pointers = [f"{kind.memory}* p{n} = ({kind.memory}*)a.at[{n}][array];" for n in range(lists)]
+    return f"""{functions()}
+struct Arguments {{
+  i64 count; double numbers[{max(numbers, 1)}]; i64 begin[{most}]; i64 size[{most}]; u64 at[{lists}][{most}];
+}};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  const i64 block = blockIdx.x;
+  int low = 0, high = (int)a.count - 1;
+  while (low < high) {{
+    const int middle = (low + high + 1) / 2;
+    if (a.begin[middle] <= block) low = middle; else high = middle - 1;
+  }}
+  const int array = low;
+  {" ".join(pointers)}
+  const i64 start = (block - a.begin[array]) * {PER_BLOCK};
+  const i64 end = start + {PER_BLOCK} < a.size[array] ? start + {PER_BLOCK} : a.size[array];
+  for (i64 i = start + threadIdx.x; i < end; i += blockDim.x) {{
+    {" ".join(loads)}
+    {" ".join(steps_of(program, inputs))}
+    {" ".join(stores)}
+  }}
+}}
+"""

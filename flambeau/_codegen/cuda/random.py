@@ -1,0 +1,118 @@
+"""Kernels that fill memory with random numbers, each number by the thread and the draw by which PyTorch's make it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from .elementwise import functions
+from .types import TYPES
+
+THREADS = 256
+
+_FORMULAS = {
+    "uniform_": "x * (C)a.p0 + (C)a.p1",
+    "normal_": "x * (C)a.p1 + (C)a.p0",
+    "log_normal_": "quick_exp(x * (C)a.p1 + (C)a.p0)",
+    "exponential_": "exponential<C>(x, (C)a.p0, (C)a.p1)",
+    "cauchy_": "cauchy<C>(x, (C)a.p0, (C)a.p1, (C)a.p2)",
+    "geometric_": "ceil(quick_log(x) / log1p((C)-a.p0))",
+    "bernoulli_number_": "(C)(x <= (C)a.p0)",
+}
+"""The number of each distribution from one that was drawn, `x`; the parameters are p0, p1, p2."""
+
+INTEGERS = "integers"
+"""Whole numbers: the remainder by a range, from a first one on."""
+
+
+@cache
+def _prelude() -> str:
+    return functions() + (Path(__file__).parent / "random.cuh").read_text(encoding="utf-8")
+
+
+def draw_source(distribution: str, dtype: str, wide: bool = False) -> str:
+    """The kernel that fills `count` elements of `dtype`; `wide`: whole numbers are made of 64 bits."""
+    kind = TYPES[dtype]
+    if distribution == INTEGERS:
+        drawn, method = "u64" if wide else "u32", "uniform"
+        value = "(i64)(x % (C)a.range) + a.first"
+        fields = "u64 range; i64 first;"
+    else:
+        drawn = "double" if dtype == "float64" else "float"
+        method = "normal" if "normal" in distribution else "uniform"
+        value, fields = _FORMULAS[distribution], "double p0, p1, p2;"
+    stored = f"({kind.memory})({value})" if not kind.is_half else kind.stored(f"(float)({value})")
+    if distribution == "uniform_":  # the upper bound, which rounding may reach, stands for the lower one
+        stored = f"upper_excluded({stored}, {kind.stored('(C)a.p2')}, {kind.stored('(C)a.p1')})"
+    return f"""{_prelude()}
+typedef {drawn} C;
+template <class T> FN T upper_excluded(T x, T upper, T lower) {{ return x == upper ? lower : x; }}
+struct Arguments {{ i64 count; {kind.memory}* out; u64 seed; u64 offset; {fields} }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  const i64 threads = (i64)gridDim.x * blockDim.x;
+  u64 counter = a.offset / 4;
+  for (i64 start = thread; start < a.count; start += threads * Draw<C>::COUNT) {{
+    C drawn[Draw<C>::COUNT];
+    Draw<C>::{method}(philox(a.seed, thread, counter++), drawn);
+    for (int i = 0; i < Draw<C>::COUNT; i++) {{
+      const i64 place = start + threads * i;
+      if (place < a.count) {{
+        const C x = drawn[i];
+        a.out[place] = {stored};
+      }}
+    }}
+  }}
+}}
+"""
+
+
+def mask_source(width: int) -> str:
+    """The kernel that draws the mask of dropout, `width` neighbours by one thread; 1: four that are far apart."""
+    if width == 1:
+        loop = """for (i64 start = thread; start < a.count; start += threads * 4) {
+    const Words words = philox(a.seed, thread, counter++);
+    for (int i = 0; i < 4; i++)
+      if (start + threads * i < a.count) a.out[start + threads * i] = unit(words.at[i]) < a.keep;
+  }"""
+    elif width == 2:
+        loop = """Words words;
+  bool second = false;
+  for (i64 start = thread * 2; start < a.count; start += threads * 2) {
+    if (!second) words = philox(a.seed, thread, counter++);
+    for (int i = 0; i < 2; i++) a.out[start + i] = unit(words.at[second ? i + 2 : i]) < a.keep;
+    second = !second;
+  }"""
+    else:
+        loop = f"""for (i64 start = thread * {width}; start < a.count; start += threads * {width})
+    for (int part = 0; part < {width}; part += 4) {{
+      const Words words = philox(a.seed, thread, counter++);
+      for (int i = 0; i < 4; i++) a.out[start + part + i] = unit(words.at[i]) < a.keep;
+    }}"""
+    return f"""{_prelude()}
+struct Arguments {{ i64 count; bool* out; u64 seed; u64 offset; double p; }};
+KERNEL kernel(const __grid_constant__ Arguments given) {{
+  struct {{ i64 count; bool* out; u64 seed; float keep; }} a = {{given.count, given.out, given.seed, (float)given.p}};
+  const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  const i64 threads = (i64)gridDim.x * blockDim.x;
+  u64 counter = given.offset / 4;
+  {loop}
+}}
+"""
+
+
+def bernoulli_source(probability: str, dtype: str) -> str:
+    """The kernel that draws with a probability for each element, four neighbours by one thread."""
+    given, kind = TYPES[probability], TYPES[dtype]
+    one, zero = (kind.stored(f"({kind.compute}){number}") for number in (1, 0))
+    return f"""{_prelude()}
+struct Arguments {{ i64 count; {kind.memory}* out; u64 seed; u64 offset; const {given.memory}* p; }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  const Words words = philox(a.seed, thread, a.offset / 4);
+  for (int i = 0; i < 4; i++) {{
+    const i64 place = thread * 4 + i;
+    if (place < a.count) a.out[place] = unit(words.at[i]) <= {given.loaded("a.p[place]")} ? {one} : {zero};
+  }}
+}}
+"""

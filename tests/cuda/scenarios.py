@@ -1,0 +1,146 @@
+"""Programs that run on a CUDA device and on the CPU and must give the same: `python -m tests.cuda.scenarios`.
+
+Without a GPU, `--simulated` runs them on the CUDA backend with the host's memory.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import flambeau as torch
+
+F = torch.nn.functional
+Tensors = list[Any]
+
+
+def _differentiated(function: Callable[..., Any], *shapes: tuple[int, ...], dtype: Any = torch.float32) -> Any:
+    """A scenario: the result of `function` on random tensors, and the gradients of these."""
+
+    def scenario(device: str) -> Tensors:
+        torch.manual_seed(0)
+        given = [torch.randn(shape).to(dtype).to(device).requires_grad_() for shape in shapes]
+        result = function(*given)
+        weights = torch.arange(result.numel(), dtype=torch.float32).reshape(result.shape).remainder(5)
+        (result * weights.to(dtype).to(device)).sum().backward()
+        return [result, *[each.grad for each in given]]
+
+    return scenario
+
+
+def _labels(like: Any) -> Any:
+    return torch.arange(8, device=like.device) % 5
+
+
+def _trained(make: Callable[[Any], Any]) -> Any:
+    """A scenario: parameters after some steps of an optimizer."""
+
+    def scenario(device: str) -> Tensors:
+        torch.manual_seed(0)
+        params = [torch.randn(shape).to(device).requires_grad_() for shape in ((3, 4), (1030,), (2, 2, 2), ())]
+        optimizer = make(params)
+        for step in range(3):
+            optimizer.zero_grad()
+            sum((each * each.detach().cos() * (step + 1)).sum() for each in params).backward()
+            torch.nn.utils.clip_grad_norm_(params, 1.0)
+            optimizer.step()
+        return list(params)
+
+    return scenario
+
+
+def _network(device: str) -> Tensors:
+    torch.manual_seed(0)
+    layers = torch.nn
+    net = layers.Sequential(
+        layers.Conv2d(1, 4, 3, bias=False), layers.BatchNorm2d(4), layers.ReLU(), layers.MaxPool2d(2), layers.Flatten(),
+        layers.Linear(36, 10),
+    ).to(device)  # fmt: skip
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    images, labels = torch.randn(16, 1, 8, 8).to(device), torch.randint(0, 10, (16,)).to(device)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    return [*losses, *net.parameters()]
+
+
+def _saved(device: str) -> Tensors:
+    file = io.BytesIO()
+    torch.save({"x": torch.arange(5.0).to(device)}, file)
+    file.seek(0)
+    assert torch.load(file)["x"].device.type == device
+    file.seek(0)
+    return [torch.load(file, map_location="cpu")["x"]]
+
+
+def _convolution(channels_last: bool) -> Any:
+    def run(images: Any, weight: Any, bias: Any) -> Any:
+        if channels_last:
+            images = images.contiguous(memory_format=torch.channels_last)
+        return F.conv2d(images, weight, bias, stride=2, padding=1, groups=2)
+
+    return _differentiated(run, (2, 4, 9, 8), (6, 2, 3, 3), (6,))
+
+
+_HALF = {"dtype": torch.bfloat16}
+SCENARIOS: dict[str, Callable[[str], Tensors]] = {
+    "softmax": _differentiated(lambda x: F.softmax(x, 1), (5, 300)),
+    "softmax of columns": _differentiated(lambda x: F.log_softmax(x, 1), (4, 6, 9)),
+    "softmax in half precision": _differentiated(lambda x: F.softmax(x, -1), (3, 7), **_HALF),
+    "layer_norm": _differentiated(lambda x, w, b: F.layer_norm(x, (20,), w, b), (6, 5, 20), (20,), (20,)),
+    "layer_norm in half precision": _differentiated(lambda x: F.layer_norm(x, (5, 20)), (6, 5, 20), **_HALF),
+    "rms_norm": _differentiated(lambda x, w: F.rms_norm(x, (20,), w), (6, 5, 20), (20,)),
+    "reductions": _differentiated(lambda x: x.sum(0) + x.mean(0) + x.amax(0), (50, 20)),
+    "linear": _differentiated(F.linear, (6, 5, 20), (7, 20), (7,)),
+    "linear in half precision": _differentiated(F.linear, (6, 5, 20), (7, 20), (7,), **_HALF),
+    "batches of products": _differentiated(lambda x, y: x @ y.transpose(-1, -2), (2, 3, 4, 5), (3, 6, 5)),
+    "cross_entropy": _differentiated(lambda x: F.cross_entropy(x, _labels(x)), (8, 5)),
+    "cross_entropy of places": _differentiated(
+        lambda x: F.cross_entropy(x, _labels(x).reshape(2, 4), ignore_index=2, reduction="sum"), (2, 5, 4)
+    ),
+    "embedding": _differentiated(
+        lambda w: F.embedding(torch.tensor([[1, 2, 1], [0, 4, 2]], device=w.device), w, padding_idx=2), (5, 7)
+    ),
+    "convolution": _convolution(False),
+    "convolution, channels last": _convolution(True),
+    "convolution of signals": _differentiated(F.conv1d, (2, 3, 11), (4, 3, 3), (4,)),
+    "transposed convolution": _differentiated(
+        lambda x, w: F.conv_transpose2d(x, w, stride=2, output_padding=1), (2, 3, 4, 5), (3, 4, 3, 3)
+    ),
+    "SGD": _trained(lambda params: torch.optim.SGD(params, 0.1, momentum=0.9)),
+    "Adam": _trained(lambda params: torch.optim.Adam(params, 0.1, weight_decay=0.1)),
+    "a network": _network,
+    "saving and loading": _saved,
+}
+
+
+def differs(name: str) -> str | None:
+    """What a scenario gives otherwise on the device than on the CPU."""
+    expected, actual = SCENARIOS[name]("cpu"), SCENARIOS[name]("cuda")
+    for number, (want, found) in enumerate(zip(expected, actual, strict=True)):
+        tolerance = 3e-2 if want.dtype is torch.bfloat16 else 2e-5
+        want, found = want.detach().double(), found.detach().cpu().double()
+        if not torch.allclose(found, want, tolerance, tolerance):
+            return f"{name}: result {number} is off by {(found - want).abs().max().item():.3g}"
+    return None
+
+
+def main() -> int:
+    """The command."""
+    if "--simulated" in sys.argv:
+        from tests.support.simulated_cuda import install_simulated_device
+
+        install_simulated_device()
+    found = [each for each in map(differs, SCENARIOS) if each is not None]
+    print("\n".join(found) or f"all {len(SCENARIOS)} scenarios agree")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -21,12 +21,13 @@ HOMES: dict[str, str] = {
         "sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
         "_dispatch.checks": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
         "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with",
-        "_dispatch.choices": "get_device_module get_float32_matmul_precision get_num_interop_threads init_num_threads "
+        "_dispatch.choices": "get_float32_matmul_precision get_num_interop_threads init_num_threads "
         "set_float32_matmul_precision set_flush_denormal set_num_interop_threads",
         "_higher_order_ops": "cond while_loop",
         "_jit_internal": "_overload",
         "_utils": "classproperty",
         "_utils_internal": "get_file_path prepare_multiprocessing_environment",
+        "accelerator._device_module": "get_device_module",
         "amp": "GradScaler",
         "autograd.anomaly_mode": "set_anomaly_enabled",
         "compiler": "compile",

@@ -66,6 +66,7 @@ _overload_method = _overload
 
 def _copy_to_script_wrapper(fn: Function) -> Function:
     """Mark a method that compiled modules are to have as well."""
+    # PyTorch marks functions by an attribute
     fn._torchscript_modifier = "if this method is not scripted, copy the python method onto the scripted model"  # type: ignore[attr-defined]
     return fn
 

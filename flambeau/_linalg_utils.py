@@ -31,7 +31,8 @@ def basis(A: Tensor) -> Tensor:
     """An orthogonal basis of the columns."""
     import flambeau
 
-    return flambeau.linalg.qr(A).Q  # type: ignore[no-any-return]
+    found: Tensor = flambeau.linalg.qr(A).Q
+    return found
 
 
 def symeig(A: Tensor, largest: bool | None = False) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ _FUNCTIONS = {
     "usable_cuda_device": "_backends.cuda.backend:usable",
     "pinned_copy": "_backends.cuda.pinned:pinned_copy",
     "is_pinned": "_backends.cuda.pinned:is_pinned",
+    "load_family": "_ops:load",
     "legacy_tensor": "_ops.create.constants:legacy_tensor",
     "tensor_of_number": "_ops.create.constants:tensor",
     "zeros_like": "_ops.create.like:zeros_like",
@@ -28,6 +29,8 @@ _FUNCTIONS = {
     "accumulate": "autograd.engine:accumulate",
     "propagate_tangents": "autograd.forward_ad:propagate",
     "adopt_tangent": "autograd.forward_ad:adopt_tangent",
+    "compiled_module": "_dynamo.eval_frame:compiled_module",
+    "tree_map_only": "utils._pytree:tree_map_only",
     "pytorch_reduced": "_serialization.pytorch_pickles:reduced",
     "storage_as_bytes": "_serialization.pytorch_pickles:storage_as_bytes",
 }

@@ -48,7 +48,8 @@ class Future(Generic[Result]):
             raise RuntimeError("The future has no result yet: call wait(), or value() in a callback of then()")
         if self._error is not None:
             raise self._error
-        return self._result  # type: ignore[no-any-return]
+        result: Result = self._result
+        return result
 
     def then(self, callback: Callable[[Future[Result]], Other]) -> Future[Other]:
         """A future of what the callback makes of this one, called when it is done."""

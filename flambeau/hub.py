@@ -83,7 +83,8 @@ def list(github: str, force_reload: bool = False, skip_validation: bool = False,
 def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check",
          *, source: str = "local") -> str | None:  # fmt: skip
     """What the function of a model says about itself."""
-    return _entrypoint(_hubconf(_folder_of(github, source)), model).__doc__  # type: ignore[no-any-return]
+    said: str | None = _entrypoint(_hubconf(_folder_of(github, source)), model).__doc__
+    return said
 
 
 def load(
@@ -144,4 +145,5 @@ def load_state_dict_from_url(
         sys.stderr.write(f'Downloading: "{url}" to {kept}\n')
         found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, kept, found[1] if found else None, progress=progress)
-    return load_file(kept, map_location=map_location, weights_only=weights_only)  # type: ignore[no-any-return]
+    state: dict[str, Any] = load_file(kept, map_location=map_location, weights_only=weights_only)
+    return state

@@ -147,7 +147,8 @@ def _definition(op: Any) -> CustomOpDef:
     found = OPERATORS.get(namespace, {}).get(last)
     if found is None:
         raise RuntimeError(f"there is no operator {op!r} that custom_op made")
-    return found  # type: ignore[no-any-return]
+    definition: CustomOpDef = found
+    return definition
 
 
 def register_fake(

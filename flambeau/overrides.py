@@ -7,7 +7,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ._core.modes import THREAD
 from ._core.tensor import Tensor
@@ -94,7 +94,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[F
                 return run_override(wrapped, relevant, args, kwargs)
             return function(*args, **kwargs)
 
-        return wrapped  # type: ignore[return-value]
+        return cast(Function, wrapped)
 
     return decorate
 
@@ -158,7 +158,7 @@ def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:
         return -1
 
     with contextlib.suppress(ValueError, TypeError):
-        dummy.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+        vars(dummy)["__signature__"] = inspect.signature(function)
     return dummy
 
 

@@ -128,7 +128,8 @@ class safe_open:
             raise
 
     def _bytes(self, position: int, count: int) -> bytes:
-        return self._memory(position, count).tobytes()  # type: ignore[no-any-return]
+        content: bytes = self._memory(position, count).tobytes()
+        return content
 
     def _memory(self, position: int, count: int) -> Any:
         memory = np.empty(count, np.uint8)

@@ -11,14 +11,6 @@ PACKAGE = Path(__file__).parents[1] / "flambeau"
 ORDER = ("_core", "_codegen", "_backends", "_dispatch", "_ops", "autograd", "compiler")
 """From the bottom up. All else is public, and on top."""
 
-UPWARDS = {
-    ("_dispatch/registry.py", "_ops"): "a family of ops is imported when one of its names is first used",
-    ("_dispatch/choices.py", ""): "`get_device_module` gives the public module that is named after a device",
-    ("compiler/_eager.py", "nn"): "what `compile` gives for a module is a module",
-    ("compiler/__init__.py", "utils"): "arguments are containers, which `utils._pytree` walks",
-}
-"""The imports upwards that there are, each with its reason. The list only becomes shorter."""
-
 
 def _rank(folder: str) -> int:
     return ORDER.index(folder) if folder in ORDER else len(ORDER)
@@ -60,8 +52,7 @@ def test_no_folder_imports_what_is_above_it() -> None:
     found: set[tuple[str, str]] = set()
     for file in sorted(PACKAGE.rglob("*.py")):
         found |= _upwards(file.read_text(encoding="utf-8"), file.relative_to(PACKAGE).as_posix())
-    assert found - UPWARDS.keys() == set(), "imports upwards: call through `_core/slots.py`, or move what is imported"
-    assert UPWARDS.keys() - found == set(), "these are gone: take them off the list"
+    assert found == set(), "imports upwards: call through `_core/slots.py`, or move what is imported"
 
 
 def test_imports_upwards_are_seen() -> None:

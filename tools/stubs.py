@@ -1,8 +1,8 @@
 """Write the stubs that show editors and type checkers every function and method that ops register.
 
-`flambeau/__init__.pyi` has the functions, `flambeau/_core/methods.pyi` the methods, and
-`flambeau/_dispatch/catalogue.py` tells the package itself which file to import for a name. Run it after adding an op; a
-test compares the files with what this makes.
+`flambeau/__init__.pyi` has the functions, `flambeau/linalg.pyi` and its kin those of the namespaces,
+`flambeau/_core/methods.pyi` the methods, and `flambeau/_dispatch/catalogue.py` tells the package itself which file to
+import for a name. Run it after adding an op; a test compares the files with what this makes.
 """
 
 from __future__ import annotations
@@ -74,19 +74,32 @@ _bool: TypeAlias = builtins.bool
 _complex: TypeAlias = builtins.complex
 """
 
-METHODS_HEADER = f"""{GENERATED}import builtins
+
+def header(core: str) -> str:
+    """The imports of a stub, from which the package of tensors is `core`."""
+    return f"""{GENERATED}import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from .device import device, layout
-from .dtype import dtype
-from .generator import Generator
-from .hooks import RemovableHandle
-from .node import Node
-from .size import Size
-from .storage import UntypedStorage
-from .tensor import Tensor
+from {core}.device import device, layout
+from {core}.dtype import dtype
+from {core}.generator import Generator
+from {core}.hooks import RemovableHandle
+from {core}.node import Node
+from {core}.size import Size
+from {core}.storage import UntypedStorage
+from {core}.tensor import Tensor
 {TYPES}"""
+
+
+NAMESPACES = {
+    "fft": "fft.pyi",
+    "linalg": "linalg.pyi",
+    "nn.functional": "nn/functional.pyi",
+    "signal.windows": "signal/windows/__init__.pyi",
+    "special": "special.pyi",
+}
+"""The namespaces of ops that are modules of nothing else, and their stubs."""
 
 _REEXPORTS = {
     "._core.process.defaults": ["get_default_device", "set_default_device"],
@@ -136,7 +149,7 @@ _NAMED_TYPES = {
         name: name
         for name in ("Tensor", "str", "None", "Size", "Generator", "UntypedStorage", "Node", "RemovableHandle")
     },
-    **{name: name for name in ("tuple[Tensor, ...]", "list[Tensor]", "Sequence[Tensor]")},
+    **{name: name for name in ("tuple[Tensor, ...]", "list[Tensor]", "Sequence[Tensor]", "tuple[Tensor, Tensor]")},
     **{name: f"_{name}" for name in ("int", "bool", "float", "complex", "dtype", "device", "layout")},
     "Operand": "_Operand",
     "tuple[int, ...]": "tuple[_int, ...]",
@@ -194,6 +207,8 @@ def stub_function(name: str, function: Any, *, method: bool = False, indent: str
     if method:
         listed.append("self")
         parameters = parameters[1:]
+        if name in _OPERATORS:  # Python gives operators no more than their operands
+            parameters = [each for each in parameters if each.name != "out"]
     keyword_only = False
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
@@ -221,8 +236,8 @@ def stub_methods() -> str:
         else:
             members[name] = f"    {name}: Any"
     for operator in ("__eq__", "__ne__"):
-        members[operator] += "  # type: ignore[override]"
-    return "\n".join([METHODS_HEADER, "class TensorMethods:", *(members[name] for name in sorted(members)), ""])
+        members[operator] += "  # type: ignore[override]  # a tensor of answers"
+    return "\n".join([header(""), "class TensorMethods:", *(members[name] for name in sorted(members)), ""])
 
 
 def stub_package() -> str:
@@ -246,6 +261,21 @@ def stub_package() -> str:
         else:
             lines.append(stub_function(name, value))
     return "\n".join(lines) + "\n"
+
+
+def stub_namespace(space: str) -> str:
+    """The text of the stub of a namespace."""
+    core = "." * (NAMESPACES[space].count("/") + 1) + "_core"
+    functions = {name: resolved(entry) for name, entry in FUNCTIONS[space].items()}
+    if space == "nn.functional":
+        from flambeau.nn import _attention_helpers  # not sooner: it imports families
+
+        functions |= {name: getattr(_attention_helpers, name) for name in _attention_helpers.__all__}
+    lines = [
+        stub_function(name, value) if inspect.isfunction(value) else f"{name}: Any"
+        for name, value in sorted(functions.items())
+    ]
+    return "\n".join([header(core), "__all__: list[str]", "", *lines, ""])
 
 
 def catalogue() -> str:
@@ -273,13 +303,14 @@ def stubs() -> dict[Path, str]:
         PACKAGE / "_dispatch" / "catalogue.py": catalogue(),
         PACKAGE / "__init__.pyi": stub_package(),
         PACKAGE / "_core" / "methods.pyi": stub_methods(),
+        **{PACKAGE / file: stub_namespace(space) for space, file in NAMESPACES.items()},
     }
 
 
 def main() -> int:
     """Write the files, or with `--check` only tell which of them are out of date."""
     load_families()
-    stale = [path for path, text in stubs().items() if path.read_text(encoding="utf-8") != text]
+    stale = [path for path, text in stubs().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in stale:
             print(f"{path.name} is out of date: run python tools/stubs.py")

@@ -144,13 +144,14 @@ class Value:
     def __ge__(self, other: Operand) -> Value:
         return self._compare(">=", other)
 
+    # A comparison is code, not a truth value.
     def __eq__(self, other: Operand) -> Value:  # type: ignore[override]
         return self._compare("==", other)
 
     def __ne__(self, other: Operand) -> Value:  # type: ignore[override]
         return self._compare("!=", other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # as in all classes whose comparisons are no truth values
 
     def __bool__(self) -> bool:
         raise TypeError("a value of generated code is not known while the code is written: use `b.when` or `b.select`")

@@ -105,4 +105,5 @@ def _python_function(address: int, name: str) -> Compiled:
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    return new(ctypes.addressof(definition), None, None)  # type: ignore[no-any-return]
+    function: Compiled = new(ctypes.addressof(definition), None, None)
+    return function

@@ -183,7 +183,7 @@ class Traced:
         return self.copy_(value)
 
     def zero_(self) -> Traced:
-        return self.copy_(0)  # type: ignore[arg-type]
+        return self.fill_(0)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise Untraceable(name)
@@ -195,7 +195,7 @@ class Traced:
         raise Untraceable("a comparison")
 
     __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # nor can it be compared
 
 
 def _in_place(method: Callable[..., Traced]) -> Callable[..., Traced]:

@@ -112,7 +112,8 @@ class Backend:
 
     def address(self, array: Any) -> int:
         """Where the first element is."""
-        return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+        place: int = array.__array_interface__["data"][0]
+        return place
 
 
 _BACKENDS: dict[str, Backend] = {}

@@ -76,7 +76,7 @@ class device:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    __delattr__ = __setattr__  # type: ignore[assignment]  # it refuses before it looks for a value
 
     def __repr__(self) -> str:
         return (

@@ -304,7 +304,7 @@ class finfo:
         if dtype_ is bfloat16 or dtype_ in FLOAT8:
             import ml_dtypes
 
-            limits = ml_dtypes.finfo(dtype_.numpy)  # type: ignore[no-untyped-call]
+            limits = ml_dtypes.finfo(dtype_.numpy)  # type: ignore[no-untyped-call]  # no hints there
         else:
             limits = np.finfo(dtype_.numpy)
         self.dtype = dtype_.name

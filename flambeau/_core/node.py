@@ -103,7 +103,7 @@ def as_node(target: Node | tensors.Tensor) -> Node:
 
 
 def _tensor_of_number(value: Any) -> tensors.Tensor:
-    return SLOTS.tensor_of_number(value)  # type: ignore[no-any-return]
+    return SLOTS.tensor_of_number(value)
 
 
 class _Special:
@@ -191,10 +191,13 @@ class SavedTensor:
         parts = self.tensor
         if parts is None or self.counter[0] != self.version:
             return self.unpack(owner)  # says what is wrong
+        tensor: tensors.Tensor
         if self.grad_fn is None:
-            return parts  # type: ignore[no-any-return]
+            tensor = parts
+            return tensor
         if self.special is None and not THREAD.modes.grad:
-            return parts[1].tensor_from_parts(parts)  # type: ignore[no-any-return]
+            tensor = parts[1].tensor_from_parts(parts)
+            return tensor
         return self._rebuild(owner)
 
     def _unpack_with_hook(self, owner: Node) -> tensors.Tensor:
@@ -231,9 +234,11 @@ class SavedTensor:
 
     def _rebuild(self, owner: Node | None) -> tensors.Tensor:
         grad_fn = self.grad_fn
+        tensor: tensors.Tensor
         if grad_fn is None:
-            return self.tensor  # type: ignore[no-any-return]
-        tensor: tensors.Tensor = self.tensor[1].tensor_from_parts(self.tensor)
+            tensor = self.tensor
+            return tensor
+        tensor = self.tensor[1].tensor_from_parts(self.tensor)
         tensor._requires_grad = True
         tensor._grad_fn = grad_fn if isinstance(grad_fn, Node) else self._made_by(owner)
         tensor._output_nr = self.output_nr
@@ -329,6 +334,10 @@ class OpNode(Node):
     """Those of `saved_names` that may hold tensors: the rest are sizes and dtypes."""
     list_input: ClassVar[int | None] = None
     op: ClassVar[Any] = None
+    derivative: ClassVar[Any]
+    """The derivative as one op, once it is asked for."""
+    fusions: ClassVar[dict[Any, Any]]
+    """The derivatives in one pass that were made of the formulas so far."""
 
     def saved(self) -> dict[str, Any]:
         """The saved values by name, tensors unpacked and checked."""
@@ -341,7 +350,8 @@ class OpNode(Node):
         if self.joint is not None:
             formula, names = self.joint
             needed = tuple([edge is not None for edge in edges])
-            return formula(grads, needed, *[self._value(name) for name in names])  # type: ignore[no-any-return]
+            together: Sequence[Any] = formula(grads, needed, *[self._value(name) for name in names])
+            return together
         grad = grads[0]
         if grad is None:
             return [None] * len(edges)
@@ -349,9 +359,9 @@ class OpNode(Node):
             return self._apply_to_list(grad, edges)
         backend = grad._kind.backend
         if (grad._array.size >= LARGE or backend.costs_per_call) and (in_one_pass := backend.in_one_pass) is not None:
-            done = in_one_pass(self, grad, self.saved(), edges)
+            done: Sequence[Any] | None = in_one_pass(self, grad, self.saved(), edges)
             if done is not None:
-                return done  # type: ignore[no-any-return]
+                return done
         results: list[Any] = []
         for entry, edge in zip(self.formulas, edges):  # noqa: B905  (as many by construction)
             if edge is None or entry is None:

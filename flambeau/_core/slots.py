@@ -6,7 +6,10 @@ So a folder knows nothing of those above it: it says what it wants done, and who
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 class Slots:
@@ -18,11 +21,13 @@ class Slots:
     """A copy of a host array in page-locked memory."""
     is_pinned: Callable[[Any], bool]
     """Whether a host array is in such memory."""
-    legacy_tensor: Callable[..., Any]
+    load_family: Callable[[str], None]
+    """Import a file of ops, which puts its functions and methods in their places."""
+    legacy_tensor: Callable[..., Tensor]
     """`(class, *args, **kwargs)`: what `Tensor(...)` makes."""
-    tensor_of_number: Callable[[Any], Any]
+    tensor_of_number: Callable[[Any], Tensor]
     """A 0-d tensor of a Python number."""
-    zeros_like: Callable[[Any], Any]
+    zeros_like: Callable[[Any], Tensor]
     """Zeros in the shape, layout and dtype of a tensor."""
     dispatch_by_class: Callable[[Any], None]
     """Let the class of a tensor, which has a `__torch_dispatch__`, run the operators that the tensor is given to."""
@@ -31,9 +36,9 @@ class Slots:
 
     as_strided: Callable[[], Any]
     """The op `as_strided`, whose nodes connect views to their changed bases."""
-    window_of: Callable[..., Any]
+    window_of: Callable[..., Tensor]
     """`(base, kind, geometry)`: a recorded window on the memory of a tensor."""
-    as_kind: Callable[[Any, Any], Any]
+    as_kind: Callable[[Any, Any], Tensor]
     """`(tensor, kind)`: the tensor with the signs that the kind says are still to be taken."""
     regenerate_view_history: Callable[[Any, Any], None]
     """`(tensor, view)`: connect a view to the present history of its base, which was changed in place."""
@@ -53,9 +58,14 @@ class Slots:
     adopt_tangent: Callable[[Any, Any], None]
     """`(target, source)`: let a tensor that was changed in place have the tangent of what it became."""
 
+    compiled_module: Callable[[Any], Any]
+    """What `compile` gives for a module, which is a module too; None for what is none."""
+    tree_map_only: Callable[[type, Callable[[Any], Any], Any], Any]
+    """`(class, function, containers)`: the containers with what is of the class replaced."""
+
     pytorch_reduced: Callable[[Any], Any]
     """A tensor as PyTorch pickles it; None where there is no such form."""
-    storage_as_bytes: Callable[[Any], Any]
+    storage_as_bytes: Callable[[Any], tuple[Any, ...]]
     """A storage as PyTorch pickles it."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -46,7 +46,8 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.values.dtype  # type: ignore[no-any-return]
+        element: np.dtype[Any] = self.values.dtype
+        return element
 
     @property
     def ndim(self) -> int:
@@ -58,7 +59,8 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def itemsize(self) -> int:
-        return self.values.dtype.itemsize  # type: ignore[no-any-return]
+        size: int = self.values.dtype.itemsize
+        return size
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -81,7 +83,8 @@ class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def nnz(self) -> int:
         """How many elements (or rows of dense dimensions) are named."""
-        return self.values.shape[0]  # type: ignore[no-any-return]
+        count: int = self.values.shape[0]
+        return count
 
     def parts(self) -> tuple[Any, ...]:
         """The arrays of places, and that of the values."""
@@ -126,7 +129,8 @@ class CooArray(SparseArray):
     @property
     def sparse_dim(self) -> int:
         """How many leading dimensions are sparse."""
-        return self.indices.shape[0]  # type: ignore[no-any-return]
+        count: int = self.indices.shape[0]
+        return count
 
     def parts(self) -> tuple[Any, ...]:
         return self.indices, self.values
@@ -207,14 +211,15 @@ class SparseTensor(Tensor):
 
     @property
     def layout(self) -> layout:
-        return self._array.layout  # type: ignore[no-any-return]
+        own: layout = self._array.layout
+        return own
 
     @property
-    def is_sparse(self) -> bool:  # type: ignore[override]
+    def is_sparse(self) -> bool:
         return self._array.layout is COO
 
     @property
-    def is_sparse_csr(self) -> bool:  # type: ignore[override]
+    def is_sparse_csr(self) -> bool:
         return self._array.layout is CSR
 
     def stride(self, dim: int | None = None) -> Any:
@@ -260,6 +265,7 @@ class SparseTensor(Tensor):
         method: Any = self.t
         return method()
 
+    # mypy takes the options of special methods for positional
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         from .text.sparse_printing import sparse_repr
 
@@ -426,7 +432,7 @@ def values_at(array: Any, mask: CooArray) -> Any:
     """The elements of a dense or a sparse array of coordinates at the coordinates of `mask`."""
     if not isinstance(array, SparseArray):
         return array[tuple(mask.indices)] if mask.sparse_dim else np.repeat(array[None], mask.nnz, 0)
-    source = coalesced_array(coo_from_csr(array) if isinstance(array, CsrArray) else array)  # type: ignore[arg-type]
+    source = coalesced_array(coo_from_csr(array) if isinstance(array, CsrArray) else cast(CooArray, array))
     shape = mask.shape
     places, found = positions_in(flat_indices(source.indices, shape), flat_indices(mask.indices, shape))
     values = np.zeros((mask.nnz, *source.values.shape[1:]), source.dtype)

@@ -219,7 +219,8 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as Python ints."""
-        return to_host(self.bytes()).tolist()  # type: ignore[no-any-return]
+        numbers: list[int] = to_host(self.bytes()).tolist()
+        return numbers
 
     def fill_(self, value: int) -> UntypedStorage:
         """Set every byte to `value`."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -86,13 +86,20 @@ class Tensor(TensorMethods):
         _view: View | None
         _extra: Extra | None
 
+        __torch_function__: ClassVar[Any]  # from _dispatch/overrides.py
+
+        # What a tensor that stands for many has:
+        def _before_change(self) -> Tensor: ...
+        def _filled_alike(self, shape: Sequence[int], kind: Any, value: Any) -> Tensor: ...
+        def _become(self, other: Tensor) -> None: ...
+
     __module__ = "flambeau"  # where users find it, and what its class prints
     stands_for_many = False  # whether it is one example of those that `vmap` runs at once
     volatile = False  # the flag of PyTorch's first years: see autograd/variable.py
     __array_priority__ = 1000  # NumPy's operators defer to ours
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        return SLOTS.legacy_tensor(cls, *args, **kwargs)  # type: ignore[no-any-return]
+        return SLOTS.legacy_tensor(cls, *args, **kwargs)
 
     # ----- construction from parts ------------------------------------------------------------------------------
 
@@ -157,17 +164,20 @@ class Tensor(TensorMethods):
 
     @property
     def ndim(self) -> int:
-        return self._array.ndim  # type: ignore[no-any-return]
+        count: int = self._array.ndim
+        return count
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self._array.ndim  # type: ignore[no-any-return]
+        count: int = self._array.ndim
+        return count
 
     ndimension = dim
 
     def numel(self) -> int:
         """The number of elements."""
-        return self._array.size  # type: ignore[no-any-return]
+        count: int = self._array.size
+        return count
 
     nelement = numel
 
@@ -181,7 +191,8 @@ class Tensor(TensorMethods):
 
     @property
     def nbytes(self) -> int:
-        return self._array.size * self._kind.dtype.itemsize  # type: ignore[no-any-return]
+        count: int = self._array.size * self._kind.dtype.itemsize
+        return count
 
     def data_ptr(self) -> int:
         """The address of the first element."""
@@ -209,7 +220,16 @@ class Tensor(TensorMethods):
     def is_meta(self) -> bool:
         return self._kind.device.type == "meta"
 
-    is_sparse = is_quantized = is_nested = is_mps = is_xla = is_xpu = is_mkldnn = is_sparse_csr = is_ipu = False
+    if TYPE_CHECKING:  # sparse tensors find out
+
+        @property
+        def is_sparse(self) -> bool: ...
+        @property
+        def is_sparse_csr(self) -> bool: ...
+
+    else:
+        is_sparse = is_sparse_csr = False
+    is_quantized = is_nested = is_mps = is_xla = is_xpu = is_mkldnn = is_ipu = False
     is_vulkan = is_maia = is_mtia = False
 
     @property
@@ -307,7 +327,8 @@ class Tensor(TensorMethods):
     def _version(self) -> int:
         if self._counter is None:
             raise RuntimeError(INFERENCE_VERSION)
-        return self._counter[0]  # type: ignore[no-any-return]
+        version: int = self._counter[0]
+        return version
 
     def _changed(self) -> None:
         """Count an in-place change, and remember the line that made it."""
@@ -517,4 +538,4 @@ def _dimension_message(dim: int, ndim: int) -> str:
     return f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
 
 
-Kind.tensor_from_parts = staticmethod(Tensor._from_parts)  # type: ignore[method-assign]
+Kind.tensor_from_parts = staticmethod(Tensor._from_parts)  # type: ignore[method-assign]  # declared there

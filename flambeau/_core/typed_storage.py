@@ -104,7 +104,8 @@ class TypedStorage:
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         elements = widened(self._elements())
-        return (elements.astype(np.float32) if self.dtype.name == "bfloat16" else elements).tolist()  # type: ignore[no-any-return]
+        numbers: list[Any] = (elements.astype(np.float32) if self.dtype.name == "bfloat16" else elements).tolist()
+        return numbers
 
     def fill_(self, value: Any) -> TypedStorage:
         """Set every element to `value`."""
@@ -197,7 +198,7 @@ class TypedStorage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if type(self).__module__ == "torch.storage":  # Flambeau stands in for torch
-            return SLOTS.storage_as_bytes(self)  # type: ignore[no-any-return]
+            return SLOTS.storage_as_bytes(self)
         return _load_typed, (self._untyped_storage, self.dtype)
 
     def __repr__(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.tensor import Tensor
 
 
@@ -13,13 +11,13 @@ def sum_to_shape(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if given == shape:
         return tensor
     added = len(given) - len(shape)
-    summed: Any = tensor
+    summed = tensor
     if given[added:] == shape:
-        return summed.sum(tuple(range(added)))  # type: ignore[no-any-return]
+        return summed.sum(tuple(range(added)))
     dims = [*range(added), *(added + i for i, size in enumerate(shape) if size == 1 and given[added + i] != 1)]
     if dims:
         summed = summed.sum(dims, keepdim=True)
-    return summed.reshape(shape) if added else summed  # type: ignore[no-any-return]
+    return summed.reshape(shape) if added else summed
 
 
 def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

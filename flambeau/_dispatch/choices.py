@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._core.process.threads import num_threads
 
 
@@ -62,18 +60,3 @@ def set_flush_denormal(mode: bool) -> bool:
     if not isinstance(mode, bool):
         raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
     return not mode
-
-
-def get_device_module(device: Any = None) -> Any:
-    """The module about a kind of device: `flambeau.cpu` for "cpu"."""
-    import importlib
-
-    from .._core.device import device as device_class
-
-    kind = "cpu" if device is None else device_class(device).type
-    try:
-        return importlib.import_module(f"flambeau.{kind}")
-    except ModuleNotFoundError:
-        raise RuntimeError(
-            f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."
-        ) from None

@@ -98,7 +98,8 @@ def created_by_class(name: str, input: Any, args: tuple[Any, ...], dtype: Any, d
         return None
     options = {key: value for key, value in (("dtype", dtype), ("device", device)) if value is not None}
     func = overload_named("aten", name, "default")
-    return input.__torch_dispatch__(func, (type(input),), (input, *args), options)  # type: ignore[no-any-return]
+    created: Tensor | None = input.__torch_dispatch__(func, (type(input),), (input, *args), options)
+    return created
 
 
 def make_wrapper_subclass(

@@ -18,7 +18,7 @@ from .._core.kind import kind_of
 from .._core.modes import THREAD
 from .._core.process.caller import calling_place
 from .._core.storage import owner_of
-from .._core.tensor import PLAIN_TYPES
+from .._core.tensor import PLAIN_TYPES, Tensor
 
 _KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
 _BLOCK = 65536
@@ -49,7 +49,7 @@ def can_write(target: Any, *others: Any) -> bool:
     return True
 
 
-def write(update: Update, target: Any, *others: Any) -> Any:
+def write(update: Update, target: Tensor, *others: Any) -> Tensor:
     """Run `update` on the arrays of `target` and `others`; returns `target`."""
     arrays = [target._array, *[each._array for each in others]]
     size = arrays[0].size
@@ -60,6 +60,7 @@ def write(update: Update, target: Any, *others: Any) -> Any:
         for start in range(0, size, _BLOCK):
             update(*[each[start : start + _BLOCK] for each in flat])
     counter = target._counter
+    assert counter is not None, "`can_write` refuses inference tensors"
     counter[0] += 1
     counter[1] = calling_place()
     return target

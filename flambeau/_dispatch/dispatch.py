@@ -382,9 +382,9 @@ def primitive(
     return decorate
 
 
-def several(node: str | None, **options: Any) -> Callable[[Kernel], Primitive[tuple[Any, ...]]]:
+def several(node: str | None, **options: Any) -> Callable[[Kernel], Primitive[tuple[Tensor, ...]]]:
     """`primitive` for a kernel that returns a tuple of arrays."""
-    return cast("Callable[[Kernel], Primitive[tuple[Any, ...]]]", primitive(node, **options))
+    return cast("Callable[[Kernel], Primitive[tuple[Tensor, ...]]]", primitive(node, **options))
 
 
 def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> None:

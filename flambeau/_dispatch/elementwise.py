@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -233,6 +233,17 @@ def _recorded(op: Elementwise, operands: tuple[Any, ...], output: Tensor) -> Ten
     return output
 
 
+class ElementwiseFunction(Protocol):
+    """What `unary` and `binary` return: the public function, and the op that it runs."""
+
+    __name__: str
+    __qualname__: str
+    op: Elementwise
+
+    def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor:
+        """Of operands."""
+
+
 def unary(
     name: str,
     body: Body,
@@ -244,7 +255,7 @@ def unary(
     inplace: bool = True,
     method: bool = True,
     doc: str = "",
-) -> Callable[..., Tensor]:
+) -> ElementwiseFunction:
     """Publish an elementwise op of one tensor. `derivative` takes the gradient and `self` and/or `result`."""
     formulas = {} if derivative is None else {"self": derivative}
     if node is None and derivative is not None:
@@ -288,7 +299,7 @@ def unary(
 
     def slow(input: Tensor, out: Tensor | None) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input,)):
-            return run_override(function, (input,), (input,), {} if out is None else {"out": out})  # type: ignore[no-any-return]
+            return run_override(function, (input,), (input,), {} if out is None else {"out": out})
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         cast = THREAD.modes.cast
@@ -303,16 +314,17 @@ def unary(
             op.check_target(out._kind.dtype, (input,))
         if rule in _KEEP_DTYPE and isinstance(out, Tensor) and not input._kind.dtype.is_complex:
             _check_same_dtype(result._kind.dtype, out._kind.dtype)
-        return write_out(result, out, (input,))  # type: ignore[no-any-return]
+        return write_out(result, out, (input,))
 
     _describe(function, name, doc)
-    function.op = op  # type: ignore[attr-defined]
+    published = cast(ElementwiseFunction, function)
+    published.op = op
     export(function, name, *aliases)
     if method:
         export_method(function, name, *(each for each in aliases if "." not in each))
     if inplace:
         _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
-    return function
+    return published
 
 
 def binary(
@@ -330,7 +342,7 @@ def binary(
     doc: str = "",
     op_name: str | None = None,
     **formulas: Formula,
-) -> Callable[..., Tensor]:
+) -> ElementwiseFunction:
     """Publish an elementwise op of two operands, tensors or numbers. Formulas are those of `operands`.
 
     `op_name` tells the op from others of the same function, where that has several.
@@ -344,35 +356,37 @@ def binary(
         if not (type(input) in DIRECT_TYPES and type(other) in DIRECT_TYPES) and has_override((input, other)):
             shown = function if public else resolved(FUNCTIONS[""].get(name, function))
             kwargs = {} if out is None else {"out": out}
-            return run_override(shown, (input, other), (input, other), kwargs)  # type: ignore[no-any-return]
+            answer: Tensor = run_override(shown, (input, other), (input, other), kwargs)
+            return answer
         try:
             if out is None:
                 cast = THREAD.modes.cast
                 return run_binary(op, *((input, other) if cast is None else cast(name, (input, other))))
             if isinstance(out, Tensor) and (isinstance(input, Tensor) or isinstance(other, Tensor)):
                 op.check_target(out._kind.dtype, (input, other))
-            return write_out(run_binary(op, input, other), out, (input, other))  # type: ignore[no-any-return]
+            return write_out(run_binary(op, input, other), out, (input, other))
         except Exception as error:
             explain(error, name, {"input": input, "other": other, "out": out})
             raise
 
     function = short_binary(op, name, slow)
     _describe(function, name, doc)
-    function.op = op  # type: ignore[attr-defined]
+    published = cast(ElementwiseFunction, function)
+    published.op = op
     if public:
         export(function, name, *aliases)
     if method:
         export_method(function, name, *(each for each in aliases if "." not in each))
     if inplace:
         _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
-    return function
+    return published
 
 
-def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Tensor]) -> Callable[..., Tensor]:
     """The function of an op of two operands: the short path, and `slow` for what is not on it."""
     table, mixed, tensors_only = op.table, op.mixed, op.tensors_only
 
-    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         if type(input) in PLAIN_TYPES and out is None:
             modes = THREAD.modes
             kind = input._kind
@@ -574,12 +588,12 @@ def shape_error(name: str, left: Any, right: Any) -> Exception:
 def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tuple[str, ...]) -> None:
     def change_one(input: Tensor) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input,)):
-            return run_override(change_one, (input,), (input,), {})  # type: ignore[no-any-return]
+            return run_override(change_one, (input,), (input,), {})
         return change(op, function, input)
 
     def change_first(input: Tensor, other: Any) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input, other)):
-            return run_override(change_first, (input, other), (input, other), {})  # type: ignore[no-any-return]
+            return run_override(change_first, (input, other), (input, other), {})
         try:
             return change(op, function, input, other)
         except Exception as error:
@@ -656,7 +670,8 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     ):
         if isinstance(other, Tensor) and other._kind.indirect and has_override(others):  # a sparse one
             own = resolved(METHODS[f"{op.title}_"])
-            return run_override(own, (target, other), (target, other), {})  # type: ignore[no-any-return]
+            changed: Tensor = run_override(own, (target, other), (target, other), {})
+            return changed
         if op.refuses and (isinstance(other, Tensor) or is_number(other)):
             op.check_target(target._kind.dtype, (target, other))
         return run_inplace(function, op.title, target, others, {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from .._core.dtype import (
     LEGACY_NAMES,
@@ -24,6 +25,9 @@ from .._core.tensor import Tensor
 from .inplace import check_no_overlap, check_separate
 from .registry import write_out
 
+Result = TypeVar("Result")
+"""A tensor, or a tuple of them."""
+
 _WORDS: dict[dtype, str] = {
     bool_: "bool", uint8: "unsigned char", int8: "signed char", int16: "short int", int32: "int", int64: "long int",
     float16: "c10::Half", bfloat16: "c10::BFloat16", float32: "float", float64: "double",
@@ -31,10 +35,11 @@ _WORDS: dict[dtype, str] = {
 }  # fmt: skip
 
 
-def store_exactly(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+def store_exactly(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Result:
     """`result` where `out` is None; otherwise `out`, filled with it."""
     if out is None:
         return result
+    pairs: Iterable[tuple[Any, Any]]
     pairs = zip(result, out, strict=False) if isinstance(result, tuple) else [(result, out)]
     for each, into in pairs:
         if isinstance(into, Tensor) and into._kind.dtype is not each._kind.dtype:
@@ -46,7 +51,7 @@ def store_exactly(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
     return write_out(result, out, operands)
 
 
-def store_apart(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+def store_apart(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Result:
     """The same for ops that refuse an `out=` which shares memory with an operand."""
     for into in out if isinstance(out, (tuple, list)) else (out,):
         if isinstance(into, Tensor):
@@ -57,13 +62,13 @@ def store_apart(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
     return store_exactly(result, out)
 
 
-def store_truth(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+def store_truth(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Result:
     """The same for truth values, which may also be stored as uint8."""
     if isinstance(out, Tensor) and out._kind.dtype not in (bool_, uint8):
         raise RuntimeError(f"only a bool tensor is supported for the result, got: {LEGACY_NAMES[out._kind.dtype]}")
     return write_out(result, out, operands)
 
 
-def write_packed(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+def write_packed(result: Tensor, out: Any, operands: tuple[Any, ...] = ()) -> Tensor:
     """Store a result that PyTorch copies into `out`, whose layout it does not have therefore."""
     return write_out(result.contiguous(), out, operands)

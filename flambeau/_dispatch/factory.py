@@ -25,7 +25,8 @@ class Factory(Op):
     def __call__(self, *args: Any) -> Tensor:
         modes = THREAD.modes
         if modes.interpreters:
-            return interpret(self, args, modes)  # type: ignore[no-any-return]
+            made: Tensor = interpret(self, args, modes)
+            return made
         counter: Any = None if modes.inference else [0, None]
         return Tensor._from_parts((self.kernel(*args), args[-1], counter))
 

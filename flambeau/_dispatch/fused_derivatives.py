@@ -37,7 +37,8 @@ class Symbol:
     @property
     def dtype(self) -> dtype:
         """The dtype of the tensor that it stands for."""
-        return self._kind.dtype  # type: ignore[no-any-return]
+        own: dtype = self._kind.dtype
+        return own
 
     def is_complex(self) -> bool:
         """Whether it is complex: such formulas are not traced."""
@@ -154,14 +155,15 @@ class Derivative(Op):
             else:
                 key.append(float if type(value) in (float, int) else (name, value))
         fusions = self.node_type.__dict__.get("fusions") or _table(self.node_type)
+        made: _Fusion | None
         try:
-            return fusions[tuple(key)]  # type: ignore[no-any-return]
+            made = fusions[tuple(key)]
         except KeyError:
             made = _fuse(module, self.node_type, grad, saved, needed) if len(fusions) < _MOST_VARIANTS else None
             fusions[tuple(key)] = made
-            return made
         except TypeError:  # a saved value without a hash
             return None
+        return made
 
 
 def _is_operand(value: Any) -> bool:
@@ -173,7 +175,8 @@ def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequ
     """The gradients of a node's inputs in one pass; None: the formulas have to run as they stand."""
     node_type = type(node)
     op = node_type.__dict__.get("derivative") or _derivative_of(node_type)
-    return op(grad, tuple([edge is not None for edge in edges]), *(values or {}).values())  # type: ignore[no-any-return]
+    done: list[Any] | None = op(grad, tuple([edge is not None for edge in edges]), *(values or {}).values())
+    return done
 
 
 _making = new_lock()
@@ -182,13 +185,14 @@ _making = new_lock()
 def _derivative_of(node_type: type[OpNode]) -> Derivative:
     with _making:  # an op's name can be taken once
         if "derivative" not in node_type.__dict__:
-            node_type.derivative = Derivative(node_type)  # type: ignore[attr-defined]
-        return node_type.derivative  # type: ignore[attr-defined, no-any-return]
+            node_type.derivative = Derivative(node_type)
+        made: Derivative = node_type.derivative
+        return made
 
 
 def _table(cls: type[OpNode]) -> dict[Any, Any]:
-    cls.fusions = {}  # type: ignore[attr-defined]
-    return cls.fusions  # type: ignore[attr-defined, no-any-return]
+    cls.fusions = {}
+    return cls.fusions
 
 
 def _fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:

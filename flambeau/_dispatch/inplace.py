@@ -44,7 +44,7 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
     Where the op will be recorded it reads a copy, so that what the derivative saves stays as it was.
     """
     if target.stands_for_many:
-        return target._before_change()  # type: ignore[attr-defined,no-any-return]
+        return target._before_change()
     modes = THREAD.modes
     edge = target._edge() if modes.grad else None
     recorded = modes.grad and (edge is not None or any(_needs_grad(each) for each in (*args, *kwargs.values())))
@@ -291,7 +291,8 @@ class DeferredOwner:
         initialise(node, ((slices, 0),), (slices.inner.outputs[0],))
         node.self_sym_sizes, node.self_sym_strides, node.self_offset = slices.geometry
         node.size, node.stride, node.storage_offset = slices.window
-        return node  # type: ignore[no-any-return]
+        made: Node = node
+        return made
 
 
 def _move_retained(target: Tensor, node: Node, output_nr: int) -> None:

@@ -40,6 +40,8 @@ class Op:
     have none of their own: it is the transpose of their gradient."""
     writes: tuple[int, ...] = ()
     """The positions of the arguments that change."""
+    write: Callable[..., None] | None = None
+    """What an op that changes a copy of its first array does to that copy: its in-place form does it to the array."""
     draws = False
     """Whether the op takes numbers from a generator."""
     reads = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core.modes import THREAD
 from .._core.process.locks import new_lock
@@ -25,11 +25,17 @@ __all__ = [
     "seen_by",
 ]
 
+Result = TypeVar("Result")
+
 
 def run_override(
-    function: Callable[..., Any], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Ask the innermost mode, then the overriding arguments, subclasses first, to run `function`."""
+    function: Callable[..., Result], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Result:
+    """Ask the innermost mode, then the overriding arguments, subclasses first, to run `function`.
+
+    What they return may be anything; to the package's own code it is what the function would have returned.
+    """
+    result: Result
     found: list[Any] = []
     for value in overriding(relevant):
         if not any(type(value) is type(other) for other in found):
@@ -53,7 +59,7 @@ def run_override(
     )
 
 
-def run_watched(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def run_watched(function: Callable[..., Result], args: tuple[Any, ...], options: dict[str, Any]) -> Result:
     """Let the innermost mode run a function that takes no tensors; `options` that say nothing are left out."""
     given = {name: value for name, value in options.items() if value is not None and value is not False}
     return run_override(function, (), args, given)
@@ -162,4 +168,4 @@ def as_subclass_result(result: Any, cls: type) -> Any:
     return result
 
 
-Tensor.__torch_function__ = classmethod(default_torch_function)  # type: ignore[attr-defined]
+Tensor.__torch_function__ = classmethod(default_torch_function)

@@ -80,4 +80,4 @@ def only_where(grad: Tensor, condition: Tensor) -> Tensor:
 
 def no_gradient(grad: Tensor) -> Tensor:
     """The gradient of a piecewise constant function."""
-    return SLOTS.zeros_like(grad)  # type: ignore[no-any-return]
+    return SLOTS.zeros_like(grad)

@@ -16,6 +16,8 @@ from .._core.process.caller import GENERATED, IS_INTERNAL, place_of
 from .._core.tensor import Tensor, new
 
 if TYPE_CHECKING:
+    from types import FunctionType
+
     from .op import Op
 
 Recorder = Callable[..., Any]
@@ -227,9 +229,9 @@ def _compiled(name: str, parameters: str, lines: Sequence[str], node_type: type[
 def written(name: str, parameters: str, lines: Sequence[str], title: str, names: dict[str, Any]) -> Callable[..., Any]:
     """A function of the package's own writing, which tracebacks know by its title."""
     exec(_code(f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)), names)
-    function = names[name]
+    function: FunctionType = names[name]
     function.__code__ = function.__code__.replace(co_filename=f"{GENERATED}{title}>")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 @functools.cache

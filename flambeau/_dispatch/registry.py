@@ -6,13 +6,13 @@ users call is made around it on first use (`Published.function`): importing the 
 
 from __future__ import annotations
 
-import importlib
 import linecache
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 
 from .._core.process.caller import GENERATED, warn_user
+from .._core.slots import SLOTS
 from .._core.tensor import DIRECT_TYPES, Tensor
 from . import catalogue
 from .inplace import run_inplace
@@ -20,6 +20,7 @@ from .overrides import has_override, run_override
 
 Function = Callable[..., Any]
 Body = TypeVar("Body", bound=Function)
+Result = TypeVar("Result")
 Writer = Callable[[Any, Any, tuple[Any, ...]], Any]
 """Stores a result, computed from operands, in what was given as `out=`."""
 
@@ -85,7 +86,7 @@ class _FamilyProperty(_FamilyMember):
 
 def load_family(family: str) -> None:
     """Import one file of ops."""
-    importlib.import_module(f"flambeau._ops.{family}")
+    SLOTS.load_family(family)
 
 
 def load_all() -> None:
@@ -467,8 +468,7 @@ def with_protocol(
     wrapped.__doc__ = body.__doc__ if inplace_of is None else f"In-place form of `{inplace_of}`."
     wrapped.__module__ = body.__module__
     wrapped.__annotations__ = body.__annotations__
-    wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    wrapped.__wrapped__ = body  # type: ignore[attr-defined]
+    vars(wrapped).update(__signature__=signature.replace(parameters=parameters), __wrapped__=body)
     return wrapped
 
 
@@ -556,7 +556,7 @@ def renamed(
 
     `given` are the others, and `one_by_one` what was given for a parameter such as `*size`.
     """
-    parameters: Mapping[str, Any] = function.__signature__.parameters  # type: ignore[attr-defined]
+    parameters: Mapping[str, Any] = vars(function)["__signature__"].parameters
     for name, value in names.items():
         ours = synonyms.get(name)
         if ours is None:
@@ -574,7 +574,9 @@ def renamed(
     return function(*first, *one_by_one, **given)
 
 
-def reordered(function: Function, orders: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def reordered(
+    function: Callable[..., Result], orders: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Result:
     """Call `function` with arguments in a deprecated order: the one of `orders` that has as many."""
     fitting = [each.split() for each in orders if len(each.split()) == len(args)]
     order = next((each for each in fitting if len(fitting) == 1 or isinstance(args[each.index("input")], Tensor)), None)
@@ -587,16 +589,22 @@ def reordered(function: Function, orders: tuple[str, ...], args: tuple[Any, ...]
     return function(**{**kwargs, **dict(zip(order, args, strict=True))})
 
 
-def write_out(result: Any, out: Any, operands: tuple[Any, ...] = ()) -> Any:
+def write_out(result: Result, out: Any, operands: tuple[Any, ...] = ()) -> Result:
     """Store a result, computed from `operands`, in the tensor(s) given as `out=`."""
     from .out import store
 
-    if isinstance(result, tuple):
-        if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(f"out= must be a tuple of {len(result)} tensors")
-        stored = tuple(store(each, into, operands) for each, into in zip(result, out, strict=True))
-        return type(result)(*stored) if hasattr(result, "_fields") else stored
-    return store(result, out, operands)
+    stored: Any
+    computed: Any = result
+    if isinstance(computed, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(computed):
+            raise TypeError(f"out= must be a tuple of {len(computed)} tensors")
+        stored = tuple(store(each, into, operands) for each, into in zip(computed, out, strict=True))
+        if hasattr(computed, "_fields"):
+            stored = type(computed)(*stored)
+    else:
+        stored = store(computed, out, operands)
+    kept: Result = stored
+    return kept
 
 
 place_family_members()

@@ -7,7 +7,8 @@ from typing import Any
 
 from .._core.names.absent import Table
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, substitute_in_graph
-from ..compiler._eager import OptimizedModule, compile
+from ..compiler._eager import compile
+from .eval_frame import OptimizedModule
 
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "graph_break",
@@ -61,7 +62,8 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 def optimize(backend: Any = "inductor", **options: Any) -> Callable[[Any], Any]:
     """The older form of `torch.compile`."""
-    return compile(backend=backend)  # type: ignore[no-any-return]
+    decorator: Callable[[Any], Any] = compile(backend=backend)
+    return decorator
 
 
 def run(fn: Any = None) -> Any:

@@ -3,3 +3,12 @@
 A family is imported when one of its functions or methods is first used: `catalogue.py`, which `tools/stubs.py`
 generates, says which family has which name. `registry.load_all()` imports them all.
 """
+
+from __future__ import annotations
+
+import importlib
+
+
+def load(family: str) -> None:
+    """Import one file of ops."""
+    importlib.import_module(f"{__name__}.{family}")

@@ -26,7 +26,7 @@ def crc32(data: Any) -> int:
     """What `zlib.crc32(data)` gives, of bytes or an array of bytes."""
     message = np.frombuffer(data, np.uint8)
     if message.nbytes < _WORTH_IT:
-        return zlib.crc32(message)  # type: ignore[arg-type]
+        return zlib.crc32(message.data)
     blocks = (message.nbytes - _FAR) // _BLOCK
     # A block goes to where the next begins, and to _NEAR behind that: partly into the next, partly into the one after.
     block, last, before = (np.zeros(_BLOCK, np.uint8) for _ in range(3))
@@ -41,4 +41,4 @@ def crc32(data: Any) -> int:
     rest[:_BLOCK] ^= last
     rest[_NEAR:_FAR] ^= last
     rest[:_NEAR] ^= before[_OVERHANG:]
-    return zlib.crc32(rest, 0xFFFFFFFF)  # type: ignore[arg-type]  # a start value of zero
+    return zlib.crc32(rest.data, 0xFFFFFFFF)  # a start value of zero

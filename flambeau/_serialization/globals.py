@@ -20,6 +20,8 @@ from .limits import Budget, check_hashable
 from .names import REBUILDERS, canonical_name, torch_name, torch_objects
 from .unpickler import call_user_code
 
+_RECONSTRUCTOR: Any = copyreg._reconstructor  # type: ignore[attr-defined]  # typeshed leaves it out
+
 Allowed = Callable[..., Any] | tuple[Callable[..., Any], str]
 _BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt", "subprocess"})
 _FACTORIES = (dict, list, set, int, float, str, bool, tuple)
@@ -115,7 +117,7 @@ def _empty_tensor(budget: Budget, *arguments: Any, cls: Any = Tensor) -> Any:
     return cls()
 
 
-def _parameter(budget: Budget, data: Any = None, requires_grad: Any = True) -> Any:
+def _parameter(budget: Budget, data: Any = None, requires_grad: Any = True) -> Tensor:
     return rebuild.rebuild_parameter(data, requires_grad, None)
 
 
@@ -164,7 +166,7 @@ def _known() -> tuple[dict[str, Any], dict[int, Callable[..., Any]]]:
         "torch.torch_version.TorchVersion": _text,
         "numpy.dtype": np.dtype,
         "numpy.ndarray": np.ndarray,
-        "copyreg._reconstructor": copyreg._reconstructor,  # type: ignore[attr-defined]
+        "copyreg._reconstructor": _RECONSTRUCTOR,
         **{f"builtins.{each.__name__}": each for each in _BUILTINS},
     }
     for core in ("core", "_core"):
@@ -267,7 +269,7 @@ class SafeGlobals:
         known = self.calls.get(id(function))
         if known is not None:
             return known(budget, *arguments)
-        if function is copyreg._reconstructor:  # type: ignore[attr-defined]
+        if function is _RECONSTRUCTOR:
             cls, base, state = arguments
             if base is object and state is None:
                 return self.create(cls, (), {}, budget)

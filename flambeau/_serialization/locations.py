@@ -120,8 +120,8 @@ def restorer(map_location: Any) -> Restore:
         )
 
     def by_user(storage: UntypedStorage, location: str) -> UntypedStorage:
-        moved = map_location(storage, location)
-        return default_restore_location(storage, location) if moved is None else moved  # type: ignore[no-any-return]
+        moved: UntypedStorage | None = map_location(storage, location)
+        return default_restore_location(storage, location) if moved is None else moved
 
     return by_user
 

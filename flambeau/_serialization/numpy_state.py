@@ -36,6 +36,7 @@ def build_dtype(target: np.dtype[Any], state: Any) -> None:
     order = state[1].decode() if type(state[1]) is bytes else state[1]
     if state[2:5] != (None, None, None) or state[5] != size or state[6] not in (alignment, -1):
         raise _refuse("dtype has no plain state")
+    # NumPy's stubs leave it out.
     target.__setstate__((3, order, None, None, None, size, alignment, 8 if target.kind == "U" else 0))  # type: ignore[attr-defined]
 
 

@@ -151,7 +151,7 @@ def rebuild_meta_tensor(element: Any, size: Any, stride: Any, requires_grad: Any
     return window_on(UntypedStorage(extent, device=META), element, 0, shape, strides, requires_grad)
 
 
-def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Any:
+def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Tensor:
     """A parameter over `data`."""
     from ..nn.parameter import Parameter
 
@@ -162,7 +162,7 @@ def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Any
     return Parameter(data.detach() if data.requires_grad else data, bool(requires_grad))
 
 
-def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: Any, state: Any) -> Any:
+def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: Any, state: Any) -> Tensor:
     """A parameter with the attributes that users hung on it."""
     parameter = rebuild_parameter(data, requires_grad, backward_hooks)
     give_attributes(parameter, state)
@@ -224,16 +224,15 @@ def rebuild_from_numpy(array: Any, element: Any, place: Any, requires_grad: Any)
 
     if not isinstance(array, np.ndarray):
         raise RuntimeError("a tensor saved as an array has none: the file is corrupt")
-    tensor: Any = from_numpy(array.copy()).to(_element(element))
-    return tensor.requires_grad_(bool(requires_grad))  # type: ignore[no-any-return]
+    tensor = from_numpy(array.copy()).to(_element(element))
+    return tensor.requires_grad_(bool(requires_grad))
 
 
 def rebuild_from_cpu_tensor(data: Any, element: Any, place: Any, requires_grad: Any) -> Tensor:
     """A tensor of a device that PyTorch saves by way of the CPU."""
     if not isinstance(data, Tensor):
         raise RuntimeError("a tensor saved by way of the CPU has no data: the file is corrupt")
-    converted: Any = data
-    return converted.to(_element(element)).detach().requires_grad_(bool(requires_grad))  # type: ignore[no-any-return]
+    return data.to(_element(element)).detach().requires_grad_(bool(requires_grad))
 
 
 def give_attributes(tensor: Any, state: Any) -> None:
@@ -274,7 +273,7 @@ def restore_generator(generator: Any, state: Any) -> None:
     generator.set_state(state[2])
 
 
-def variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Any:
+def variable(data: Any = None, requires_grad: Any = False, volatile: Any = False) -> Tensor:
     """`torch.autograd.Variable` of the years when tensors were no variables."""
     if not isinstance(data, Tensor):
         raise RuntimeError("a saved Variable has no tensor: the file is corrupt")

@@ -51,7 +51,7 @@ class TrustedMachine:
         self.window = _Window(data, position)
         self.options = options
 
-        class Unpickler(pickle_module.Unpickler):  # type: ignore[misc]
+        class Unpickler(pickle_module.Unpickler):  # type: ignore[misc]  # the user gives the module
             def find_class(self, module: str, name: str) -> Any:
                 if module == "torch" or module.startswith("torch."):
                     return object_named(module, name)

@@ -118,7 +118,8 @@ class Machine:
         if end > self.size:
             raise pickle.UnpicklingError("pickle data was truncated")
         self.position = end
-        return self.data[begin:end]  # type: ignore[no-any-return]
+        taken: bytes = self.data[begin:end]
+        return taken
 
     def _argument(self, kind: int) -> bytes:
         if kind == pickletools.UP_TO_NEWLINE:

@@ -8,9 +8,10 @@ import pickle
 import struct
 import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -76,7 +77,28 @@ class SavedStorages:
         return [(key, to_host(storage.bytes()), element) for key, storage, element in self.found.values()]
 
 
-class TorchPickler(pickle._Pickler):
+if TYPE_CHECKING:
+
+    class _PythonPickler:
+        """What `pickle._Pickler`, the pickler in Python, has beside what typeshed tells."""
+
+        memo: dict[int, tuple[int, Any]]
+        proto: int
+        dispatch: ClassVar[dict[type, Any]]
+        write: Callable[[bytes], None]
+
+        def __init__(self, file: Any, protocol: int) -> None: ...
+        def dump(self, obj: Any) -> None: ...
+        def get(self, i: int) -> bytes: ...
+        def memoize(self, obj: Any) -> None: ...
+        def save(self, obj: Any, save_persistent_id: bool = True) -> None: ...
+        def save_global(self, obj: Any, name: str | None = None) -> None: ...
+
+else:
+    _PythonPickler = pickle._Pickler
+
+
+class TorchPickler(_PythonPickler):
     """Writes references to Flambeau's classes and functions as references to PyTorch's."""
 
     def __init__(self, file: Any, protocol: int, storages: SavedStorages) -> None:
@@ -86,13 +108,13 @@ class TorchPickler(pickle._Pickler):
     def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         kind = type(obj)
         if kind in _ATOMS:  # most of a file, and nothing that any of the questions below could be about
-            known = self.memo.get(id(obj)) if kind is str else None  # type: ignore[attr-defined]
+            known = self.memo.get(id(obj)) if kind is str else None
             if known is None:
                 self.dispatch[kind](self, obj)
             else:
-                self.write(self.get(known[0]))  # type: ignore[attr-defined]
+                self.write(self.get(known[0]))
         else:
-            super().save(obj, save_persistent_id)  # type: ignore[misc]
+            super().save(obj, save_persistent_id)
 
     def persistent_id(self, obj: Any) -> Any:
         return None if type(obj) in _CONTAINERS else self.storages.persistent_id(obj)
@@ -106,19 +128,19 @@ class TorchPickler(pickle._Pickler):
                 "top of a module, or save a state dict."
             )
         if found is None:
-            super().save_global(obj, name)  # type: ignore[misc]
+            super().save_global(obj, name)
             return
         module, last = found
-        write: Any = self.write  # type: ignore[attr-defined]
-        if self.proto >= 4:  # type: ignore[attr-defined]
+        write = self.write
+        if self.proto >= 4:
             self.save(module)
             self.save(last)
             write(pickle.STACK_GLOBAL)
         else:
             write(pickle.GLOBAL + f"{module}\n{last}\n".encode())
-        self.memoize(obj)  # type: ignore[attr-defined]
+        self.memoize(obj)
 
-    dispatch: ClassVar[dict[type, Any]] = {**pickle._Pickler.dispatch, FunctionType: save_global}
+    dispatch: ClassVar[dict[type, Any]] = {**_PythonPickler.dispatch, FunctionType: save_global}
 
     def reducer_override(self, obj: Any) -> Any:
         """PyTorch's way to pickle what both libraries have; NotImplemented for the rest."""
@@ -190,7 +212,7 @@ def pickled(obj: Any, protocol: int, pickle_module: Any, storages: SavedStorages
         TorchPickler(stream, protocol, storages).dump(obj)
         return stream.getvalue()
 
-    class Pickler(pickle_module.Pickler):  # type: ignore[misc]
+    class Pickler(pickle_module.Pickler):  # type: ignore[misc]  # the user gives the module
         def persistent_id(self, each: Any) -> Any:
             return storages.persistent_id(each)
 

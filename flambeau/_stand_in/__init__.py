@@ -207,5 +207,5 @@ def stand_in_for_torch() -> None:
                 getattr(module, each).__module__ = home
     name_rebuilders()
     registry.say_at_home("torch")
-    package.__version__ = version()  # type: ignore[attr-defined]
-    sys.modules[f"{PACKAGE}.version"].__version__ = package.__version__  # type: ignore[attr-defined]
+    vars(package)["__version__"] = version()
+    vars(sys.modules[f"{PACKAGE}.version"])["__version__"] = version()

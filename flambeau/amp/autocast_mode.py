@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -48,10 +48,8 @@ def autocast_decorator(autocast_instance: autocast, func: F) -> F:
         with autocast_instance:
             return func(*args, **kwargs)
 
-    decorate_autocast.__script_unsupported = (  # type: ignore[attr-defined]
-        "@autocast() decorator is not supported in script mode"
-    )
-    return decorate_autocast  # type: ignore[return-value]
+    vars(decorate_autocast)["__script_unsupported"] = "@autocast() decorator is not supported in script mode"
+    return cast(F, decorate_autocast)
 
 
 class autocast:

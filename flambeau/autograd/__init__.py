@@ -197,11 +197,12 @@ def _implicit_gradient(output: Any) -> Tensor:
     if hasattr(type(output), "__torch_dispatch__"):
         from .._ops.create.like import ones_like
 
-        return ones_like(output)  # type: ignore[no-any-return]
+        return ones_like(output)
     kind = output._kind.plain
     if not output._array.shape and kind.is_cpu and THREAD.modes.plain:  # what `filled` gives, where nobody looks on
         return Tensor._from_parts((np.array(1, kind.dtype.numpy), kind, new_counter()))
-    return _constants().filled(output._array.shape, kind, 1)  # type: ignore[no-any-return]
+    gradient: Tensor = _constants().filled(output._array.shape, kind, 1)
+    return gradient
 
 
 @functools.cache

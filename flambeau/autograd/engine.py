@@ -44,9 +44,9 @@ def run_backward(
     if modes.functions:  # they see what the program calls, not what its derivatives are made of
         modes.functions = ()
         modes.refresh()
-    modes.backward_pass = _Pass(roots, inputs, keep_graph, accumulate_grad)
+    modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad)
     try:
-        return modes.backward_pass.run()  # type: ignore[no-any-return]
+        return own.run()
     finally:
         modes.grad, modes.backward_pass, modes.functions = outer
         if modes.functions:
@@ -351,7 +351,7 @@ def _accumulate_indirectly(leaf: Tensor, present: Tensor, gradient: Tensor) -> N
     """Add a gradient where NumPy cannot: one of them has no data, is sparse, or of a narrow type."""
     if gradient._kind.dataless:
         return
-    total: Any = present
+    total = present
     if gradient.layout is strided and present.layout is not strided:
         leaf._grad = gradient + total  # all elements are there now: a sparse gradient cannot hold them
     else:

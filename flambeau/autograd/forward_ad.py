@@ -96,7 +96,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 class dual_level(_ContextDecorator):
     """A context in which dual tensors can be made."""
 
-    def __enter__(self) -> int:  # type: ignore[override]
+    def __enter__(self) -> int:  # type: ignore[override]  # other contexts give nothing
         return enter_dual_level()
 
     def __exit__(self, *exception: object) -> None:
@@ -148,7 +148,7 @@ def adopt_tangent(target: Tensor, result: Tensor) -> None:
         whole = as_kind(whole, base._kind)
         scale = base._kind.dtype.itemsize / target._kind.dtype.itemsize
         offset = target.storage_offset() - int(base.storage_offset() * scale)
-        window: Any = window_of(whole, target._kind, (tuple(target.shape), target.stride(), offset))
+        window = window_of(whole, target._kind, (tuple(target.shape), target.stride(), offset))
         window.copy_(tangent)
     _set_tangent(base, whole)
     _set_tangent(target, window)

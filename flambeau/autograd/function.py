@@ -116,7 +116,7 @@ class FunctionNode(Node, FunctionCtx):
         if output is NO_TENSOR:
             return None
         shape, kind = output
-        return zeros(shape, dtype=kind.dtype, device=kind.device)  # type: ignore[no-any-return]
+        return zeros(shape, dtype=kind.dtype, device=kind.device)
 
     def _for_edges(self, results: Sequence[Any]) -> list[Any]:
         wanted = len(self._is_tensor)

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .._core.modes import THREAD
 
@@ -41,17 +41,18 @@ class _ContextDecorator:
                 FutureWarning,
                 stacklevel=2,
             )
+            # `isclass` says that it is a class, but of a function's type.
             function.__init__ = self(function.__init__)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
-            return self._around_generator(function)  # type: ignore[return-value]
+            return cast(Function, self._around_generator(function))
 
         @functools.wraps(function)
         def decorated(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
-        return decorated  # type: ignore[return-value]
+        return cast(Function, decorated)
 
     def _around_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

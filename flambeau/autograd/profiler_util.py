@@ -105,12 +105,12 @@ class FunctionEvent(FormattedTimesMixin):
         return self.name
 
     @property
-    def cpu_time_total(self) -> float:  # type: ignore[override]
+    def cpu_time_total(self) -> float:  # type: ignore[override]  # averages have a sum there
         """The duration in microseconds."""
         return self.time_range.elapsed_us()
 
     @property
-    def self_cpu_time_total(self) -> float:  # type: ignore[override]
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]  # likewise
         """The duration less that of what ran inside."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 

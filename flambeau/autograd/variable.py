@@ -20,6 +20,7 @@ class VolatileTensor(Tensor):
         with DisableTorchFunctionSubclass(), no_grad():
             return as_subclass_result(func(*args, **(kwargs or {})), VolatileTensor)
 
+    # mypy takes the options of special methods for positional
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         return repr(Tensor._from_parts(self._parts()))
 

@@ -60,7 +60,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 def assume_constant_result(fn: Function) -> Function:
     """Mark a function whose result compiled code may keep."""
-    fn._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    fn._dynamo_marked_constant = True  # type: ignore[attr-defined]  # PyTorch marks functions so
     return fn
 
 
@@ -116,13 +116,13 @@ def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     import numpy as np
 
+    from .._core.slots import SLOTS
     from .._core.tensor import Tensor
     from .._ops.create.constants import from_numpy
-    from ..utils._pytree import tree_map_only
 
     @functools.wraps(fn)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = tree_map_only(Tensor, lambda each: each.numpy(), (args, kwargs))
-        return tree_map_only(np.ndarray, from_numpy, fn(*args, **kwargs))
+        args, kwargs = SLOTS.tree_map_only(Tensor, lambda each: each.numpy(), (args, kwargs))
+        return SLOTS.tree_map_only(np.ndarray, from_numpy, fn(*args, **kwargs))
 
     return wrapped

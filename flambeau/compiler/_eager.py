@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.names.absent import PAGE, refusal
-from ..nn.modules.module import Module
+from .._core.slots import SLOTS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,35 +25,6 @@ def _warn_once() -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-class OptimizedModule(Module):
-    """What `compile` gives for a module: as in PyTorch, a module around it, which its state dict shows."""
-
-    def __init__(self, mod: Module) -> None:
-        super().__init__()
-        self._orig_mod = mod
-        self.training = mod.training
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module itself gives."""
-        return self._orig_mod(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_orig_mod":
-            return self._modules["_orig_mod"]
-        return getattr(self._orig_mod, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_orig_mod" or name in self.__dict__ or "_modules" not in self.__dict__:
-            super().__setattr__(name, value)
-        elif "_orig_mod" in self._modules and name != "training":
-            setattr(self._orig_mod, name, value)
-        else:
-            super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
 def compile(
@@ -90,14 +61,14 @@ def compile(
         raise refusal("torch.compile with a backend of one's own", "it needs graph capture (fx), which is not built")
     if backend != "eager":
         _warn_once()
-    if isinstance(model, Module):
-        return OptimizedModule(model)
+    if (module := SLOTS.compiled_module(model)) is not None:
+        return module
 
     @functools.wraps(model)
     def compiled(*args: Any, **kwargs: Any) -> Any:
         return model(*args, **kwargs)
 
-    compiled._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
+    vars(compiled)["_torchdynamo_orig_callable"] = model
     return compiled
 
 

@@ -67,7 +67,7 @@ class Transform:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # it may change, and compares by value
 
     def __call__(self, x: Tensor) -> Tensor:
         if self._cache_size == 0:

@@ -71,5 +71,5 @@ class Bernoulli(_ProbsOrLogits, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (flambeau.logit(self.probs),)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.exp().log1p()

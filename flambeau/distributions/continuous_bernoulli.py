@@ -122,7 +122,7 @@ class ContinuousBernoulli(_ProbsOrLogits, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return (self.logits,)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         exact = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
         safe = where(exact, x, (self._lims[0] - 0.5) * flambeau.ones_like(x))
         log_norm = (safe.exp() - 1.0).abs().log() - safe.abs().log()

@@ -113,10 +113,10 @@ class Distribution:
         shape = value.batch_shape if isinstance(value, Distribution) else value.shape
         return value.expand((*batch_shape, *shape[len(self._batch_shape) :]))
 
-    def _get_checked_instance(self: Self, cls: type[Distribution], _instance: Any = None) -> Self:
+    def _get_checked_instance(self: Self, cls: type[Distribution], _instance: Self | None = None) -> Self:
         """An instance to fill: a subclass with an `__init__` of its own must say itself how it expands."""
         if _instance is not None:
-            return _instance  # type: ignore[no-any-return]
+            return _instance
         if type(self).__init__ is not cls.__init__:
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "

@@ -79,5 +79,5 @@ class Normal(ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return self.loc / self.variance, -0.5 / self.variance
 
-    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         return -0.25 * x**2 / y + 0.5 * (-math.pi / y).log()

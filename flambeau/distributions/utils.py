@@ -85,7 +85,7 @@ class lazy_property(Generic[T, R]):
 
     def __init__(self, wrapped: Callable[[T], R]) -> None:
         self.wrapped: Callable[[T], R] = wrapped
-        update_wrapper(self, wrapped)  # type: ignore[arg-type]
+        update_wrapper(self, wrapped)  # type: ignore[arg-type]  # typeshed wants a function
 
     @overload
     def __get__(self, instance: None, obj_type: Any = None) -> _lazy_property_and_property[T, R]: ...

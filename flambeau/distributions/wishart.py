@@ -146,7 +146,7 @@ class Wishart(_GivenByMatrix, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, ...]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         p = int(self._event_shape[-1])
         half_df = y + (p + 1) / 2
         log_det = -log_abs_det(-2 * x) + math.log(2) * p

@@ -155,7 +155,7 @@ def vjp(func: Func, *primals: Any, has_aux: bool = False) -> Any:
     linear = LinearMap(tracking, values, forward=False)
 
     def vjp_fn(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        given: Any = cotangents[0] if len(cotangents) == 1 else cotangents
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
         flat, given_structure = tree_flatten(given)
         if given_structure != output_structure:
             raise RuntimeError(

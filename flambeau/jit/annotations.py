@@ -42,6 +42,7 @@ def is_scripting() -> bool:
 
 def export(fn: Function) -> Function:
     """Mark a method as an entry point of the compiled module."""
+    # PyTorch marks functions by an attribute
     fn._torchscript_modifier = "export (compile this function even if nothing calls it)"  # type: ignore[attr-defined]
     return fn
 
@@ -62,6 +63,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
         raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
 
     def decorate(fn: Function) -> Function:
-        return unused(fn) if drop else ignore(fn)  # type: ignore[no-any-return]
+        marked: Function = unused(fn) if drop else ignore(fn)
+        return marked
 
     return decorate

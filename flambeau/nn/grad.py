@@ -21,7 +21,8 @@ def _by_input(
         raise ValueError("the gradient by the input needs the input's size")
     with enable_grad():
         start = zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device).requires_grad_()
-        return grad(convolve(start, weight.detach(), None, *options), start, grad_output)[0]  # type: ignore[no-any-return]
+        found: Tensor = grad(convolve(start, weight.detach(), None, *options), start, grad_output)[0]
+        return found
 
 
 def _by_weight(
@@ -29,7 +30,8 @@ def _by_weight(
 ) -> Tensor:
     with enable_grad():
         start = zeros(tuple(weight_size), dtype=grad_output.dtype, device=grad_output.device).requires_grad_()
-        return grad(convolve(input.detach(), start, None, *options), start, grad_output)[0]  # type: ignore[no-any-return]
+        found: Tensor = grad(convolve(input.detach(), start, None, *options), start, grad_output)[0]
+        return found
 
 
 def conv1d_input(

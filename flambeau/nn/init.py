@@ -67,7 +67,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _outside_the_graph(function: Function) -> Function:
-    return no_grad()(function)  # type: ignore[no-any-return]
+    decorated: Function = no_grad()(function)
+    return decorated
 
 
 # ----- constants and simple distributions ---------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, cast
 
 from .._core.pickling import warn_of_hooks
 from .._core.tensor import Tensor, run_directly
@@ -65,20 +65,20 @@ class Parameter(Tensor, metaclass=_MarkedMeta):
                 "__torch_function__ so that detach() keeps the type."
             )
         vars(custom)["_is_param"] = True
-        return custom  # type: ignore[return-value]
+        return cast(Parameter, custom)  # to `isinstance`, what is so marked is one
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
-        data: Any = self.data
+        data = self.data
         result = type(self)(data.clone(), self.requires_grad)
         memo[id(self)] = result
         return result
 
-    def __repr__(self, **options: Any) -> str:  # type: ignore[override]
+    def __repr__(self, **options: Any) -> str:  # type: ignore[override]  # mypy takes the options of special methods for positional
         return "Parameter containing:\n" + super().__repr__(**options)
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def __reduce_ex__(self, protocol: Any = 2) -> tuple[Any, ...]:
         warn_of_hooks(self)
         if Tensor.__module__ == "torch" and type(self) is Parameter:  # Flambeau stands in for it
             from .._serialization.rebuild import rebuild_parameter, rebuild_parameter_with_state
@@ -114,7 +114,8 @@ class Buffer(Tensor, metaclass=_MarkedMeta):
         buffer: Any = data.detach().requires_grad_(data.requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
-        return buffer  # type: ignore[no-any-return]
+        made: Buffer = buffer  # to `isinstance`, what is so marked is one
+        return made
 
 
 _ALLOWED = frozenset(
@@ -155,10 +156,10 @@ class UninitializedTensorMixin(Tensor):
             "before calling `module.share_memory()`."
         )
 
-    def __repr__(self, **options: Any) -> str:  # type: ignore[override]
+    def __repr__(self, **options: Any) -> str:  # type: ignore[override]  # mypy takes the options of special methods for positional
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def __reduce_ex__(self, protocol: Any = 2) -> tuple[Any, ...]:
         return type(self), (self.requires_grad, self.device, self.dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -204,9 +205,10 @@ class UninitializedBuffer(UninitializedTensorMixin):
         buffer = make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
-        return buffer
+        made: Buffer = buffer  # to `isinstance`, what is so marked is one
+        return made
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def __reduce_ex__(self, protocol: Any = 2) -> tuple[Any, ...]:
         return type(self), (self.requires_grad, self.device, self.dtype, vars(self)["persistent"])
 
 

@@ -55,8 +55,8 @@ def sparse_adam(
         grad = -sparse._values() if maximize else sparse._values()
         if grad.numel() == 0:
             continue
-        means: Any = mean[where].lerp_(grad, 1 - beta1)
-        squares: Any = square[where].lerp_(grad * grad, 1 - beta2)
+        means = mean[where].lerp_(grad, 1 - beta1)
+        squares = square[where].lerp_(grad * grad, 1 - beta2)
         mean[where] = means
         square[where] = squares
         size = lr * math.sqrt(1 - beta2**step) / (1 - beta1**step)

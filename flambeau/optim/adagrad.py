@@ -66,7 +66,7 @@ class Adagrad(GroupOptimizer):
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
         from .._ops.create.like import full_like
 
-        start: Any = group["initial_accumulator_value"]
+        start = group["initial_accumulator_value"]
         if param.is_complex():
             start = complex(start, start)
         return {"step": scalar(0.0, param, group), "sum": full_like(param, start)}

@@ -48,9 +48,10 @@ class LBFGS(Optimizer):
 
     @property
     def _params(self) -> list[Any]:
-        return self.param_groups[0]["params"]  # type: ignore[no-any-return]
+        own: list[Any] = self.param_groups[0]["params"]
+        return own
 
-    def _flat_grad(self) -> Any:
+    def _flat_grad(self) -> Tensor:
         from .._ops.shape.join import cat
 
         parts = []
@@ -67,7 +68,7 @@ class LBFGS(Optimizer):
             real.add_(direction[start:end].view_as(real), alpha=number(size))
             start = end
 
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]  # it cannot do without one
         """Search for a minimum, beginning where the parameters are; returns the loss there."""
         with no_grad():
             return self._search(closure)

@@ -141,7 +141,7 @@ def nadam(
     update_all(rule, list(zip(steps, products, strict=True)), params, grads, exp_avgs, exp_avg_sqs)
 
 
-def multiplied(product: Any, factor: float) -> float:
+def multiplied(product: Tensor, factor: float) -> float:
     """Multiply a 0-dimensional tensor in place; returns its new value."""
     array = product._array
     array *= factor

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.hooks import RemovableHandle
@@ -128,7 +128,7 @@ class Optimizer:
                     hook(self, args, kwargs)
             return result
 
-        return step  # type: ignore[return-value]
+        return cast(Step, step)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -319,7 +319,7 @@ def _fitted(value: Any, param: Tensor, step_follows: bool, key: Any = None) -> A
     if isinstance(value, dict):
         return {name: _fitted(each, param, step_follows, name) for name, each in value.items()}
     if isinstance(value, Iterable):
-        return type(value)(_fitted(each, param, step_follows) for each in value)  # type: ignore[call-arg]
+        return type(value)(_fitted(each, param, step_follows) for each in value)  # type: ignore[call-arg]  # a list or the like
     return value
 
 
@@ -425,7 +425,7 @@ def zeros_of(param: Tensor) -> Tensor:
     """Zeros in the form of a parameter: the beginning of most averages."""
     from .._ops.create.like import zeros_like
 
-    return zeros_like(param)  # type: ignore[no-any-return]
+    return zeros_like(param)
 
 
 def check_lr(lr: float | Tensor, phrase: str = "Invalid learning rate: {}") -> None:

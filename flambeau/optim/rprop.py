@@ -56,7 +56,7 @@ class Rprop(GroupOptimizer):
     def _initial_state(self, param: Any, group: Group) -> dict[str, Any]:
         from .._ops.create.like import full_like
 
-        lr: Any = float(as_scalar(group["lr"]))
+        lr = float(as_scalar(group["lr"]))
         size = full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
         return {"step": scalar(0.0, param, group), "prev": zeros_of(param), "step_size": size}
 

@@ -78,9 +78,9 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """The exponential moving average of a tensor: of the old average, `decay` stays."""
     _check_decay(decay)
 
-    def ema_update(ema_param: Any, current_param: Any, num_averaged: Any) -> Tensor:
+    def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         with no_grad():
-            return decay * ema_param + (1 - decay) * current_param  # type: ignore[no-any-return]
+            return decay * ema_param + (1 - decay) * current_param
 
     return ema_update
 
@@ -88,9 +88,10 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 def get_swa_avg_fn() -> Average:
     """The mean of all models so far, for a tensor."""
 
-    def swa_update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Tensor:
+    def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         with no_grad():
-            return averaged_param + (current_param - averaged_param) / (num_averaged + 1)  # type: ignore[no-any-return]
+            mean: Tensor = averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+            return mean
 
     return swa_update
 
@@ -136,7 +137,7 @@ class AveragedModel(Module):
         values = [
             value.detach().to(average.device) for value, average in zip(self._averaged(model), averages, strict=False)
         ]
-        count: Any = self.n_averaged
+        count = self.n_averaged
         if count.item() == 0:
             for average, value in zip(averages, values, strict=False):
                 average.copy_(value)
@@ -148,7 +149,7 @@ class AveragedModel(Module):
             for average, value in zip(averages, values, strict=False):
                 average.copy_(average_of(average, value, count.to(average.device)))
         if not self.use_buffers:
-            buffers: Any = zip(self.module.buffers(), model.buffers(), strict=True)
+            buffers = zip(self.module.buffers(), model.buffers(), strict=True)
             for own, theirs in buffers:
                 own.detach().copy_(theirs.detach().to(own.device))
         count += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -55,7 +55,7 @@ class _DecoratorContextManager:
     """The base of contexts that decorate functions as well."""
 
     def __call__(self, orig_func: Function) -> Function:
-        return context_decorator(self.clone, orig_func)  # type: ignore[no-any-return]
+        return cast(Function, context_decorator(self.clone, orig_func))
 
     def __enter__(self) -> None:
         raise NotImplementedError

@@ -21,7 +21,7 @@ def mult_adds(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> int:
     if not isinstance(output, Tensor):
         return 0
     if isinstance(module, _ConvTransposeNd):
-        return inputs[0].numel() * module.weight[0].numel()  # type: ignore[no-any-return]
+        return int(inputs[0].numel()) * module.weight[0].numel()
     if isinstance(module, (nn.Linear, nn.Bilinear, _ConvNd)):
         return output.numel() * module.weight[0].numel()
     return 0
@@ -35,9 +35,13 @@ def _steps(input: Any) -> int:
 
 def _of_attention(module: nn.MultiheadAttention, inputs: tuple[Any, ...]) -> int:
     """Projections of query, key, value and result, and the two products between them."""
+    query: Tensor
+    key: Tensor
+    value: Tensor
     query, key, value = inputs[:3]
     batch = query.shape[0 if module.batch_first else 1] if query.dim() == 3 else 1
     length, source = query.numel() // query.shape[-1], key.numel() // key.shape[-1]
     width = module.embed_dim
     projections = width * (2 * length * width + source * (key.shape[-1] + value.shape[-1]))
-    return projections + 2 * length * (source // batch) * width  # type: ignore[no-any-return]
+    count: int = projections + 2 * length * (source // batch) * width
+    return count

@@ -35,7 +35,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Form
     """Make the decorated function the formula of an operator, or of several; `get_raw`: it wants the tensors."""
 
     def decorate(formula: Formula) -> Formula:
-        formula._get_raw = get_raw  # type: ignore[attr-defined]
+        formula._get_raw = get_raw  # type: ignore[attr-defined]  # PyTorch marks functions so
         for target in targets if isinstance(targets, (list, tuple)) else [targets]:
             if not isinstance(target, OpOverloadPacket):
                 raise ValueError(

@@ -19,7 +19,7 @@ Hook = TypeVar("Hook", bound=Callable[..., Any])
 
 def unserializable_hook(f: Hook) -> Hook:
     """Mark a tensor hook as one that need not be pickled: no warning will say that it is left out."""
-    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]  # PyTorch marks functions so
     return f
 
 

@@ -310,7 +310,7 @@ def _length(loader: Any) -> int | None:
     if sampler is None:
         sampler = getattr(loader, "sampler", None)
     try:
-        return len(sampler)  # type: ignore[arg-type]
+        return len(sampler)  # type: ignore[arg-type]  # a TypeError if it has none
     except TypeError:
         return None
 

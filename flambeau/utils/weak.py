@@ -17,7 +17,7 @@ class WeakIdRef(weakref.ref[Any]):
     __slots__ = ("_id",)
 
     def __init__(self, key: Any, callback: Any = None) -> None:
-        weakref.ref.__init__(self, key, callback)  # type: ignore[call-arg]
+        weakref.ref.__init__(self, key, callback)  # type: ignore[call-arg]  # typeshed has `__new__` alone
         self._id = id(key)
 
     def __hash__(self) -> int:

@@ -48,6 +48,7 @@ _python.PyCapsule_GetPointer.argtypes = (ctypes.py_object, ctypes.c_void_p)
 
 
 def _numpy_function(position: int, *arguments: Any) -> Any:
+    # NumPy's stubs leave it out.
     table = _python.PyCapsule_GetPointer(np._core.multiarray._ARRAY_API, None)  # type: ignore[attr-defined]
     address = ctypes.c_size_t.from_address(table + position * ctypes.sizeof(ctypes.c_size_t)).value
     return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(address)

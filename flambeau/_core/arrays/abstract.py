@@ -268,8 +268,6 @@ class AbstractArray(NDArrayOperatorsMixin):
     def nonzero(self) -> Any:
         raise NeedsData("nonzero: the result's shape is in the elements")
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 def made(shape: Sequence[int], dtype: np.dtype[Any], strides: Shape | None = None) -> AbstractArray:
     """A new abstract array, contiguous unless there are strides, which count bytes."""

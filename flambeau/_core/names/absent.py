@@ -58,9 +58,9 @@ def raising_class(full_name: str, error: Callable[[], Exception], **attributes: 
 
 def absent_function(full_name: str, reason: str) -> Callable[..., Any]:
     """A function that does not work yet."""
-    function: Any = raising_function(full_name, lambda: refusal(full_name, reason))
-    function.__absent__ = reason
-    return function  # type: ignore[no-any-return]
+    function = raising_function(full_name, lambda: refusal(full_name, reason))
+    function.__dict__["__absent__"] = reason
+    return function
 
 
 def absent_class(full_name: str, reason: str) -> type:

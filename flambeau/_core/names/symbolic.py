@@ -20,12 +20,14 @@ SymBool = absent_class("torch.SymBool", _REASON)
 
 def sym_int(a: Any) -> int:
     """A size as an integer, rounded towards zero."""
-    return math.trunc(a)  # type: ignore[no-any-return]
+    number: int = math.trunc(a)
+    return number
 
 
 def sym_float(a: Any) -> float:
     """A size as a float."""
-    return a.__float__()  # type: ignore[no-any-return]
+    number: float = a.__float__()
+    return number
 
 
 def sym_max(a: Any, b: Any) -> Any:

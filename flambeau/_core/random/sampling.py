@@ -72,7 +72,8 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: Genera
     if replacement and count > 1:
         rows = weights.reshape(-1, weights.shape[-1])
         found = _multinomial_by_search(rows, count, generator).reshape(*weights.shape[:-1], count)
-        return beside(found, weights)  # type: ignore[no-any-return]
+        drawn: Array = beside(found, weights)
+        return drawn
     _check_multinomial_weights(weights)
     keys = np.empty(weights.shape, weights.dtype, like=weights)
     fill_exponential(keys, generator)

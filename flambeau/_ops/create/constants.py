@@ -251,7 +251,7 @@ def check_options(layout: Any, memory_format: Any, caller: str) -> None:
         raise RuntimeError(f"unsupported memory format Preserve: {caller} has no tensor whose format it could preserve")
 
 
-def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
+def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[..., Tensor]:
     def function(
         *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
@@ -275,7 +275,7 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Any:
                 "size": size, "out": out, "dtype": dtype, "layout": layout, "device": device,
                 "requires_grad": requires_grad, "pin_memory": pin_memory, "memory_format": memory_format,
             }  # fmt: skip
-            return run_watched(function, sizes, given)  # type: ignore[no-any-return]
+            return run_watched(function, sizes, given)
         shape = requested_shape(sizes, size, name)
         check_options(layout, memory_format, name)
         kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, name)
@@ -383,7 +383,7 @@ def scalar_tensor(
     """A 0-d tensor of the default dtype."""
     if THREAD.modes.functions:
         given = {"dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
-        return run_watched(scalar_tensor, (s,), given)  # type: ignore[no-any-return]
+        return run_watched(scalar_tensor, (s,), given)
     number = fill_number(s, "scalar_tensor")
     kind = chosen_kind(dtype, device, None, "scalar_tensor")
     return filled((), kind, fitting(number, kind.dtype), requires_grad)
@@ -424,7 +424,7 @@ def tensor(
     """
     if not DIRECT_TYPES and THREAD.modes.functions:
         given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
-        return run_watched(tensor, (data,), given)  # type: ignore[no-any-return]
+        return run_watched(tensor, (data,), given)
     if type(requires_grad) not in FLAGS:
         check_kind("tensor", "requires_grad", requires_grad)
     if isinstance(data, Tensor):

@@ -63,7 +63,7 @@ def asarray(
             names = LEGACY_NAMES[source.dtype], LEGACY_NAMES[kind.dtype]
             raise ValueError(f"can't alias tensor with dtype {names[0]!r} into dtype {names[1]!r}.")
         raise ValueError(f"can't alias tensor from device '{source.device}' to '{kind.device}'.")
-    result: Any = _moved(source, kind.dtype, kind.device)
+    result = _moved(source, kind.dtype, kind.device)
     if copy and result is source:
         result = result.clone()
     if requires_grad is None and source.requires_grad:
@@ -72,8 +72,8 @@ def asarray(
             "a tensor without history."
         )
     if requires_grad is None or requires_grad == result.requires_grad:
-        return result  # type: ignore[no-any-return]
-    return result.requires_grad_(requires_grad) if result.is_leaf else result.detach()  # type: ignore[no-any-return]
+        return result
+    return result.requires_grad_(requires_grad) if result.is_leaf else result.detach()
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,13 +46,13 @@ def filled_like(input: Tensor, kind: Kind, memory_format: Any, value: Any, requi
     """A tensor of `kind` with the shape and, unless a format is asked for, the layout of `input`."""
     array = input._array
     if input.stands_for_many:
-        return input._filled_alike(array.shape, kind, value)  # type: ignore[attr-defined,no-any-return]
+        return input._filled_alike(array.shape, kind, value)
     if memory_format is None and kind.is_cpu and is_plain(array):
         return filled(array.shape, kind, value, requires_grad)
     return filled_strided(array.shape, strides_like(array, memory_format), kind, value, requires_grad)
 
 
-def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
+def _like(name: str, value: Any, quick: Any, doc: str) -> Callable[..., Tensor]:
     def function(
         input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
         pin_memory: bool = False, memory_format: Any = None,
@@ -74,7 +75,7 @@ def _like(name: str, value: Any, quick: Any, doc: str) -> Any:
                     "dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad,
                     "pin_memory": pin_memory, "memory_format": memory_format,
                 }  # fmt: skip
-                return run_override(function, (input,), (input,), options)  # type: ignore[no-any-return]
+                return run_override(function, (input,), (input,), options)
             elif (created := created_by_class(name, input, (), dtype, device)) is not None:
                 return created
             kind = _kind_like(input, dtype, device, name)
@@ -112,7 +113,7 @@ def full_like(
 def _filled_beside(input: Tensor, shape: Any, kind: Kind, value: Any, requires_grad: bool) -> Tensor:
     """A tensor as `input` has it made: one that stands for many has as many made."""
     if input.stands_for_many:
-        return input._filled_alike(shape, kind, value)  # type: ignore[attr-defined,no-any-return]
+        return input._filled_alike(shape, kind, value)
     return filled(shape, kind, value, requires_grad)
 
 
@@ -176,7 +177,7 @@ def new_empty_strided(
     kind = _kind_like(input, dtype, device, "new_empty_strided")
     shape, strides = checked_strides(size, stride)
     if input.stands_for_many:
-        return input._filled_alike(shape, kind, None)  # type: ignore[attr-defined,no-any-return]
+        return input._filled_alike(shape, kind, None)
     return filled_strided(shape, strides, kind, None, requires_grad)
 
 

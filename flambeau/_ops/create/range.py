@@ -244,11 +244,10 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x._array.shape[0] if N is None else N
     if count < 0:
         raise RuntimeError(f"N must be non-negative, got {count}")
-    powers: Any = arange(count, device=x._kind.device)
+    powers = arange(count, device=x._kind.device)
     if not increasing:
         powers = arange(count - 1, -1, -1, device=x._kind.device)
-    column: Any = x
-    return column.unsqueeze(-1) ** powers  # type: ignore[no-any-return]
+    return x.unsqueeze(-1) ** powers
 
 
 for _function in (arange, range, linspace, logspace, tril_indices, triu_indices):

@@ -59,7 +59,7 @@ def check_index_tensor(name: str, input: Tensor, index: Tensor) -> None:
         )
 
 
-def _gather_gradient(grad: Any, self_sym_sizes: tuple[int, ...], dim: int, index: Tensor) -> Any:
+def _gather_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: int, index: Tensor) -> Any:
     return grad.new_zeros(self_sym_sizes).scatter_add_(dim, index, grad)
 
 
@@ -108,7 +108,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {LEGACY_NAMES[indices.dtype]}"
         )
-    source: Any = input
+    source = input
     if dim is None:
         return gather(source.reshape(-1), 0, indices.reshape(-1))
     shape, given = input._array.shape, indices._array.shape
@@ -123,7 +123,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         tuple(1 if i == dim else n for i, n in enumerate(given)),
     )
     wanted = [shape[dim] if i == dim else n for i, n in enumerate(others)]
-    positions: Any = indices.remainder(max(shape[dim], 1))
+    positions = indices.remainder(max(shape[dim], 1))
     positions = positions.expand(tuple(given[dim] if i == dim else n for i, n in enumerate(others)))
     return gather(source.expand(wanted), dim, positions)
 
@@ -131,7 +131,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # ----- index_select -------------------------------------------------------------------------------------------------
 
 
-def _index_select_gradient(grad: Any, self_sym_sizes: tuple[int, ...], dim: int, index: Tensor) -> Any:
+def _index_select_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: int, index: Tensor) -> Any:
     return grad.new_zeros(self_sym_sizes).index_add_(dim, index, grad)
 
 
@@ -188,7 +188,7 @@ def _check_long(name: str, index: Tensor) -> None:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {LEGACY_NAMES[index.dtype]}")
 
 
-def _take_gradient(grad: Any, self_sym_sizes: tuple[int, ...], index: Tensor) -> Any:
+def _take_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], index: Tensor) -> Any:
     return grad.new_zeros(self_sym_sizes).put_(index, grad, accumulate=True)
 
 
@@ -207,7 +207,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return _take(input, index)
 
 
-def _put_self(grad: Any, index: Tensor, accumulate: bool) -> Any:
+def _put_self(grad: Tensor, index: Tensor, accumulate: bool) -> Tensor:
     return grad if accumulate else grad.put(index, grad.new_zeros(index._array.shape))
 
 
@@ -257,7 +257,7 @@ def _put_arguments(input: Tensor, index: Tensor, source: Tensor, accumulate: boo
 @public()
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with the elements of `source` at positions of the flat tensor, or added to them."""
-    return _put(input, *_put_arguments(input, index, source, accumulate))  # type: ignore[no-any-return]
+    return _put(input, *_put_arguments(input, index, source, accumulate))
 
 
 publish_change(_put, "put", _put_arguments)

@@ -40,7 +40,7 @@ def _in_range(index: Any, size: int, dim: int, error: type[Exception], prefix: s
 # ----- index_add ----------------------------------------------------------------------------------------------------
 
 
-def _index_add_source(grad: Any, dim: int, index: Any, source_sym_sizes: tuple[int, ...], alpha: Any) -> Any:
+def _index_add_source(grad: Tensor, dim: int, index: Tensor, source_sym_sizes: tuple[int, ...], alpha: Any) -> Tensor:
     picked = grad.index_select(dim, index).reshape(source_sym_sizes)
     return picked if alpha == 1 else picked * alpha
 
@@ -113,7 +113,7 @@ def _factor(alpha: Any, input: Tensor) -> Any:
 @public(out=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy of `input` with `alpha * source` added to the slices `index` along `dim`."""
-    return _index_add(input, *_index_add_arguments(input, dim, index, source, alpha=alpha))  # type: ignore[no-any-return]
+    return _index_add(input, *_index_add_arguments(input, dim, index, source, alpha=alpha))
 
 
 publish_change(_index_add, "index_add", _index_add_arguments)
@@ -171,7 +171,7 @@ def _index_copy_arguments(input: Tensor, dim: int, index: Tensor, source: Tensor
 @public(out=True)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` with `source` in the slices `index` along `dim`."""
-    return _index_copy(input, *_index_copy_arguments(input, dim, index, source))  # type: ignore[no-any-return]
+    return _index_copy(input, *_index_copy_arguments(input, dim, index, source))
 
 
 publish_change(_index_copy, "index_copy", _index_copy_arguments)
@@ -237,7 +237,8 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> tupl
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with the slices `index` along `dim` set to `value`."""
     op, *rest = _index_fill_call(input, dim, index, value)
-    return op(input, *rest)  # type: ignore[no-any-return]
+    filled: Tensor = op(input, *rest)
+    return filled
 
 
 @public()
@@ -260,7 +261,7 @@ def _ways(dim: int, index: Tensor, reduce: str, include_self: bool) -> dict[str,
 
 
 def _index_reduce_self(
-    grad: Any, self: Any, dim: int, index: Tensor, source: Any, reduce: str, include_self: bool, result: Any
+    grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor
 ) -> Any:
     return gradient_of_target(
         grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self)
@@ -268,7 +269,7 @@ def _index_reduce_self(
 
 
 def _index_reduce_source(
-    grad: Any, self: Any, dim: int, index: Tensor, source: Any, reduce: str, include_self: bool, result: Any
+    grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor
 ) -> Any:
     return gradient_of_source(
         grad, self, source, result, reduce, include_self, **_ways(dim, index, reduce, include_self)
@@ -326,7 +327,7 @@ def index_reduce(
 ) -> Tensor:
     """A copy of `input` with `source` reduced ("prod", "mean", "amax", "amin") into the slices `index` along `dim`."""
     arguments = _index_reduce_arguments(input, dim, index, source, reduce, include_self=include_self)
-    return _index_reduce(input, *arguments)  # type: ignore[no-any-return]
+    return _index_reduce(input, *arguments)
 
 
 publish_change(_index_reduce, "index_reduce", _index_reduce_arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -32,12 +32,12 @@ _MASK_NAMES = C_NAMES | {"int16": "short"}
 # ----- where --------------------------------------------------------------------------------------------------------
 
 
-def _where_self(grad: Any, condition: Tensor) -> Tensor:
-    return where(condition, grad, 0)  # type: ignore[no-any-return]
+def _where_self(grad: Tensor, condition: Tensor) -> Tensor:
+    return where(condition, grad, 0)
 
 
-def _where_other(grad: Any, condition: Tensor) -> Tensor:
-    return where(condition, 0, grad)  # type: ignore[no-any-return]
+def _where_other(grad: Tensor, condition: Tensor) -> Tensor:
+    return where(condition, 0, grad)
 
 
 @primitive("WhereBackward0", self=_where_self, other=_where_other)
@@ -57,6 +57,10 @@ def _where_operand(value: Any, source: Tensor, name: str, position: int) -> Tens
     return constant_beside(np.asarray(value), source)
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
 @public(method=False, out=True, also={"self": "input"})
 def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
     """`input` where `condition` holds, else `other`; with a condition alone the positions where it holds.
@@ -125,7 +129,7 @@ def _where_shape_error(condition: Tensor, first: Tensor, second: Tensor) -> Exce
 @public(function=False, name="where")
 def _where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
     """The tensor where `condition` holds, else `other`."""
-    return where(condition, input, other)  # type: ignore[no-any-return]
+    return where(condition, input, other)
 
 
 # ----- masked_fill --------------------------------------------------------------------------------------------------
@@ -171,7 +175,7 @@ def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> tuple[Any, ...
     return _masked_fill_number, mask, fitting(value, input._kind.dtype)
 
 
-def _same_shape(input: Any, mask: Tensor) -> Any:
+def _same_shape(input: Tensor, mask: Tensor) -> Tensor:
     """`input` broadcast with the mask."""
     if input._array.shape == mask._array.shape:
         return input
@@ -195,7 +199,8 @@ def _check_mask_fits(input: Tensor, mask: Tensor) -> None:
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` where `mask` holds."""
     op, mask, value = _masked_fill_call(input, mask, value)
-    return op(_same_shape(input, mask), mask, value)  # type: ignore[no-any-return]
+    filled: Tensor = op(_same_shape(input, mask), mask, value)
+    return filled
 
 
 @public()
@@ -209,7 +214,7 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 # ----- masked_select and masked_scatter -----------------------------------------------------------------------------
 
 
-def _masked_select_gradient(grad: Any, self_sym_sizes: tuple[int, ...], mask: Tensor) -> Any:
+def _masked_select_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], mask: Tensor) -> Tensor:
     shape = np.broadcast_shapes(self_sym_sizes, mask._array.shape)
     return grad.new_zeros(shape).masked_scatter(mask, grad)
 
@@ -229,7 +234,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return _masked_select(input, mask)
 
 
-def _masked_scatter_source(grad: Any, mask: Tensor, source_sym_sizes: tuple[int, ...]) -> Any:
+def _masked_scatter_source(grad: Tensor, mask: Tensor, source_sym_sizes: tuple[int, ...]) -> Tensor:
     selected = grad.masked_select(mask)
     missing = int(np.prod(source_sym_sizes)) - selected._array.size
     if missing:
@@ -278,7 +283,7 @@ def _masked_scatter_in_place(input: Tensor, mask: Tensor, source: Tensor) -> tup
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of `input` with successive elements of `source` where `mask` holds."""
     mask, source = _masked_scatter_arguments(input, mask, source)
-    return _masked_scatter(_same_shape(input, mask), mask, source)  # type: ignore[no-any-return]
+    return _masked_scatter(_same_shape(input, mask), mask, source)
 
 
 publish_change(_masked_scatter, "masked_scatter", _masked_scatter_in_place)

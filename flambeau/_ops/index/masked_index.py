@@ -25,7 +25,7 @@ def _hidden(mask: Array, ndim: int) -> Array:
     return ~mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
-def _index_gradient(grad: Any, self_sym_sizes: tuple[int, ...], mask: Any, indices: Indices) -> Any:
+def _index_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], mask: Tensor, indices: Indices) -> Tensor:
     return _put(grad.new_zeros(self_sym_sizes), mask, list(indices), grad)
 
 
@@ -36,7 +36,7 @@ def _pick(self: Array, mask: Array, indices: list[Array], fill: Any) -> Array:
     return found
 
 
-def _values_gradient(grad: Any, mask: Any, indices: Indices) -> Any:
+def _values_gradient(grad: Tensor, mask: Tensor, indices: Indices) -> Tensor:
     return _pick(grad, mask, list(indices), 0)
 
 

@@ -156,7 +156,8 @@ def scatter(
             [0., 5., 5.]])
     """
     op, *rest = _scatter_call(input, dim, index, src, value, reduce)
-    return op(input, *rest)  # type: ignore[no-any-return]
+    scattered: Tensor = op(input, *rest)
+    return scattered
 
 
 @public()
@@ -175,7 +176,7 @@ def _scatter_add_arguments(input: Tensor, dim: int, index: Tensor, src: Tensor) 
 @public(out=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of `input` with `src` added at the positions `index` along `dim`."""
-    return _scatter_add(input, *_scatter_add_arguments(input, dim, index, src))  # type: ignore[no-any-return]
+    return _scatter_add(input, *_scatter_add_arguments(input, dim, index, src))
 
 
 publish_change(_scatter_add, "scatter_add", _scatter_add_arguments)
@@ -194,13 +195,13 @@ def _ways(dim: int, index: Tensor, reduce: str, include_self: bool) -> dict[str,
 
 
 def _scatter_reduce_self(
-    grad: Any, self: Any, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Any
+    grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Tensor
 ) -> Any:
     return gradient_of_target(grad, self, src, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
 
 
 def _scatter_reduce_src(
-    grad: Any, self: Any, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Any
+    grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Any, reduce: str, include_self: bool, result: Tensor
 ) -> Any:
     return gradient_of_source(grad, self, src, result, reduce, include_self, **_ways(dim, index, reduce, include_self))
 
@@ -226,7 +227,7 @@ def scatter_reduce(
 ) -> Tensor:
     """A copy of `input` with `src` reduced into it ("sum", "prod", "mean", "amax", "amin") at positions along `dim`."""
     arguments = _scatter_reduce_call(input, dim, index, src, reduce, include_self=include_self)
-    return _scatter_reduce(input, *arguments)  # type: ignore[no-any-return]
+    return _scatter_reduce(input, *arguments)
 
 
 publish_change(_scatter_reduce, "scatter_reduce", _scatter_reduce_call)

@@ -86,7 +86,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                         settle(found, self._kind)
                     return fresh(found, self)
     elif has_override((self, index)):
-        return run_override(_getitem, (self, index), (self, index), {})  # type: ignore[no-any-return]
+        return run_override(_getitem, (self, index), (self, index), {})
     try:
         return _recorded_getitem(self, index)
     except Exception as error:
@@ -399,7 +399,7 @@ def _type_name(value: Any) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
-def _fill_or_copy(part: Any, value: Any) -> None:
+def _fill_or_copy(part: Tensor, value: Tensor) -> None:
     shape, given = part._array.shape, value._array.shape
     check_no_overlap(part)
     if not given and shape:
@@ -444,7 +444,7 @@ def _index_put_self(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
     if accumulate:
         return grad
     zero = constant_beside(np.zeros((), grad._array.dtype), grad)
-    return _index_put(grad, _arrays(indices), _saved(indices), zero, False)  # type: ignore[no-any-return]
+    return _index_put(grad, _arrays(indices), _saved(indices), zero, False)
 
 
 @writing(
@@ -499,7 +499,7 @@ def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
 @public()
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` at the positions that the tensors in `indices` give, or added to them."""
-    return _index_put(input, *_index_put_arguments(input, indices, values, accumulate))  # type: ignore[no-any-return]
+    return _index_put(input, *_index_put_arguments(input, indices, values, accumulate))
 
 
 publish_change(_index_put, "index_put", _index_put_arguments)

@@ -80,7 +80,7 @@ def older_orders(factors: str) -> tuple[str, ...]:
 # ----- addmm --------------------------------------------------------------------------------------------------------
 
 
-def _addmm_left(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
+def _addmm_left(grad: Tensor, mat2: Tensor, mat1_sym_sizes: Any, mat1_sym_strides: Any, alpha: Any) -> Any:
     if alpha == 1 and unrecorded(grad, mat2):
         left, right = grad._array, mat2._array
         column_major = _is_column_major(mat1_sym_sizes, mat1_sym_strides)
@@ -90,7 +90,7 @@ def _addmm_left(grad: Any, mat2: Any, mat1_sym_sizes: Any, mat1_sym_strides: Any
     return _scaled(_mm(grad, conj(_t(mat2))), alpha)
 
 
-def _addmm_right(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
     if alpha == 1 and unrecorded(grad, mat1):
         left, right = mat1._array, grad._array
         column_major = _is_column_major(mat2_sym_sizes, mat2_sym_strides)
@@ -232,7 +232,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     return _baddbmm(input, batch1, batch2, scalar_factor(beta, input), scalar_factor(alpha, input))
 
 
-def _spread(grad: Any, count: int) -> Any:
+def _spread(grad: Tensor, count: int) -> Tensor:
     return grad.unsqueeze(0).expand(count, *grad._array.shape)
 
 
@@ -330,7 +330,7 @@ def _trilinear(i1: Array, i2: Array, i3: Array) -> Array:
     return result.astype(i1.dtype, copy=False)
 
 
-def _einsum(*args: Any) -> Any:
+def _einsum(*args: Any) -> Tensor:
     from .einsum import einsum
 
     return einsum(*args)

@@ -55,8 +55,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         raise RuntimeError(f"both inputs should have same dtype, but they are {a.dtype} and {b.dtype}")
     first = [wrap_dim(each, a._array.ndim) for each in first]
     second = [wrap_dim(each, b._array.ndim) for each in second]
-    left: Any = a
-    right: Any = b
+    left = a
+    right = b
     for one, two in zip(first, second, strict=True):
         sizes = left._array.shape[one], right._array.shape[two]
         if sizes[0] == sizes[1]:
@@ -74,7 +74,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     return result if out is None else write_out(result, out, (a, b))
 
 
-def _contracted(left: Any, right: Any, first: list[int], second: list[int]) -> Tensor:
+def _contracted(left: Tensor, right: Tensor, first: list[int], second: list[int]) -> Tensor:
     free_left = [each for each in range(left._array.ndim) if each not in first]
     free_right = [each for each in range(right._array.ndim) if each not in second]
     shape = tuple([left._array.shape[i] for i in free_left] + [right._array.shape[i] for i in free_right])
@@ -181,7 +181,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             "linalg.matrix_power: A must be batches of square matrices, but they are "
             f"{shape[-2]} by {shape[-1]} matrices"
         )
-    base: Any = input
+    base = input
     if n == 0:
         identity = constant_beside(np.eye(shape[-1], dtype=input._array.dtype), input)
         return _contiguous_clone(base).copy_(identity.expand(shape))
@@ -192,13 +192,14 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     if n == 3:
         return _matmul.call(_matmul.call(base, base), base)
     power: Any = None
-    result: Any = None
+    result: Tensor | None = None
     while n:
         power = base if power is None else _matmul.call(power, power)
         if n & 1:
             result = power if result is None else _matmul.call(result, power)
         n >>= 1
-    return result  # type: ignore[no-any-return]
+    assert result is not None, "n is positive here"
+    return result
 
 
 # ----- kron and cross -----------------------------------------------------------------------------------------------

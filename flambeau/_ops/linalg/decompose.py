@@ -13,7 +13,7 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..pointwise.binary import conj
@@ -84,7 +84,7 @@ def _qr_gradient(grads: Any, needs: Any, Q: Any, R: Any, mode: str) -> list[Any]
     return [cat([first, rest * 0 if of_rest is None else of_rest], -1)]
 
 
-def _tall_qr_gradient(of_q: Any, of_r: Any, Q: Any, R: Any) -> Any:
+def _tall_qr_gradient(of_q: Any, of_r: Any, Q: Any, R: Any) -> Tensor:
     middle: Any = 0 if of_r is None else of_r @ hermitian(R)
     if of_q is not None:
         middle = middle - hermitian(Q) @ of_q
@@ -102,7 +102,7 @@ def _on_diagonal(values: Any, like: Any) -> Any:
     return values.diag_embed().to(like.dtype)
 
 
-@primitive("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
+@several("LinalgQrBackward0", joint=_qr_gradient, results=("Q", "R"))
 def _qr(A: Array, mode: Any) -> Any:
     if mode == "r":
         return np.empty(0, A.dtype, like=A), column_major(lapack.qr(A, "r"))
@@ -110,7 +110,7 @@ def _qr(A: Array, mode: Any) -> Any:
     return column_major(Q), column_major(R)
 
 
-def _checked_qr(A: Tensor, mode: str) -> Any:
+def _checked_qr(A: Tensor, mode: str) -> tuple[Tensor, ...]:
     check_matrix("linalg.qr", A)
     check_floating("linalg.qr", A, "geqrf_cpu")
     if mode not in ("reduced", "r", "complete"):
@@ -149,7 +149,7 @@ def _differences(values: Any) -> Any:
 _PHASE_TOLERANCE = 1e-2
 
 
-def _refuse_phase(name: str, what: str, diagonal: Any) -> None:
+def _refuse_phase(name: str, what: str, diagonal: Tensor) -> None:
     """Complex vectors are unique up to a phase: a function of them that depends on it has no derivative."""
     if not diagonal._kind.dataless and read(np.abs(diagonal._array).max(initial=0) > _PHASE_TOLERANCE):
         raise RuntimeError(
@@ -206,7 +206,7 @@ def _raise_diverged(name: str, A: Array) -> None:
     )
 
 
-@primitive("LinalgSvdBackward0", joint=_svd_gradient, results=("U", "S", "Vh"))
+@several("LinalgSvdBackward0", joint=_svd_gradient, results=("U", "S", "Vh"))
 def _svd(A: Array, full_matrices: bool) -> Any:
     try:
         U, S, Vh = lapack.svd(A, full_matrices)
@@ -257,7 +257,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     if not compute_uv:
         rows, columns = input._array.shape[-2:]
         values = svdvals(input)
-        zeros: Any = input.new_zeros
+        zeros = input.new_zeros
         batch = input._array.shape[:-2]
         return named(SVD, (zeros((*batch, rows, rows)), values, zeros((*batch, columns, columns)).transpose(-2, -1)))
     _check_svd(input, None)
@@ -284,7 +284,7 @@ def _eigh_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) 
     return [eigenvectors @ (middle @ hermitian(eigenvectors))]
 
 
-@primitive("LinalgEighBackward0", joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
+@several("LinalgEighBackward0", joint=_eigh_gradient, results=("eigenvalues", "eigenvectors"))
 def _eigh(A: Array, UPLO: Any) -> Any:
     values, vectors = lapack.eigh(A, UPLO)
     return values, column_major(vectors)
@@ -334,7 +334,7 @@ def _eig_gradient(grads: Any, needs: Any, eigenvalues: Any, eigenvectors: Any) -
     return [_solve_matrix(adjoint, middle @ adjoint)]
 
 
-@primitive("LinalgEigBackward0", joint=_eig_gradient, results=("eigenvalues", "eigenvectors"))
+@several("LinalgEigBackward0", joint=_eig_gradient, results=("eigenvalues", "eigenvectors"))
 def _eig(self: Array) -> Any:
     values, vectors = lapack.eig(self)
     wide = np.result_type(self.dtype, np.complex64)
@@ -370,7 +370,7 @@ def eigvals(input: Tensor) -> Tensor:
 # ----- pseudo-inverse, least squares, rank, condition ---------------------------------------------------------------
 
 
-def _pinv_gradient(grad: Any, self: Any, result: Any) -> Any:
+def _pinv_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     adjoint, turned = hermitian(result), hermitian(grad)
     total = -(adjoint @ (grad @ adjoint))
     outside = turned @ result @ adjoint
@@ -460,7 +460,7 @@ def _lstsq_gradients(grads: Any, needs: Any, self: Any, b: Any, solution: Any) -
     return [of_matrix, of_right]
 
 
-@primitive("LinalgLstsqBackward0", joint=_lstsq_gradients, results=("solution", "residuals", "rank", "singular_values"))
+@several("LinalgLstsqBackward0", joint=_lstsq_gradients, results=("solution", "residuals", "rank", "singular_values"))
 def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     rows, columns = self.shape[-2:]
     real = self.real.dtype
@@ -510,7 +510,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: Any = None, *, driver: str | None = N
     vector = b._array.ndim == 1 or (
         input._array.ndim - 1 == b._array.ndim and b._array.shape == input._array.shape[:-1]
     )
-    right: Any = b.unsqueeze(-1) if vector else b
+    right = b.unsqueeze(-1) if vector else b
     if right._array.shape[-2] != input._array.shape[-2]:
         raise RuntimeError(
             "torch.linalg.lstsq: input.size(-2) should match other.size(-2), but the shapes are "
@@ -552,19 +552,19 @@ def cond(input: Tensor, p: Any = None) -> Tensor:
     if p is None or (not isinstance(p, str) and abs(p) == 2):
         if input._array.size == 0:
             raise RuntimeError("linalg.cond: The input tensor A must not be empty")
-        values: Any = svdvals(input)
+        values = svdvals(input)
         largest, smallest = values[..., :1], values[..., -1:]
-        return (smallest / largest if p == -2 else largest / smallest).squeeze(-1)  # type: ignore[no-any-return]
+        return (smallest / largest if p == -2 else largest / smallest).squeeze(-1)
     if input._array.shape[-1] != input._array.shape[-2]:
         check_square(f"linalg.cond(ord={p})", input)
     check_precise("linalg.cond", input)
     inverse, info = _inv_ex(input)
     inverse = inverse.masked_fill((info > 0)[..., None, None], float("inf"))
-    result: Any = matrix_norm(input, p) * matrix_norm(inverse, p) if p != "nuc" else _nuclear_cond(input, inverse, info)
-    return result.nan_to_num(float("inf"), float("inf"), float("-inf"))  # type: ignore[no-any-return]
+    result = matrix_norm(input, p) * matrix_norm(inverse, p) if p != "nuc" else _nuclear_cond(input, inverse, info)
+    return result.nan_to_num(float("inf"), float("inf"), float("-inf"))
 
 
-def _nuclear_cond(A: Any, inverse: Any, info: Any) -> Any:
+def _nuclear_cond(A: Any, inverse: Any, info: Any) -> Tensor:
     finite = inverse.masked_fill((info > 0)[..., None, None], 0)
-    product: Any = matrix_norm(A, "nuc") * matrix_norm(finite, "nuc")
+    product = matrix_norm(A, "nuc") * matrix_norm(finite, "nuc")
     return product.masked_fill(info > 0, float("inf"))

@@ -39,7 +39,7 @@ def _direction(difference: Any, distance: Any, p: float) -> Any:
     return (power / distance ** (p - 1)).masked_fill(distance == 0, 0)
 
 
-def _pair_gradient(grad: Any, x1: Any, x2: Any, result: Any, p: float) -> Any:
+def _pair_gradient(grad: Tensor, x1: Any, x2: Any, result: Tensor, p: float) -> Any:
     """The gradient of every difference between a row of `x1` and a row of `x2`."""
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     if p == 0:
@@ -57,7 +57,7 @@ def _cdist(x1: Array, x2: Array, p: float) -> Array:
     return contiguous_array(_norm_of(difference, p, (difference.ndim - 1,), False))
 
 
-def _euclidean_gradient(grad: Any, x: Any, other: Any, result: Any) -> Any:
+def _euclidean_gradient(grad: Tensor, x: Any, other: Tensor, result: Tensor) -> Any:
     """sum over j of grad[i, j] / result[i, j] * (x[i] - other[j])."""
     ratio = (grad / result).masked_fill(result == 0, 0)
     return x * ratio.sum(-1, keepdim=True) - ratio @ other
@@ -122,7 +122,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     return _cdist(x1, x2, float(p))
 
 
-def _flat_batch(x: Any, batch: tuple[int, ...]) -> Any:
+def _flat_batch(x: Tensor, batch: tuple[int, ...]) -> Tensor:
     """`x` broadcast over `batch`, with the batch dimensions as one."""
     count = math.prod(batch)
     if count == 1:
@@ -135,7 +135,7 @@ def _pairs(count: int) -> tuple[Any, Any]:
     return np.triu_indices(count, 1)
 
 
-def _pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
+def _pdist_gradient(grad: Tensor, self: Tensor, p: float, result: Tensor) -> Tensor:
     first, second = (constant_beside(each, self) for each in _pairs(self._array.shape[0]))
     if p == 0 or result._array.size == 0:
         return self * 0
@@ -196,10 +196,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {LEGACY_NAMES[common]}")
     first, second = (_expanded(each.to(common), x1, x2) for each in (x1, x2))
     unit_1, unit_2 = (each / _length(each, dim, eps) for each in (first, second))
-    return (unit_1 * unit_2).sum(dim)  # type: ignore[no-any-return]
+    return (unit_1 * unit_2).sum(dim)
 
 
-def _expanded(x: Any, x1: Tensor, x2: Tensor) -> Any:
+def _expanded(x: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
     try:
         shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
     except ValueError:
@@ -209,9 +209,9 @@ def _expanded(x: Any, x1: Tensor, x2: Tensor) -> Any:
     return x if x._array.shape == shape else x.expand(shape)
 
 
-def _length(x: Any, dim: int, eps: float) -> Any:
+def _length(x: Any, dim: int, eps: float) -> Tensor:
     """The length of vectors, at least `eps`; the bound does not stop the gradient."""
-    length: Any = vector_norm(x, 2, dim, True).clone()
+    length = vector_norm(x, 2, dim, True).clone()
     if not length._kind.dataless:
         elements = every_element(length)
         np.maximum(elements, elements.dtype.type(eps), out=elements)
@@ -221,10 +221,10 @@ def _length(x: Any, dim: int, eps: float) -> Any:
 @public("nn.functional.normalize", function=False, method=False)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """`input` divided by its `p`-norms along `dim`, so that they become 1; norms below `eps` count as `eps`."""
-    size: Any = vector_norm(input, p, dim, True)
-    result: Any = input / size.clamp_min(eps).expand_as(input)
+    size = vector_norm(input, p, dim, True)
+    result = input / size.clamp_min(eps).expand_as(input)
     if out is None:
-        return result  # type: ignore[no-any-return]
+        return result
     from ..._dispatch.out import store
 
     return store(result, out)

@@ -190,8 +190,8 @@ def _dimension_order(equation: Equation, counts: dict[str, int], width: int) -> 
 
 
 def _arranged(
-    operand: Any, labels: list[str], order: dict[Any, int], width: int, number: int, sizes: dict[Any, int]
-) -> Any:
+    operand: Tensor, labels: list[str], order: dict[Any, int], width: int, number: int, sizes: dict[Any, int]
+) -> Tensor:
     """`operand` with its dimensions in `order`; repeated labels become diagonals, missing ones dimensions of size 1."""
     own = operand._array.ndim - len(labels) + 1
     names: list[Any] = []
@@ -244,11 +244,11 @@ def _size_message(name: Any, dim: int, size: int, known: int, number: int) -> st
 # ----- multiplying --------------------------------------------------------------------------------------------------
 
 
-def _multiplied(operands: list[Any], kept: int) -> Tensor:
+def _multiplied(operands: list[Tensor], kept: int) -> Tensor:
     ndim = operands[0]._array.ndim
     result = operands[0]
     if len(operands) == 1:
-        return result.sum(list(range(kept, ndim))) if ndim > kept else result  # type: ignore[no-any-return]
+        return result.sum(list(range(kept, ndim))) if ndim > kept else result
     users = [sum(each._array.shape[dim] != 1 for each in operands) for dim in range(ndim)]
     for operand in operands[1:]:
         together: list[int] = []
@@ -271,7 +271,7 @@ def _multiplied(operands: list[Any], kept: int) -> Tensor:
     return reshaped(result, result._array.shape[:kept]) if ndim > kept else result
 
 
-def _product_sum(left: Any, right: Any, summed: list[int], only_two: bool) -> Any:
+def _product_sum(left: Tensor, right: Tensor, summed: list[int], only_two: bool) -> Tensor:
     """The product of two tensors of as many dimensions, summed over the dimensions `summed`, which stay with size 1."""
     one, two = left._array.shape, right._array.shape
     free = [dim for dim in range(len(one)) if dim not in summed]

@@ -37,7 +37,7 @@ def _grouped(self: Array, mat2: Array, offs: Array | None) -> Array:
     return result
 
 
-def _product(mat_a: Any, mat_b: Any, offs: Any) -> Any:
+def _product(mat_a: Any, mat_b: Any, offs: Any) -> Tensor:
     return _grouped(mat_a, mat_b, offs)
 
 

@@ -15,7 +15,7 @@ from ..._backends import lapack
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from .checks import check_kernel, column_major
@@ -47,7 +47,7 @@ def _no_derivative(grads: Any, needs: Any) -> list[Any]:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented: linalg.qr has one.")
 
 
-@primitive("GeqrfBackward0", joint=_no_derivative, results=("a", "tau"))
+@several("GeqrfBackward0", joint=_no_derivative, results=("a", "tau"))
 def _geqrf(self: Array) -> Any:
     if self.size == 0:
         return column_major(self), np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype, like=self)
@@ -87,7 +87,7 @@ def _reflected(raw: Array, tau: Array, other: Array, adjoint: bool) -> Array:
     return other - np.matmul(vectors, np.matmul(triangle, np.matmul(turned, other)))
 
 
-def _reflected_gradients(grad: Any, raw: Any, tau: Any, other: Any, adjoint: bool) -> tuple[Any, Any, Any]:
+def _reflected_gradients(grad: Tensor, raw: Tensor, tau: Tensor, other: Tensor, adjoint: bool) -> tuple[Any, Any, Any]:
     """The gradients of the raw form, of `tau` and of `other` where the result is Q `other`, or Q^H `other`."""
     count = tau._array.shape[-1]
     columns = raw._array.shape[-1]
@@ -118,13 +118,13 @@ def _reflected_gradients(grad: Any, raw: Any, tau: Any, other: Any, adjoint: boo
     return of_raw, of_tau, of_other
 
 
-def _wide_identity(like: Any) -> Any:
+def _wide_identity(like: Tensor) -> Tensor:
     from ..create.constants import eye
 
     return eye(*like._array.shape[-2:], dtype=like.dtype, device=like._kind.device)
 
 
-def _widened(matrix: Any, columns: int) -> Any:
+def _widened(matrix: Tensor, columns: int) -> Tensor:
     """`matrix` with further columns of zeros."""
     from ..shape.join import cat
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..._core.backend import read
 from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.on_host import on_host
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
@@ -101,7 +101,7 @@ def _factor_shapes(self: Array, hermitian: bool) -> Any:
     return column_major(self), pivots, np.empty_like(self, np.int32, shape=self.shape[:-2])
 
 
-@primitive(
+@several(
     "NotImplemented",
     self=no_derivative("linalg_ldl_factor_ex"),
     results=("LD", "pivots", "info"),

@@ -11,7 +11,7 @@ from .decompose import linalg_qr, linalg_svd
 from .matmul import hermitian
 
 
-def _range_of(A: Any, q: int, niter: int) -> Any:
+def _range_of(A: Tensor, q: int, niter: int) -> Any:
     """Orthonormal columns that nearly span what A maps to; each of `niter` rounds favours large singular values."""
     basis = linalg_qr(A @ randn(A._array.shape[-1], q, dtype=A.dtype, device=A.device))[0]
     for _ in range(niter):
@@ -23,7 +23,7 @@ def _range_of(A: Any, q: int, niter: int) -> Any:
 @public(method=False)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> Any:
     """U, S and V of a matrix near A - M of rank `q` at most; random, so that the seed decides the last digits."""
-    matrix: Any = A
+    matrix = A
     if M is not None:
         matrix = matrix - M.broadcast_to(A._array.shape)
     wide = A._array.shape[-2] < A._array.shape[-1]
@@ -45,7 +45,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(rows, columns)}")
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
-    matrix: Any = A
+    matrix = A
     if center:
         matrix = matrix - matrix.mean(-2, keepdim=True)
     return svd_lowrank(matrix, q, niter)

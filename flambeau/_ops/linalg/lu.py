@@ -11,7 +11,7 @@ from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import write_packed
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
@@ -93,7 +93,7 @@ def _unpacked(packed: Array) -> tuple[Array, Array]:
     return lower, np.triu(packed[..., :count, :])
 
 
-def _lu_gradient(of_lower: Any, of_upper: Any, permutation: Any, lower: Any, upper: Any) -> Any:
+def _lu_gradient(of_lower: Any, of_upper: Any, permutation: Any, lower: Tensor, upper: Tensor) -> Tensor:
     """P L^-H (strict lower part of L^H grad_L + upper part of grad_U U^H) U^-H, extended to all shapes of matrices."""
     rows, columns = lower._array.shape[-2], upper._array.shape[-1]
     count = min(rows, columns)
@@ -121,7 +121,7 @@ def _lu_gradients(grads: Any, needs: Any, P: Any, L: Any, U: Any, pivot: bool) -
     return [_lu_gradient(grads[1], grads[2], P if pivot else None, L, U)]
 
 
-@primitive("LinalgLuBackward0", joint=_lu_gradients, results=("P", "L", "U"))
+@several("LinalgLuBackward0", joint=_lu_gradients, results=("P", "L", "U"))
 def _lu(A: Array, pivot: bool) -> Any:
     packed, _, order = factored(A, pivot)
     lower, upper = _unpacked(packed)
@@ -151,7 +151,7 @@ def _lu_factor_gradients(grads: Any, needs: Any, LU: Any, pivots: Any, pivot: bo
     ]
 
 
-@primitive("LinalgLuFactorExBackward0", joint=_lu_factor_gradients, results=("LU", "pivots", "info"))
+@several("LinalgLuFactorExBackward0", joint=_lu_factor_gradients, results=("LU", "pivots", "info"))
 def _lu_factor_ex(A: Array, pivot: bool) -> Any:
     packed, pivots, _ = factored(A, pivot)
     zero = np.diagonal(packed, 0, -2, -1) == 0
@@ -237,7 +237,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     return _lu_solve(LU, pivots, B, left, adjoint)
 
 
-def _lu_solve_of_factors(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool) -> Any:
+def _lu_solve_of_factors(grad: Tensor, LU: Any, pivots: Any, result: Tensor, left: bool, adjoint: bool) -> Any:
     """The gradient of A is that of any linear system; with A = P L U it is spread over L and U."""
     of_right = _lu_solve(LU, pivots, grad, left, not adjoint)
     of_matrix = -(of_right @ hermitian(result)) if left else -(hermitian(result) @ of_right)
@@ -248,7 +248,7 @@ def _lu_solve_of_factors(grad: Any, LU: Any, pivots: Any, result: Any, left: boo
     return (turned @ hermitian(upper)).tril(-1) + (hermitian(lower) @ turned).triu()
 
 
-def _lu_solve_of_right_side(grad: Any, LU: Any, pivots: Any, left: bool, adjoint: bool) -> Any:
+def _lu_solve_of_right_side(grad: Tensor, LU: Any, pivots: Any, left: bool, adjoint: bool) -> Tensor:
     return _lu_solve(LU, pivots, grad, left, not adjoint)
 
 
@@ -316,7 +316,7 @@ def _exponential(matrices: Array) -> Array:
     return result
 
 
-def _matrix_exp_gradient(grad: Any, self: Any) -> Any:
+def _matrix_exp_gradient(grad: Tensor, self: Tensor) -> Tensor:
     """The upper right block of exp([[A^H, grad], [0, A^H]])."""
     size = self._array.shape[-1]
     adjoint = hermitian(self)
@@ -361,7 +361,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     check_floating("linalg.vecdot", x)
     if x._array.ndim == y._array.ndim == 1:
         return x.vdot(y)
-    return (conj(x) * y).sum(dim)  # type: ignore[no-any-return]
+    return (conj(x) * y).sum(dim)
 
 
 @public("linalg.vander", function=False, method=False)
@@ -372,7 +372,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
             "linalg.vander supports floating point, complex, and integer tensors, but got "
             f"{LEGACY_NAMES[x._kind.dtype]}"
         )
-    vector: Any = x if x._array.ndim else x.reshape(1)
+    vector = x if x._array.ndim else x.reshape(1)
     count = vector._array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError(f"N must be greater than 1, but it is {count}")
@@ -392,14 +392,14 @@ def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    flat: Any = inv(input.reshape(rows, columns))
-    return flat.reshape(*shape[ind:], *shape[:ind])  # type: ignore[no-any-return]
+    flat = inv(input.reshape(rows, columns))
+    return flat.reshape(*shape[ind:], *shape[:ind])
 
 
 @public("linalg.tensorsolve", function=False, method=False, out=True)
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
-    system: Any = input
+    system = input
     if dims is not None:
         moved = [wrap_dim(each, input._array.ndim) for each in dims]
         system = system.movedim(moved, list(range(input._array.ndim - len(moved), input._array.ndim)))
@@ -410,5 +410,5 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
             f"but got {size} != {math.prod(system._array.shape[: other._array.ndim])}"
         )
-    flat: Any = solve(system.reshape(size, size), other.flatten())
-    return flat.reshape(shape)  # type: ignore[no-any-return]
+    flat = solve(system.reshape(size, size), other.flatten())
+    return flat.reshape(shape)

@@ -51,11 +51,11 @@ def _not_implemented(name: str, array_type: Any) -> NotImplementedError:
     return NotImplementedError(f"\"{name}\" not implemented for '{LEGACY_NAMES[from_numpy_dtype(array_type)]}'")
 
 
-def _size(tensor: Any) -> str:
+def _size(tensor: Tensor) -> str:
     return "x".join(map(str, tensor._array.shape))
 
 
-def hermitian(matrix: Any) -> Any:
+def hermitian(matrix: Tensor) -> Tensor:
     """The conjugate transpose of a matrix, or of a batch of matrices."""
     return conj(matrix.transpose(-2, -1))
 
@@ -67,14 +67,14 @@ def _is_column_major(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return strides[0] == 1 and strides[1] == sizes[0]
 
 
-def _mm_left(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
+def _mm_left(grad: Tensor, mat2: Tensor, self_sym_sizes: Any, self_sym_strides: Any) -> Tensor:
     """The gradient of the left matrix, in the memory order that this matrix has."""
     if _is_column_major(self_sym_sizes, self_sym_strides):
         return _t(_mm_by_rule.call(conj(mat2), _t(grad)))
     return _mm_by_rule.call(grad, conj(_t(mat2)))
 
 
-def _mm_right(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
+def _mm_right(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Tensor:
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
         return _t(_mm_by_rule.call(_t(grad), conj(self)))
     return _mm_by_rule.call(conj(_t(self)), grad)
@@ -104,7 +104,7 @@ def check_mm(left: Tensor, right: Tensor) -> None:
         )
 
 
-def checked_mm(left: Any, right: Any) -> Tensor:
+def checked_mm(left: Tensor, right: Tensor) -> Tensor:
     """The product of two tensors that are known to be matrices."""
     if left._kind is not right._kind or left._array.shape[1] != right._array.shape[0]:
         check_mm(left, right)
@@ -251,7 +251,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The dot product of two vectors, the first of them conjugated."""
     _check_dot(input, other)
     if other.is_conj() and not input.is_conj():  # the result is then a conjugate that is still to be taken
-        return conj(dot(input, conj(other)))  # type: ignore[no-any-return]
+        return conj(dot(input, conj(other)))
     return _vdot(input, other)
 
 
@@ -263,7 +263,7 @@ def _without_dim(self: Array, dim: int) -> Array:
     return self.reshape(self.shape[:dim] + self.shape[dim + 1 :])
 
 
-def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Any:
+def write_product(result: Tensor, out: Tensor, operands: tuple[Any, ...]) -> Tensor:
     """`out=` of `matmul`: for a vector times a matrix it is used as a row, which makes it contiguous."""
     is_row = operands[0]._array.ndim == 1 and operands[1]._array.ndim == 2
     if is_row and isinstance(out, Tensor) and out._kind.plain is result._kind and not out._array.flags.c_contiguous:
@@ -296,7 +296,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mv(input, other)
     if left == 1 and right == 2:
         return _without_dim(checked_mm(_unsqueeze(input, 0), other), 0)
-    return _batched(input, other)  # type: ignore[no-any-return]
+    return _batched(input, other)
 
 
 _matmul_by_rule = by_rule("matmul", matmul)
@@ -312,7 +312,7 @@ def _batched_on_arrays(left: Array, right: Array) -> Any:
 
 
 @composite("matmul", kernel=_batched_on_arrays)
-def _batched(left: Any, right: Any) -> Tensor:
+def _batched(left: Tensor, right: Tensor) -> Tensor:
     """`matmul` where one of the operands is a batch."""
     if _folds(left, right):
         return _folded(left, right)
@@ -343,7 +343,7 @@ def _batch_error(left: Tensor, right: Tensor) -> Exception:
     return shape_error("matmul (batch dimensions)", batches[0], batches[1])
 
 
-def _folds(left: Any, right: Any) -> bool:
+def _folds(left: Tensor, right: Tensor) -> bool:
     """Whether the batch dimensions of one operand can count as rows, because the other one has none."""
     swapped = left._array.ndim < right._array.ndim
     large, small = (right, left) if swapped else (left, right)
@@ -360,7 +360,7 @@ def _folds(left: Any, right: Any) -> bool:
     return all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(array.ndim - 2))
 
 
-def _folded(left: Any, right: Any) -> Tensor:
+def _folded(left: Tensor, right: Tensor) -> Tensor:
     swapped = left._array.ndim < right._array.ndim
     if swapped:
         large, small = right.transpose(-2, -1), _t(left) if left._array.ndim == 2 else left

@@ -12,7 +12,7 @@ from ..._backends import lapack
 from ..._core.backend import as_array, read
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import write_packed
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
@@ -52,7 +52,7 @@ def _each(matrices: Array, compute: Callable[[Array], tuple[Array, int]], like: 
 # ----- determinants -------------------------------------------------------------------------------------------------
 
 
-def _cofactors(A: Any) -> Any:
+def _cofactors(A: Tensor) -> Any:
     """The conjugate derivative of the determinant, also where that is zero: products of all singular values but one."""
     from .decompose import _svd
 
@@ -62,13 +62,13 @@ def _cofactors(A: Any) -> Any:
     return conj(_det(U @ Vh))[..., None, None] * ((U * others.unsqueeze(-2)) @ Vh)
 
 
-def _identity(A: Any) -> Any:
+def _identity(A: Tensor) -> Tensor:
     from ..create.constants import eye
 
     return eye(A._array.shape[-1], dtype=A.dtype, device=A.device)
 
 
-def _det_gradient(grad: Any, A: Any, result: Any) -> Any:
+def _det_gradient(grad: Tensor, A: Tensor, result: Tensor) -> Any:
     if A._array.size == 0:
         return None
     if A._array.shape[-1] == 1:  # the determinant is the element itself
@@ -119,7 +119,7 @@ def _slogdet_gradients(grads: Any, needs: Any, A: Any, sign: Any) -> list[Any]:
     return [scale[..., None, None] * inverse]
 
 
-@primitive("LinalgSlogdetBackward0", joint=_slogdet_gradients, results=("sign", "logabsdet"))
+@several("LinalgSlogdetBackward0", joint=_slogdet_gradients, results=("sign", "logabsdet"))
 def _slogdet(A: Array) -> Any:
     sign, logabsdet = lapack.slogdet(A)
     return as_array(sign), as_array(logabsdet)
@@ -148,8 +148,8 @@ def logdet(input: Tensor) -> Tensor:
     check_precise("logdet", input)
     sign, logabsdet = _slogdet(input)
     if sign.is_complex():
-        return sign.log() + logabsdet  # type: ignore[no-any-return]
-    return where(sign == -1, math.nan, logabsdet)  # type: ignore[no-any-return]
+        return sign.log() + logabsdet
+    return where(sign == -1, math.nan, logabsdet)
 
 
 # ----- inverses and linear systems ----------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def zero_pivot(matrix: Array) -> int:
     return int(np.argmax(diagonal == 0)) + 1 if read((diagonal == 0).any()) else 0
 
 
-@primitive(
+@several(
     "LinalgInvExBackward0",
     self=lambda grad, inverse: -(hermitian(inverse) @ (grad @ hermitian(inverse))),
     results=("inverse", "info"),
@@ -210,7 +210,7 @@ def inv(A: Tensor) -> Tensor:
     check_precise("linalg.inv", A)
     inverse, info = _inv_ex(A)
     _raise_singular("linalg.inv", info)
-    return inverse  # type: ignore[no-any-return]
+    return inverse
 
 
 @public(out=True)
@@ -219,7 +219,7 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
-def _is_vector_right_side(A: Any, B: Any) -> bool:
+def _is_vector_right_side(A: Tensor, B: Tensor) -> bool:
     return bool(B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1]))
 
 
@@ -237,7 +237,7 @@ def _solve_gradients(grads: Any, needs: Any, A: Any, B_sym_sizes: Any, result: A
     return [of_matrix, of_right.squeeze(-1) if vector else of_right]
 
 
-@primitive("LinalgSolveExBackward0", joint=_solve_gradients, results=("result", "info"))
+@several("LinalgSolveExBackward0", joint=_solve_gradients, results=("result", "info"))
 def _solve_ex(A: Array, B: Array, left: bool) -> Any:
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
     right = B[..., None] if vector else B
@@ -256,7 +256,7 @@ def _solve_ex(A: Array, B: Array, left: bool) -> Any:
     return (column_major(solution) if solution.ndim > 1 else row_major(solution)), info
 
 
-def _solve_matrix(A: Any, B: Any) -> Any:
+def _solve_matrix(A: Any, B: Any) -> Tensor:
     """The solution X of A X = B for a matrix or batch of matrices B; infinite where A is singular."""
     return _solve_ex(A, B, True)[0]
 
@@ -317,7 +317,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     _check_solve("linalg.solve", A, B, left)
     result, info = _solve_ex(A, B, left)
     _raise_unsolved("torch.linalg.solve", info)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 # ----- triangular systems -------------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def _old_triangular_gradients(
     return [of_right, of_matrix]
 
 
-@primitive("TriangularSolveBackward0", joint=_old_triangular_gradients, results=("solution", "cloned_coefficient"))
+@several("TriangularSolveBackward0", joint=_old_triangular_gradients, results=("solution", "cloned_coefficient"))
 def _triangular_solve(self: Array, A: Array, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     batch = np.broadcast_shapes(self.shape[:-2], A.shape[:-2])
     matrix = A.swapaxes(-1, -2) if transpose else A
@@ -425,7 +425,7 @@ def triangular_solve(
 # ----- Cholesky -----------------------------------------------------------------------------------------------------
 
 
-def _cholesky_gradient(grad: Any, L: Any, upper: bool) -> Any:
+def _cholesky_gradient(grad: Tensor, L: Any, upper: bool) -> Tensor:
     """L^-H P L^-1, where P is the Hermitian matrix with the lower triangle of L^H grad, halved."""
     if upper:
         L, grad = hermitian(L), hermitian(grad)
@@ -458,7 +458,7 @@ def _factors(A: Array, upper: bool) -> tuple[Array, Array]:
     return column_major(lower.swapaxes(-1, -2).conj() if upper else lower), info
 
 
-@primitive("LinalgCholeskyExBackward0", self=_cholesky_gradient, results=("L", "info"))
+@several("LinalgCholeskyExBackward0", self=_cholesky_gradient, results=("L", "info"))
 def _cholesky_ex(self: Array, upper: bool) -> Any:
     return _factors(self, upper)
 
@@ -477,7 +477,7 @@ def _raise_indefinite(name: str, info: Tensor) -> None:
         )
 
 
-def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = True) -> Any:
+def _checked_cholesky(name: str, A: Tensor, upper: bool, check_errors: bool = True) -> tuple[Tensor, Tensor]:
     check_square("linalg.cholesky", A)
     check_floating("linalg.cholesky", A, "cholesky_cpu")
     L, info = _cholesky_ex(A, upper)
@@ -495,7 +495,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
 @public("linalg.cholesky", function=False, method=False, out=True, name="linalg_cholesky")
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L L^H; with `upper` the U with A = U^H U."""
-    return _checked_cholesky("linalg.cholesky", input, upper)[0]  # type: ignore[no-any-return]
+    return _checked_cholesky("linalg.cholesky", input, upper)[0]
 
 
 @public(out=write_packed)
@@ -543,7 +543,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     return _cholesky_solve(input, input2, upper)
 
 
-def _cholesky_inverse_gradient(grad: Any, self: Any, result: Any, upper: bool) -> Any:
+def _cholesky_inverse_gradient(grad: Tensor, self: Tensor, result: Tensor, upper: bool) -> Tensor:
     common = grad + hermitian(grad)
     common = result @ (common @ result)
     return -(self @ common) if upper else -(common @ self)

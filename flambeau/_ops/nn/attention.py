@@ -158,7 +158,7 @@ def _attention(
     return output, (highest + np.log(sums))[..., 0]
 
 
-def _fits_one_op(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float) -> bool:
+def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p: float) -> bool:
     """Whether PyTorch, too, computes it in one op: four dimensions, equal sizes, no dropout."""
     if dropout_p:
         return False
@@ -187,8 +187,8 @@ def _fits_one_op(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: fl
 
 
 def _in_parts(
-    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None
-) -> Any:
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None
+) -> Tensor:
     half = query.dtype if query.dtype.itemsize == 2 else None
     if half is not None:
         query, key, value, attn_mask = (widened_tensor(each) for each in (query, key, value, attn_mask))
@@ -199,7 +199,7 @@ def _in_parts(
         scores = scores + _causal_mask(scores)
     if attn_mask is not None:
         scores = scores + attn_mask
-    weights: Any = _safe_softmax(scores, -1)
+    weights = _safe_softmax(scores, -1)
     if dropout_p:
         weights = dropout(weights, dropout_p)
     result = weights @ value
@@ -261,13 +261,13 @@ def scaled_dot_product_attention(
     inverse root of the last dimension. `enable_gqa`: several heads of `query` share one of `key` and `value`.
     """
     _check(query, key, value, attn_mask)
-    mask: Any = attn_mask
+    mask = attn_mask
     if mask is not None and mask.dtype is bool_:
         mask = mask.new_zeros(mask._array.shape, dtype=query.dtype).masked_fill(mask.logical_not(), _LOWEST)
     if enable_gqa:
         key, value = _shared_heads(query, key, value)
     if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p):
-        return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]  # type: ignore[no-any-return]
+        return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]
     if is_causal and mask is not None:
         raise RuntimeError(
             "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True, except for inputs "
@@ -280,4 +280,4 @@ def scaled_dot_product_attention(
             else "No viable backend for scaled_dot_product_attention was found: sdpa_kernel() left neither MATH nor "
             "FLASH_ATTENTION."
         )
-    return _in_parts(query, key, value, mask, dropout_p, is_causal, scale)  # type: ignore[no-any-return]
+    return _in_parts(query, key, value, mask, dropout_p, is_causal, scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -236,10 +237,10 @@ def _sizes_of(bias: Tensor | None) -> Shape:
     return (0,) if bias is None else bias._array.shape
 
 
-def _complex_convolution(input: Any, weight: Any, bias: Any, options: tuple[Any, ...]) -> Any:
+def _complex_convolution(input: Any, weight: Any, bias: Any, options: tuple[Any, ...]) -> Tensor:
     """Three convolutions of real tensors: (a + bi)(c + di) has the imaginary part (a + b)(c + d) - ac - bd."""
 
-    def convolve(first: Any, second: Any, third: Any) -> Any:
+    def convolve(first: Any, second: Any, third: Any) -> Tensor:
         return _convolution(first, second, third, _sizes_of(third), *options)
 
     real = convolve(input.real, weight.real, None if bias is None else bias.real)
@@ -295,7 +296,7 @@ def _run(
     transposed: bool,
     output_padding: Shape,
     groups: int,
-) -> Any:
+) -> Tensor:
     """The convolution of a batch, after all checks."""
     sizes = None if bias is None else bias._array.shape
     options = _checked_options(
@@ -307,7 +308,7 @@ def _run(
     return _convolution(input, weight, bias, sizes or (0,), *options)
 
 
-def _unbatched(op: Any, rank: int, input: Any, *args: Any) -> Any:
+def _unbatched(op: Callable[..., Tensor], rank: int, input: Tensor, *args: Any) -> Tensor:
     """`op` of a batch; of one sample as of a batch of one."""
     if input._array.ndim == rank + 2:
         return op(input, *args)
@@ -316,7 +317,7 @@ def _unbatched(op: Any, rank: int, input: Any, *args: Any) -> Any:
 
 def _padded_by_name(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: str, dilation: Shape, groups: int
-) -> Any:
+) -> Tensor:
     """A convolution with `padding="valid"`, none, or `padding="same"`, as much as keeps the sizes."""
     from .image.pad import constant_pad_nd
 
@@ -366,11 +367,11 @@ def _convolution_in(rank: int, doc: str) -> Any:
         gaps = integers(name, "dilation", dilation, rank)
         groups = operator.index(groups)
         if isinstance(padding, str):
-            return _unbatched(_padded_by_name, rank, input, weight, bias, steps, padding, gaps, groups)  # type: ignore[no-any-return]
+            return _unbatched(_padded_by_name, rank, input, weight, bias, steps, padding, gaps, groups)
         around = integers(name, "padding", padding, rank)
         if input._array.ndim == rank + 2:
-            return _run(input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)  # type: ignore[no-any-return]
-        return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)  # type: ignore[no-any-return]
+            return _run(input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)
+        return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, False, (0,) * rank, groups)
 
     function.__doc__ = doc
     return public(f"nn.functional.{name}", method=False, name=name)(function)
@@ -394,7 +395,7 @@ def _transposed_in(rank: int, doc: str) -> Any:
         around = integers(name, "padding", padding, rank)
         more = integers(name, "output_padding", output_padding, rank)
         gaps = integers(name, "dilation", dilation, rank)
-        return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, True, more, operator.index(groups))  # type: ignore[no-any-return]
+        return _unbatched(_run, rank, input, weight, bias, steps, around, gaps, True, more, operator.index(groups))
 
     function.__doc__ = doc
     return public(f"nn.functional.{name}", method=False, name=name)(function)
@@ -427,7 +428,7 @@ def convolution(
             ("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding)
         )
     )  # fmt: skip
-    return _run(input, weight, bias, steps, around, gaps, bool(transposed), more, operator.index(groups))  # type: ignore[no-any-return]
+    return _run(input, weight, bias, steps, around, gaps, bool(transposed), more, operator.index(groups))
 
 
 # ----- time, batch, channels ----------------------------------------------------------------------------------------

@@ -69,11 +69,15 @@ def _scaled_rows(rows: Array, factors: Array | None) -> Array:
     return rows if factors is None else rows * factors.astype(rows.dtype)
 
 
-def _gathered_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+def _gathered_gradient(
+    grad: Tensor, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
     return _gather_scaled(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
-def _scattered_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+def _scattered_gradient(
+    grad: Tensor, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
     return _embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
@@ -110,7 +114,7 @@ def _gather_scaled(
 
 
 def _embedding_gradient(
-    grad: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool, weight_sym_argsize_0: int
+    grad: Tensor, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool, weight_sym_argsize_0: int
 ) -> Any:
     if sparse:
         return _sparse_gradient(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
@@ -211,7 +215,7 @@ def _bag_numbers(offsets: Array, count: int, include_last_offset: bool) -> tuple
     return np.searchsorted(starts, np.arange(count, like=offsets), side="right") - 1, len(starts)
 
 
-def _row_gradients(grad: Any, mode: int, bags: Any, sizes: Any, per_sample_weights: Any) -> Any:
+def _row_gradients(grad: Tensor, mode: int, bags: Any, sizes: Any, per_sample_weights: Any) -> Tensor:
     """The gradient of each row that went into a sum or a mean."""
     if mode == MEAN:
         grad = grad / sizes.clamp(min=1).to(grad.dtype).unsqueeze(-1)
@@ -220,7 +224,7 @@ def _row_gradients(grad: Any, mode: int, bags: Any, sizes: Any, per_sample_weigh
 
 
 def _bag_gradient(
-    grad: Any,
+    grad: Tensor,
     indices: Any,
     mode: int,
     padding_idx: int,
@@ -243,7 +247,7 @@ def _bag_gradient(
     return _embedding_dense_backward(rows, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
 
 
-def _sample_weight_gradient(grad: Any, weight: Any, indices: Any, padding_idx: int, result1: Any) -> Any:
+def _sample_weight_gradient(grad: Tensor, weight: Tensor, indices: Any, padding_idx: int, result1: Any) -> Tensor:
     along = (grad.index_select(0, result1) * torch_embedding(weight, indices)).sum(1)
     return along if padding_idx < 0 else along * (indices != padding_idx).to(along.dtype)
 
@@ -368,9 +372,10 @@ def torch_embedding_bag(
         padding = padding_idx % rows
     if indices._kind.dtype is not offsets._kind.dtype:
         indices, offsets = indices.to(int64), offsets.to(int64)
-    return _bags(
+    bags, owners, sizes, origins = _bags(
         weight, indices, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse, include_last_offset, padding
     )
+    return bags, owners, sizes, origins
 
 
 def _check_bag_arguments(
@@ -435,7 +440,7 @@ def embedding_bag(
         )
         input, weight = weight, input
     _check_bag_arguments(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights)
-    indices: Any = input
+    indices = input
     if indices.dim() == 2:
         bags, width = indices.shape
         if bags and not width:

@@ -119,7 +119,7 @@ def native_layer_norm(
 
 def _normalised(
     input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Any, Any, Any]:
+) -> tuple[Tensor, ...]:
     shape = normalized_shape
     if not (
         type(shape) is tuple
@@ -143,7 +143,7 @@ def torch_layer_norm(
     cudnn_enable: bool = True,
 ) -> Tensor:
     """Mean 0 and deviation 1 over the last dimensions, those of `normalized_shape`; then `* weight + bias`."""
-    return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
+    return _normalised(input, normalized_shape, weight, bias, eps)[0]
 
 
 @public("nn.functional.layer_norm", function=False, method=False)
@@ -159,7 +159,7 @@ def layer_norm(
     >>> flambeau.nn.functional.layer_norm(flambeau.tensor([[1.0, 3.0]]), (2,), eps=0.0)
     tensor([[-1.,  1.]])
     """
-    return _normalised(input, normalized_shape, weight, bias, eps)[0]  # type: ignore[no-any-return]
+    return _normalised(input, normalized_shape, weight, bias, eps)[0]
 
 
 @derivative("rms_norm_backward")
@@ -218,14 +218,14 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         and (weight is None or weight._kind is kind)
         and input._array.flags.c_contiguous
     ):
-        return _rms_norm(input, shape, weight, floor)[0]  # type: ignore[no-any-return]
-    wide: Any = widened_tensor(input)
+        return _rms_norm(input, shape, weight, floor)[0]
+    wide: Tensor = widened_tensor(input)
     dims = tuple(range(-len(shape), 0))
     result = wide * (wide.pow(2).mean(dims, keepdim=True) + floor).rsqrt()
     if weight is not None:
         result = result * weight
     result = result if result.dtype is input.dtype else result.to(input.dtype)
-    return result if _has_standard_format(result) else result.contiguous()  # type: ignore[no-any-return]
+    return result if _has_standard_format(result) else result.contiguous()
 
 
 # ----- groups of channels ------------------------------------------------------------------------------------------
@@ -320,7 +320,8 @@ def native_group_norm(
             "Expected X.is_contiguous(memory_format) to be true, but got false: native_group_norm needs a contiguous "
             f"input, not one of shape {list(input._array.shape)} with strides {list(input.stride())}"
         )
-    return _group_norm(input, weight, bias, N, C, HxW, group, eps, kept)
+    result, mean, rstd = _group_norm(input, weight, bias, N, C, HxW, group, eps, kept)
+    return result, mean, rstd
 
 
 @public(method=False, name="group_norm")

@@ -85,7 +85,7 @@ def _with_column(mask: Any) -> Any:
     return None if mask is None else cat([mask, mask.new_zeros((*mask.shape[:-1], 1))], -1)
 
 
-def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> Any:
+def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> tuple[Any, ...]:
     """Several projections of one tensor by one product."""
     together: Any = _linear.call(source, weight, bias)
     apart = _permute(reshaped(together, (*source._array.shape[:2], parts, source._array.shape[2])), (2, 0, 1, 3))
@@ -100,13 +100,16 @@ def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[
     width = query._array.shape[-1]
     if key is value:
         if query is key:
-            return _projected_together(query, weight, bias, 3)  # type: ignore[no-any-return]
+            first, second, third = _projected_together(query, weight, bias, 3)
+            return first, second, third
         own, shared = weight.split([width, 2 * width])
         own_bias, shared_bias = (None, None) if bias is None else bias.split([width, 2 * width])
-        return _linear.call(query, own, own_bias), *_projected_together(key, shared, shared_bias, 2)
+        second, third = _projected_together(key, shared, shared_bias, 2)
+        return _linear.call(query, own, own_bias), second, third
     weights = weight.chunk(3)
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    return tuple(map(_linear.call, (query, key, value), weights, biases))  # type: ignore[return-value]
+    first, second, third = map(_linear.call, (query, key, value), weights, biases)
+    return first, second, third
 
 
 def _project_separately(
@@ -124,7 +127,8 @@ def _project_separately(
         wanted = (width, source.shape[-1])
         _require(tuple(weight.shape) == wanted, f"expecting {name} weights shape of {wanted}, but got {weight.shape}")
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    return tuple(map(_linear.call, (query, key, value), weights, biases))  # type: ignore[return-value]
+    first, second, third = map(_linear.call, (query, key, value), weights, biases)
+    return first, second, third
 
 
 def _static(name: str, given: Any, heads: int, width: int) -> Any:
@@ -203,7 +207,7 @@ def _attend(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool
         mask = mask.unsqueeze(0) if mask._array.shape[0] == 1 else mask.reshape(*by_head, -1, sources)
     q = reshaped(q, (*by_head, targets, width))
     k, v = reshaped(k, (*by_head, sources, width)), reshaped(v, (*by_head, v._array.shape[1], width))
-    attended: Any = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    attended = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
     return reshaped(_permute(attended, (2, 0, 1, 3)), (targets * batch, heads // batch * width))
 
 
@@ -240,11 +244,11 @@ def multi_head_attention_forward(
     The inputs are (length, batch, width), or (length, width). Masks of dtype bool are True where a key is hidden;
     others are added to the scores. `is_causal` is a hint that `attn_mask` is the causal mask.
     """
-    q: Any = query
-    k: Any = key
-    v: Any = value
-    hidden: Any = key_padding_mask
-    mask: Any = attn_mask
+    q = query
+    k = key
+    v = value
+    hidden = key_padding_mask
+    mask = attn_mask
     batched = _check_ranks(q, k, v, hidden, mask, num_heads)
     if not batched:
         same_key, same_value = k is q, v is k

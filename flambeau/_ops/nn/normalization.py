@@ -126,7 +126,7 @@ def _check_channels(input: Tensor, **values: Tensor | None) -> None:
 
 
 def _normalised(
-    op: Primitive[Any],
+    op: Primitive[tuple[Tensor, ...]],
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
@@ -135,7 +135,7 @@ def _normalised(
     training: bool,
     momentum: float,
     eps: float,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Check, compute, and move the running statistics; the result, and what the derivative keeps of the statistics."""
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
@@ -261,12 +261,12 @@ def _batch_norm_with_update(
     return four if out is None else write_out(four, targets)
 
 
-def _of_nothing(input: Any, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+def _of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     """An empty result that is connected to the parameters."""
     result = input.clone()
     if weight is not None:
         result = result * weight[0]
-    return result if bias is None else result + bias[0]  # type: ignore[no-any-return]
+    return result if bias is None else result + bias[0]
 
 
 @public(method=False, name="batch_norm")
@@ -285,7 +285,7 @@ def torch_batch_norm(
     if not input._array.size:
         _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
         return _of_nothing(input, weight, bias)
-    return _normalised(_native, input, weight, bias, running_mean, running_var, training, momentum, eps)[0]  # type: ignore[no-any-return]
+    return _normalised(_native, input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
 @public("nn.functional.batch_norm", function=False, method=False)
@@ -338,14 +338,14 @@ def torch_instance_norm(
         None if each is None else each.repeat(batch) for each in (weight, bias, running_mean, running_var)
     )
     as_channels = input.contiguous().view(1, batch * channels, *input._array.shape[2:])
-    result: Any = torch_batch_norm(
+    result = torch_batch_norm(
         as_channels, weights, biases, means, variances, use_input_stats, momentum, eps, cudnn_enabled
     )
     if use_input_stats and batch and not input._kind.dataless:
         for running, moved in ((running_mean, means), (running_var, variances)):
             if running is not None and moved is not None:
                 _average_running(running, moved, batch)
-    return result.view(input._array.shape)  # type: ignore[no-any-return]
+    return result.view(input._array.shape)
 
 
 @public("nn.functional.instance_norm", function=False, method=False)
@@ -375,11 +375,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         return input
     if size <= 0:
         raise RuntimeError(f"kernel size should be greater than zero, but got size {size} of local_response_norm")
-    means: Any = _channel_means(input * input, size)
-    return input / (means * alpha + k) ** beta  # type: ignore[no-any-return]
+    means = _channel_means(input * input, size)
+    return input / (means * alpha + k) ** beta
 
 
-def _channel_means(squares: Any, size: int) -> Any:
+def _channel_means(squares: Tensor, size: int) -> Tensor:
     """The mean over `size` neighbouring channels, those beyond the ends counting as zeros."""
     from ..shape.join import cat
 

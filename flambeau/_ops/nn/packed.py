@@ -22,7 +22,7 @@ def _present(sizes: tuple[int, ...], length: int, batch: int) -> Array:
     return np.arange(batch) < counts[:, None]
 
 
-def _of_padded(grad: Any, input_sym_sizes: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
+def _of_padded(grad: Tensor, input_sym_sizes: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     return _padded(grad, sizes, *input_sym_sizes[:2], 0)
 
 
@@ -48,7 +48,7 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
         )
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
-    steps: Any = input.transpose(0, 1) if batch_first else input
+    steps = input.transpose(0, 1) if batch_first else input
     if steps.dim() < 2:
         raise IndexError("Dimension out of range: a padded batch has at least 2 dimensions")
     counts = content(lengths)
@@ -92,6 +92,6 @@ def _pad_packed_sequence(
             f"Expected batch_sizes to add up to the {data.shape[0]} rows of data, but they are {sizes.tolist()}"
         )
     batch = int(sizes[0])
-    steps: Any = _padded(data, tuple(sizes.tolist()), max(length, total_length), batch, padding_value)
+    steps = _padded(data, tuple(sizes.tolist()), max(length, total_length), batch, padding_value)
     lengths = (sizes > np.arange(batch)[:, None]).sum(1)
     return steps.transpose(0, 1) if batch_first else steps, tensor_of(lengths)

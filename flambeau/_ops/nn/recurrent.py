@@ -138,7 +138,7 @@ Layer = Callable[[Any, list[Any], list[Any], tuple[int, ...], bool], tuple[Any, 
 
 def _run(call: _Call, states: Sequence[Any], groups: list[list[Any]], layer: Layer) -> tuple[Tensor, ...]:
     """All layers: the last one's output, and the last states of all of them."""
-    sequence: Any = call.input.transpose(0, 1) if call.batch_first else call.input
+    sequence = call.input.transpose(0, 1) if call.batch_first else call.input
     sizes = _sizes(call, sequence)
     directions = 2 if call.bidirectional else 1
     initial = _by_layer(states, len(groups))
@@ -198,7 +198,8 @@ def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tenso
     hidden, cell = call.hx
     projected = hidden.shape[-1] != cell.shape[-1]
     groups = _parameters(call, (5 if projected else 4) - (0 if call.has_biases else 2))
-    return _run(call, (hidden, cell), groups, _lstm_step)  # type: ignore[return-value]
+    output, last_hidden, last_cell = _run(call, (hidden, cell), groups, _lstm_step)
+    return output, last_hidden, last_cell
 
 
 def _gru_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
@@ -209,28 +210,32 @@ def _gru_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, re
 def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """Gated recurrent units; arguments as in `lstm`, with one initial state. The output and the last states."""
     call = _bound("gru", input, args, options, 1)
-    return _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), _gru_step)  # type: ignore[return-value]
+    output, last = _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), _gru_step)
+    return output, last
 
 
-def _rnn(name: str, relu: bool, input: Tensor | None, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _rnn(
+    name: str, relu: bool, input: Tensor | None, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Tensor, Tensor]:
     call = _bound(name, input, args, options, 1)
 
     def step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
         return rnn_layer(sequence, *state, *params, sizes, reverse, relu)[:2]
 
-    return _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), step)
+    output, last = _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), step)
+    return output, last
 
 
 @public(method=False)
 def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `tanh`; arguments as in `gru`."""
-    return _rnn("rnn_tanh", False, input, args, options)  # type: ignore[no-any-return]
+    return _rnn("rnn_tanh", False, input, args, options)
 
 
 @public(method=False)
 def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `relu`; arguments as in `gru`."""
-    return _rnn("rnn_relu", True, input, args, options)  # type: ignore[no-any-return]
+    return _rnn("rnn_relu", True, input, args, options)
 
 
 # ----- single steps ------------------------------------------------------------------------------------------------
@@ -274,7 +279,7 @@ def gru_cell(
     """One step of gated recurrent units: the next state."""
     sizes = _check_step(input, (hx,), w_ih, w_hh)
     rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
-    return gru_layer(input, *rest, sizes, False)[1]  # type: ignore[no-any-return]
+    return gru_layer(input, *rest, sizes, False)[1]
 
 
 @public(method=False)
@@ -284,7 +289,7 @@ def rnn_tanh_cell(
     """One step of a plain network: `tanh` of the sum of both products."""
     sizes = _check_step(input, (hx,), w_ih, w_hh)
     rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
-    return rnn_layer(input, *rest, sizes, False, False)[1]  # type: ignore[no-any-return]
+    return rnn_layer(input, *rest, sizes, False, False)[1]
 
 
 @public(method=False)
@@ -294,7 +299,7 @@ def rnn_relu_cell(
     """One step of a plain network: `relu` of the sum of both products."""
     sizes = _check_step(input, (hx,), w_ih, w_hh)
     rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
-    return rnn_layer(input, *rest, sizes, False, True)[1]  # type: ignore[no-any-return]
+    return rnn_layer(input, *rest, sizes, False, True)[1]
 
 
 BY_RULE: dict[str, ByRule[Callable[..., Any]]] = {

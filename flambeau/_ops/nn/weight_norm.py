@@ -35,13 +35,13 @@ def _norms(v: Any, dim: int) -> Any:
     return (v * v).sum(_others(v.ndim, dim), keepdim=True).sqrt()
 
 
-def _gradient_of_v(grad: Any, v: Any, g: Any, dim: int) -> Any:
+def _gradient_of_v(grad: Tensor, v: Any, g: Any, dim: int) -> Any:
     norms = _norms(v, dim)
     along = (v * grad).sum(_others(v.ndim, dim), keepdim=True)
     return g / norms * (grad - v * along / (norms * norms))
 
 
-def _gradient_of_g(grad: Any, v: Any, dim: int) -> Any:
+def _gradient_of_g(grad: Tensor, v: Any, dim: int) -> Any:
     return (v * grad).sum(_others(v.ndim, dim), keepdim=True) / _norms(v, dim)
 
 

@@ -57,7 +57,7 @@ relu = unary(
     derivative=lambda grad, result: _threshold_backward(grad, result, 0),
     doc="The larger of `input` and 0.",
 )
-relu.op.complaints = {  # type: ignore[attr-defined]
+relu.op.complaints = {
     BOOL: (RuntimeError, "Boolean inputs not supported for relu"),
     COMPLEX: (NotImplementedError, "clamp is not supported for complex types"),
 }
@@ -89,7 +89,7 @@ def _threshold_function(input: Tensor, threshold: float, value: float) -> Tensor
     return _threshold(input, threshold, value)
 
 
-def _outside_gradient(grad: Any, self: Any, min_val: Any, max_val: Any) -> Tensor:
+def _outside_gradient(grad: Tensor, self: Tensor, min_val: Any, max_val: Any) -> Tensor:
     return only_where(grad, ~((self <= min_val) | (self >= max_val)))  # at NaN the slope is 1
 
 
@@ -241,7 +241,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             )
     if weight.dim() > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
-    spread: Any = weight
+    spread = weight
     if input.dim() >= 2:
         spread = spread.reshape([-1 if position == 1 else 1 for position in range(input.dim())])
     elif input.dim() == 0:
@@ -252,12 +252,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 # ----- exponential units -------------------------------------------------------------------------------------------
 
 
-def _elu_curvature(grad: Any, self: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu_curvature(grad: Tensor, self: Tensor, input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
     # At zero the slope is that of the curve, its own derivative zero.
     return only_where(_elu_backward(grad * self, input, alpha, scale, input_scale) * input_scale, ~(input >= 0))
 
 
-def _elu_gradient(grad: Any, input: Any, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu_gradient(grad: Tensor, input: Tensor, alpha: float, scale: float, input_scale: float) -> Any:
     return _elu_backward(grad, input, alpha, scale, input_scale)
 
 
@@ -343,7 +343,7 @@ _DENSITY = math.sqrt(0.5 / math.pi)  # of the normal distribution, at its mean
 _CUBIC = 0.044715
 
 
-def _gelu_curvature(grad: Any, self: Any, input: Any, approximate: str) -> Any:
+def _gelu_curvature(grad: Tensor, self: Tensor, input: Tensor, approximate: str) -> Tensor:
     if approximate == "none":
         density = (input * input * -0.5).exp() * _DENSITY
         return grad * self * (2 - input * input) * density
@@ -354,7 +354,7 @@ def _gelu_curvature(grad: Any, self: Any, input: Any, approximate: str) -> Any:
     return grad * self * (1 - inner * inner) * (slope + 0.5 * input * (bend - 2 * inner * slope * slope))
 
 
-def _gelu_gradient(grad: Any, input: Any, approximate: str) -> Any:
+def _gelu_gradient(grad: Tensor, input: Tensor, approximate: str) -> Any:
     return _gelu_backward(grad, input, approximate)
 
 
@@ -390,7 +390,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     return _gelu(input, approximate)
 
 
-def _silu_gradient(grad: Any, self: Any) -> Any:
+def _silu_gradient(grad: Tensor, self: Tensor) -> Tensor:
     gate = self.sigmoid()
     slope = gate * (1 + self * (1 - gate))
     return grad * (slope.conj() if self.dtype.is_complex else slope)
@@ -414,7 +414,7 @@ def _log1p_exp(x: Array) -> Array:
     return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
 
 
-def _mish_gradient(grad: Any, self: Any) -> Any:
+def _mish_gradient(grad: Tensor, self: Tensor) -> Any:
     gate = _softplus(self, 1.0, 20.0).tanh()
     return grad * (gate + self * self.sigmoid() * (1 - gate * gate))
 
@@ -433,7 +433,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _in_place_or_new(_mish, "mish", input, inplace)
 
 
-def _softplus_gradient(grad: Any, self: Any, beta: float, threshold: float) -> Any:
+def _softplus_gradient(grad: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
     scaled = self * beta
     straight = scaled > threshold
     return only_where(grad * scaled.sigmoid(), ~straight) + only_where(grad, straight)
@@ -468,7 +468,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _log_sigmoid(input)
 
 
-def _glu_gradient(grad: Any, self: Any, dim: int) -> Any:
+def _glu_gradient(grad: Tensor, self: Tensor, dim: int) -> Tensor:
     from ..shape.join import cat
 
     value, gate = self.chunk(2, dim)
@@ -527,7 +527,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _in_place_or_new(_hardsigmoid, "hardsigmoid", input, inplace)
 
 
-def _hardswish_gradient(grad: Any, input: Any) -> Any:
+def _hardswish_gradient(grad: Tensor, input: Tensor) -> Any:
     return _hardswish_backward(grad, input)
 
 
@@ -557,7 +557,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _in_place_or_new(_hardswish, "hardswish", input, inplace)
 
 
-def _shrink_gradient(grad: Any, self: Any, lambd: float) -> Tensor:
+def _shrink_gradient(grad: Tensor, self: Tensor, lambd: float) -> Tensor:
     return only_where(grad, ~((self >= -lambd) & (self <= lambd)))
 
 

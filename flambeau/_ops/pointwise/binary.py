@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..._core.dtype import (
 )
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.direct_updates import add_scaled, can_write, write
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary, change, shape_error
 from ..._dispatch.inplace import run_inplace
 from ..._dispatch.overrides import has_override, run_override
@@ -33,7 +33,11 @@ from ..._dispatch.registry import export, export_method, public, reordered
 from ..._dispatch.undifferentiable import no_derivative
 
 
-def conj(value: Any) -> Any:
+@overload
+def conj(value: Tensor) -> Tensor: ...
+@overload
+def conj(value: complex) -> complex: ...
+def conj(value: Tensor | complex) -> Tensor | complex:
     """The complex conjugate of a tensor or number; real ones as they are."""
     if isinstance(value, Tensor):
         return value.conj() if value._kind.dtype.is_complex else value
@@ -54,7 +58,7 @@ _sub = binary(
     self=lambda grad: grad,
     other=lambda grad: -grad,
 )
-_sub.op.complaints = {  # type: ignore[attr-defined]
+_sub.op.complaints = {
     BOOL: (
         RuntimeError,
         "Subtraction, the `-` operator, with two bool tensors is not supported. "  # noqa: ISC004
@@ -76,7 +80,7 @@ _rsub = binary(
     refuses=(BOOL,),
     self=lambda grad: -grad,
 )
-_rsub.op.complaints = {BOOL: (RuntimeError, _ONE_BOOL)}  # type: ignore[attr-defined]
+_rsub.op.complaints = {BOOL: (RuntimeError, _ONE_BOOL)}
 
 
 def _fitted(number: Any, array: Array) -> Any:
@@ -115,7 +119,7 @@ def _no_bools(input: Operand, other: Operand) -> None:
         raise RuntimeError(_ONE_BOOL)
 
 
-def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
+def _scaled(kernel: Primitive[Tensor], input: Operand, other: Operand, alpha: Any) -> Tensor:
     """Run a kernel with `alpha` on operands brought to their common dtype."""
     if (
         type(alpha) is float
@@ -125,12 +129,12 @@ def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
         and input._kind.differentiable
         and input._array.shape == other._array.shape
     ):
-        return kernel(input, other, alpha)  # type: ignore[no-any-return]
+        return kernel(input, other, alpha)
     if isinstance(alpha, Tensor) and alpha._array.ndim == 0:
         alpha = alpha.item()
     common = result_type_of(input, other)
     if kernel is not _add_scaled:
-        _sub.op.compute_dtype(common)  # type: ignore[attr-defined]  # which refuses the difference of two bools
+        _sub.op.compute_dtype(common)  # which refuses the difference of two bools
     if isinstance(alpha, bool) and common.category != BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if scalar_category(alpha) > max(common.category, INTEGER):
@@ -141,7 +145,7 @@ def _scaled(kernel: Any, input: Operand, other: Operand, alpha: Any) -> Tensor:
         )
     left, right = _as_tensors(input, other, common)
     try:
-        return kernel(left, right, alpha)  # type: ignore[no-any-return]
+        return kernel(left, right, alpha)
     except ValueError:
         raise shape_error(kernel.name.strip("_"), left, right) from None
 
@@ -150,10 +154,11 @@ def _as_tensors(input: Operand, other: Operand, common: Any) -> tuple[Tensor, Te
     from ..create.constants import tensor
 
     place = next((each._kind.device for each in (input, other) if isinstance(each, Tensor)), None)
-    return tuple(  # type: ignore[return-value]
+    left, right = (
         each.to(common) if isinstance(each, Tensor) else tensor(each, dtype=common, device=place)
         for each in (input, other)
     )
+    return left, right
 
 
 _OLDER = ("input alpha other",)
@@ -179,15 +184,15 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
 def add_(input: Tensor, other: Operand, *further: Any, alpha: Any = 1) -> Tensor:
     """In-place form of `add`."""
     if further:
-        return reordered(add_, _OLDER, (input, other, *further), {"alpha": alpha})  # type: ignore[no-any-return]
+        return reordered(add_, _OLDER, (input, other, *further), {"alpha": alpha})
     if type(input) not in DIRECT_TYPES and has_override((input, other)):
-        return run_override(add_, (input, other), (input, other), {"alpha": alpha})  # type: ignore[no-any-return]
+        return run_override(add_, (input, other), (input, other), {"alpha": alpha})
     if type(alpha) is int and alpha == 1:
-        return change(_add.op, _add, input, other)  # type: ignore[attr-defined]
+        return change(_add.op, _add, input, other)
     if type(alpha) is float and can_write(input, other):
-        return write(add_scaled(alpha), input, other)  # type: ignore[no-any-return]
+        return write(add_scaled(alpha), input, other)
     if isinstance(other, Tensor) and other._kind.indirect and has_override((other,)):  # a sparse one
-        return run_override(add_, (input, other), (input, other), {"alpha": alpha})  # type: ignore[no-any-return]
+        return run_override(add_, (input, other), (input, other), {"alpha": alpha})
     return run_inplace(add, "add", input, (other,), {"alpha": alpha})
 
 
@@ -201,9 +206,9 @@ def sub_(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     if type(other) is bool or input._kind.dtype is bool_ or (isinstance(other, Tensor) and other._kind.dtype is bool_):
         _no_bools(input, other)
     if type(alpha) is int and alpha == 1:
-        return change(_sub.op, _sub, input, other)  # type: ignore[attr-defined]
+        return change(_sub.op, _sub, input, other)
     if type(alpha) is float and can_write(input, other):
-        return write(add_scaled(-alpha), input, other)  # type: ignore[no-any-return]
+        return write(add_scaled(-alpha), input, other)
     return run_inplace(sub, "sub", input, (other,), {"alpha": alpha})
 
 
@@ -299,7 +304,7 @@ _div_trunc = binary(
     "div_trunc", _divided_to_zero, refuses=(BOOL, COMPLEX), method=False, public=False, inplace=False, **_ROUNDED
 )
 for _product in (mul, _true_divide, mul_number, div_number, floor_divide, _div_floor, _div_trunc):
-    _product.op.exact_numbers = True  # type: ignore[attr-defined]
+    _product.op.exact_numbers = True
 
 
 @primitive("DivBackward2", self=no_gradient, other=no_gradient)
@@ -309,7 +314,7 @@ def _div_trunc_half(self: Array, other: Array) -> Array:
 
 
 for _form in (_add, _sub, mul, _true_divide, floor_divide, _div_floor, _div_trunc):
-    _form.op.numbers_alone = True  # type: ignore[attr-defined]
+    _form.op.numbers_alone = True
 
 
 def _quotient(input: Operand, other: Operand, rounding_mode: str | None) -> Tensor:
@@ -335,7 +340,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 def div_(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """In-place form of `div`."""
     if rounding_mode is None:
-        return change(_true_divide.op, _true_divide, input, other)  # type: ignore[attr-defined]
+        return change(_true_divide.op, _true_divide, input, other)
     return run_inplace(div, "div", input, (other,), {"rounding_mode": rounding_mode})
 
 
@@ -393,7 +398,7 @@ _fmod_by_tensor = binary(
 
 
 for _fmod_form in (_fmod_by_number, _fmod_by_tensor):
-    _fmod_form.op.first_is_tensor = True  # type: ignore[attr-defined]
+    _fmod_form.op.first_is_tensor = True
 
 
 @public(inplace=True, out=True, also={"self": "input"})
@@ -437,21 +442,23 @@ def _power_of_number(base: Any, exponent: Array) -> Array:
 def _pow_self_gradient(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return no_gradient(grad)
-    return grad * conj(exponent * self.pow(exponent - 1))  # type: ignore[no-any-return]
+    slope: Tensor = exponent * self.pow(exponent - 1)
+    return grad * conj(slope)
 
 
-def _pow_self_gradients(grad: Tensor, self: Any, exponent: Any) -> Tensor:
+def _pow_self_gradients(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     return only_where(grad * conj(exponent * self.pow(exponent - 1)), exponent != 0)
 
 
-def _pow_exponent_gradient(grad: Tensor, self: Any, exponent: Any, result: Any) -> Tensor:
+def _pow_exponent_gradient(grad: Tensor, self: Tensor | complex, exponent: Tensor, result: Tensor) -> Tensor:
     if isinstance(self, Tensor):
         logarithm = self.log()
         vanishes = (self == 0) & (exponent >= 0 if not exponent.dtype.is_complex else exponent.real >= 0)
     else:
         logarithm = _log_of_number(self, result.dtype.is_complex)
         if self != 0:
-            return grad * conj(result * logarithm)  # type: ignore[no-any-return]
+            slope: Tensor = result * logarithm
+            return grad * conj(slope)
         vanishes = exponent >= 0 if not exponent.dtype.is_complex else exponent.real >= 0
     return only_where(grad * conj(result * logarithm), ~vanishes)
 
@@ -581,7 +588,7 @@ def float_power_(input: Tensor, exponent: Operand) -> Tensor:
 # ----- extremes ----------------------------------------------------------------------------------------------------
 
 
-def _shared(grad: Any, chosen: Any, ties: Any) -> Tensor:
+def _shared(grad: Tensor, chosen: Any, ties: Any) -> Tensor:
     """The gradient where an operand was chosen; half of it where both were equal."""
     return only_where(grad, chosen) + only_where(grad / 2, ties)
 
@@ -607,9 +614,7 @@ minimum = binary(
     other=lambda grad, self, other: _shared(grad, ~(self <= other), self == other),
 )
 for _extreme in (maximum, minimum):
-    _extreme.op.complaints = {  # type: ignore[attr-defined]
-        COMPLEX: (RuntimeError, f"{_extreme.__name__} not implemented for complex tensors.")
-    }
+    _extreme.op.complaints = {COMPLEX: (RuntimeError, f"{_extreme.__name__} not implemented for complex tensors.")}
 fmax = binary(
     "fmax",
     np.fmax,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ _PRIVATE: dict[str, Any] = {"method": False, "public": False, "inplace": False}
 _FLOATS_ONLY = (BOOL, INTEGER, COMPLEX)
 
 
-def _atan2_gradient(grad: Any, along: Any, self: Any, other: Any) -> Any:
+def _atan2_gradient(grad: Tensor, along: Any, self: Tensor, other: Tensor) -> Tensor:
     square = self * self + other * other
     return only_where(grad * (along / square), square != 0)
 
@@ -89,13 +90,13 @@ def _times_log(logarithm: Any) -> Any:
     return body
 
 
-def _times_log_nodes(name: str, node: str, logarithm: Any, shift: int) -> Any:
+def _times_log_nodes(name: str, node: str, logarithm: Any, shift: int) -> Callable[[Any, Any], Tensor]:
     """The three forms of x log(y + shift): of two tensors, of a number and a tensor, of a tensor and a number."""
 
     def self_gradient(grad: Any, self: Any, other: Any) -> Any:
         return grad * function(((self != 0) | (other > -shift)).to(grad.dtype), other)
 
-    def other_gradient(grad: Any, self: Any, other: Any) -> Any:
+    def other_gradient(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
         return grad * self / (other + shift if shift else other)
 
     body = _times_log(logarithm)
@@ -119,16 +120,16 @@ _xlog1py = _times_log_nodes("special_xlog1py", "SpecialXlog1PyBackward", np.log1
 @public("special.xlogy", inplace=True, out=True, also={"self": "input"})
 def xlogy(input: Operand, other: Operand) -> Tensor:
     """`input * log(other)`, 0 where `input` is 0."""
-    return _xlogy(input, other)  # type: ignore[no-any-return]
+    return _xlogy(input, other)
 
 
 @public("special.xlog1py", function=False, method=False, out=True)
 def xlog1py(input: Operand, other: Operand) -> Tensor:
     """`input * log1p(other)`, 0 where `input` is 0."""
-    return _xlog1py(input, other)  # type: ignore[no-any-return]
+    return _xlog1py(input, other)
 
 
-def _copysign_gradient(grad: Any, self: Any, result: Any) -> Tensor:
+def _copysign_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return only_where(grad * (result / self), self != 0)
 
 
@@ -153,7 +154,7 @@ _copysign_of_number = binary(
     self=_copysign_gradient,
 )
 for _form in (_copysign, _copysign_of_number, atan2, hypot, logaddexp, logaddexp2):
-    _form.op.first_is_tensor = True  # type: ignore[attr-defined]
+    _form.op.first_is_tensor = True
 
 
 @public(inplace=True, out=True)
@@ -171,7 +172,7 @@ nextafter = binary(
     self=lambda grad, self, other: only_where(grad, self != other),
     other=no_gradient,
 )
-nextafter.op.keeps_halves = True  # type: ignore[attr-defined]
+nextafter.op.keeps_halves = True
 
 
 def _ldexp(a: Array, b: Array) -> Array:

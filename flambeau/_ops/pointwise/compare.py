@@ -24,7 +24,7 @@ ge = binary(
 )
 
 for _op in (eq, ne, lt, le, gt, ge):
-    _op.op.first_is_tensor = True  # type: ignore[attr-defined]
+    _op.op.first_is_tensor = True
 
 
 @primitive(None)
@@ -94,7 +94,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     if input._kind.dtype is not other._kind.dtype:
         common = promote_types(input._kind.dtype, other._kind.dtype)
         input, other = input.to(common), other.to(common)
-    return _equal(input, other)  # type: ignore[no-any-return]
+    same: bool = _equal(input, other)
+    return same
 
 
 @host_read("equal")

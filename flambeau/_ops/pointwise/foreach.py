@@ -134,7 +134,7 @@ def _as_one(results: list[Tensor], node: str) -> tuple[Tensor, ...]:
         kind = _NODES.get(node)
         if kind is None:
             kind = _NODES[node] = type(node, (Together,), {"__slots__": ()})
-        together: Any = new_node(kind)
+        together = new_node(kind)
         outputs = tuple([(each._array.shape, each._kind) for each in results])
         initialise(together, tuple([each._edge() for each in results]), outputs)
         for number, each in enumerate(results):
@@ -151,9 +151,9 @@ def _titled(name: str) -> str:
 
 def _in_place(op: str) -> Callable[..., Tensor]:
     """The in-place form of a method; some ops have none of their own."""
-    found = getattr(Tensor, f"{op}_", None)
+    found: Callable[..., Tensor] | None = getattr(Tensor, f"{op}_", None)
     if found is not None:
-        return found  # type: ignore[no-any-return]
+        return found
     return lambda target, *args: run_inplace(getattr(Tensor, op), op, target, args, {})
 
 
@@ -187,7 +187,7 @@ def _publish(
     for body, suffix in ((function, ""), (change, "_"))[: 2 if inplace else 1]:
         body.__name__ = body.__qualname__ = f"_foreach_{name}{suffix}"
         body.__doc__ = f"`{name}{suffix}` of each tensor of a list."
-        body.__signature__ = signature.replace(return_annotation="Any")  # type: ignore[attr-defined]
+        vars(body)["__signature__"] = signature.replace(return_annotation="Any")
         public(method=False)(body)
 
 
@@ -293,7 +293,8 @@ def _unpacked(self: Sequence[Tensor], packed: Tensor) -> list[Any]:
         raise RuntimeError(
             f"Expected length of scalars to match input of length {len(self)} but got {shape[0]} instead."
         )
-    return packed.tolist()  # type: ignore[no-any-return]
+    numbers: list[Any] = packed.tolist()
+    return numbers
 
 
 def _lerp_plan(self: list[Tensor], tensors1: list[Tensor], weight: Any = _GIVEN, *, weights: Any = _GIVEN) -> Plan:
@@ -418,7 +419,8 @@ def _check_order(name: str, ord: Any) -> float:
         ord = ord.item()
     if not is_number(ord):
         raise TypeError(f"{name}(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
-    return ord  # type: ignore[no-any-return]
+    number: float = ord
+    return number
 
 
 @public(method=False)
@@ -444,10 +446,10 @@ def _foreach_powsum(self: list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
     return _as_one([_power_sum(each, ord, dtype) for each in self], "ForeachPowsumBackward0")
 
 
-def _power_sum(tensor: Any, ord: float, dtype: Any) -> Tensor:
+def _power_sum(tensor: Tensor, ord: float, dtype: Any) -> Tensor:
     given = tensor._kind.dtype
     if given.category < FLOAT:
         raise NotImplementedError(f'"powsum_cpu" not implemented for {LEGACY_NAMES[given]!r}')
     wide = tensor.to(dtype if dtype is not None else float32 if given.itemsize == 2 else given)
     total = (wide.abs() ** ord).sum()
-    return total.to(given) if dtype is None and given.itemsize == 2 else total  # type: ignore[no-any-return]
+    return total.to(given) if dtype is None and given.itemsize == 2 else total

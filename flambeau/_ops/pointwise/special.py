@@ -95,7 +95,7 @@ export(guard(polygamma), "polygamma", "special.polygamma")
 _METHODLESS: dict[str, Any] = {"method": False, "inplace": False}
 
 
-def _i0_gradient(grad: Any, self: Any) -> Any:
+def _i0_gradient(grad: Tensor, self: Tensor) -> Tensor:
     return grad * i1(self)
 
 
@@ -223,7 +223,7 @@ def _no_order_derivative(grad: Tensor) -> Tensor:
     raise NotImplementedError("the derivative for 'zeta' is not implemented.")
 
 
-def _zeta_gradient(grad: Any, self: Any, other: Any) -> Any:
+def _zeta_gradient(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
     return grad * -self * zeta(self + 1, other)
 
 
@@ -246,7 +246,7 @@ def zeta(input: Operand, other: Operand) -> Tensor:
     return _zeta(input, other)
 
 
-def _mvlgamma_gradient(grad: Any, self: Any, p: int) -> Any:
+def _mvlgamma_gradient(grad: Tensor, self: Tensor, p: int) -> Tensor:
     total = (self + 0.0).digamma()  # on the same side of the pole at either zero
     for index in range(1, p):
         total = total + (self - index / 2).digamma()

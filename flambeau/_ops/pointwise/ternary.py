@@ -10,7 +10,7 @@ from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES, dtype
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.direct_updates import add_product, add_quotient, approach, can_write, limit, write
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.inplace import run_inplace
 from ..._dispatch.precision import in_single, only_where
 from ..._dispatch.promotion import Operand, is_number, result_type_of
@@ -84,7 +84,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 def lerp_(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """In-place form of `lerp`."""
     if type(weight) is float and can_write(input, end):
-        return write(approach(weight), input, end)  # type: ignore[no-any-return]
+        return write(approach(weight), input, end)
     return run_inplace(lerp, "lerp", input, (end, weight), {})
 
 
@@ -128,7 +128,7 @@ def _factor(name: str, value: Any, common: dtype) -> Any:
     return fitting(value, common) if isinstance(value, complex) else value
 
 
-def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+def _fused(kernel: Primitive[Tensor], name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
     for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
         if not isinstance(each, Tensor):
             raise TypeError(f"{name}(): argument '{word}' must be Tensor, not {type(each).__name__}")
@@ -136,7 +136,7 @@ def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tens
         value = _factor(name, value, result_type_of(input, tensor1, tensor2))
     if input._kind is tensor1._kind is tensor2._kind and input._kind.differentiable:
         try:
-            return kernel(input, tensor1, tensor2, value)  # type: ignore[no-any-return]
+            return kernel(input, tensor1, tensor2, value)
         except ValueError:
             raise _joined_shape_error(name, input, tensor1, tensor2) from None
     common = result_type_of(input, tensor1, tensor2)
@@ -145,7 +145,7 @@ def _fused(kernel: Any, name: str, input: Tensor, tensor1: Tensor, tensor2: Tens
     if common.category < FLOAT:
         value = int(value)
     try:
-        return kernel(  # type: ignore[no-any-return]
+        return kernel(
             input.to(common),
             tensor1.to(common),
             tensor2.to(common),
@@ -165,7 +165,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place form of `addcmul`."""
     if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
-        return write(add_product(value), input, tensor1, tensor2)  # type: ignore[no-any-return]
+        return write(add_product(value), input, tensor1, tensor2)
     return run_inplace(addcmul, "addcmul", input, (tensor1, tensor2), {"value": value})
 
 
@@ -185,7 +185,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """In-place form of `addcdiv`."""
     if type(value) in _NUMBERS and can_write(input, tensor1, tensor2):
-        return write(add_quotient(value), input, tensor1, tensor2)  # type: ignore[no-any-return]
+        return write(add_quotient(value), input, tensor1, tensor2)
     return run_inplace(addcdiv, "addcdiv", input, (tensor1, tensor2), {"value": value})
 
 
@@ -210,11 +210,11 @@ def _clamp_gradient(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
     return only_where(grad, _within(self, min, max))
 
 
-def _lower_bound_gradient(grad: Tensor, self: Any, min: Any, max: Any) -> Tensor:
+def _lower_bound_gradient(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
     return only_where(grad, self < min if max is None else (min < max) & (self < min))
 
 
-def _upper_bound_gradient(grad: Tensor, self: Any, min: Any, max: Any) -> Tensor:
+def _upper_bound_gradient(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
     return only_where(grad, self > max if min is None else (self > max) | (max < min))
 
 
@@ -319,7 +319,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
 def clamp_(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """In-place form of `clamp`."""
     if type(min) in _PLAIN_NUMBERS and type(max) in _PLAIN_NUMBERS and min is not max and can_write(input):
-        return write(limit(min, max), input)  # type: ignore[no-any-return]
+        return write(limit(min, max), input)
     return run_inplace(clamp, "clamp", input, (min, max), {})
 
 

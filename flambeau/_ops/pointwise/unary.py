@@ -32,7 +32,7 @@ neg = unary(
     derivative=lambda grad: -grad,
     doc="`-input`.",
 )
-neg.op.complaints = {  # type: ignore[attr-defined]
+neg.op.complaints = {
     BOOL: (
         RuntimeError,
         "Negation, the `-` operator, on a bool tensor is not supported. "  # noqa: ISC004
@@ -82,7 +82,7 @@ def _sgn_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 sign = unary("sign", _sign, refuses=(COMPLEX,), derivative=no_gradient, doc="-1, 0 or 1.")
-sign.op.complaints = {  # type: ignore[attr-defined]
+sign.op.complaints = {
     COMPLEX: (
         NotImplementedError,
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
@@ -105,7 +105,7 @@ floor = unary("floor", np.floor, "special.floor", refuses=_WHOLE, derivative=no_
 ceil = unary("ceil", np.ceil, refuses=_WHOLE, derivative=no_gradient, doc="Rounded up.")
 trunc = unary("trunc", np.trunc, "fix", refuses=_WHOLE, derivative=no_gradient, doc="Rounded towards zero.")
 for _rounding in (floor, ceil, trunc):
-    _rounding.op.complaints = {  # type: ignore[attr-defined]
+    _rounding.op.complaints = {
         COMPLEX: (NotImplementedError, f"{_rounding.__name__} is not supported for complex inputs")
     }
 frac = unary(
@@ -146,7 +146,7 @@ def round(input: Tensor, *, decimals: int | None = None, out: Tensor | None = No
     if decimals is None or (decimals == 0 and not input._kind.differentiable):
         return _round(input, out=out)
     refuse("round", input, BOOL, INTEGER, COMPLEX)
-    return store_exactly(_round_decimals(input, decimals), out)  # type: ignore[no-any-return]
+    return store_exactly(_round_decimals(input, decimals), out)
 
 
 @public()
@@ -249,7 +249,7 @@ def _sigmoid(x: Array) -> Array:
 
 def _sigmoid_gradient(grad: Tensor, result: Tensor) -> Tensor:
     if result._kind.dtype.is_complex:
-        return grad * conj((1 - result) * result)  # type: ignore[no-any-return]
+        return grad * conj((1 - result) * result)
     return _sigmoid_backward(grad, result)
 
 
@@ -267,7 +267,7 @@ def _sigmoid_backward(self: Array, output: Array) -> Array:
 
 def _tanh_gradient(grad: Tensor, result: Tensor) -> Tensor:
     if result._kind.dtype.is_complex:
-        return grad * conj(1 - result * result)  # type: ignore[no-any-return]
+        return grad * conj(1 - result * result)
     return _tanh_backward(grad, result)
 
 
@@ -366,7 +366,7 @@ asinh = unary(
 
 def _acosh_gradient(grad: Tensor, self: Tensor) -> Tensor:
     if self._kind.dtype.is_complex:
-        return grad * conj((self + 1).rsqrt() * (self - 1).rsqrt())  # type: ignore[no-any-return]
+        return grad * conj((self + 1).rsqrt() * (self - 1).rsqrt())
     return grad * (self * self - 1).rsqrt()
 
 
@@ -469,7 +469,7 @@ isneginf = unary(
     doc="Whether each element is negative infinity.",
 )
 for _test in (signbit, isposinf, isneginf):
-    _test.op.truth_only = True  # type: ignore[attr-defined]
+    _test.op.truth_only = True
 isreal = unary(
     "isreal",
     lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool, like=x),
@@ -506,7 +506,7 @@ def _largest_number(dtype: np.dtype[Any]) -> float:
     if dtype.itemsize == 2:
         from ml_dtypes import finfo  # knows float16 too
 
-        return float(finfo(dtype).max)  # type: ignore[no-untyped-call]
+        return float(finfo(dtype).max)  # type: ignore[no-untyped-call]  # ml_dtypes has no hint
     return float(np.finfo(dtype).max)
 
 

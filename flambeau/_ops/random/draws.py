@@ -73,7 +73,7 @@ def _bernoulli_tensor(self: Array, generator: Any, p: Array) -> None:
     sampling.fill_bernoulli(self, generator, p)
 
 
-def _zeros(grad: Tensor) -> Any:
+def _zeros(grad: Tensor) -> Tensor:
     return grad.new_zeros(grad.shape)
 
 
@@ -121,8 +121,8 @@ def _made(
         return _filled(shape, kind, draw, numbers, generator, requires_grad)
     _check_out(out)
     kind = chosen_kind(dtype or out.dtype, device or out._kind.device)
-    result: Any = _fill_out(out, shape, kind, draw, numbers, generator)
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    result = _fill_out(out, shape, kind, draw, numbers, generator)
+    return result.requires_grad_() if requires_grad else result
 
 
 def rand(

@@ -22,7 +22,7 @@ _SELU_FLOOR = 1.7580993408473766
 """Where selu saturates, without the sign: the value that alpha dropout puts in place of what it drops."""
 
 
-def _noise(input: Any, p: float, features: bool) -> Any:
+def _noise(input: Any, p: float, features: bool) -> Tensor:
     """Ones with probability 1 - p, else zeros: for each element, or for each feature of each sample."""
     if not features:
         noise = empty_like(input)
@@ -36,16 +36,16 @@ def _noise(input: Any, p: float, features: bool) -> Any:
     return noise.bernoulli_(1 - p)
 
 
-def _dropped(input: Any, p: float, features: bool, alpha: bool) -> Tensor:
+def _dropped(input: Tensor, p: float, features: bool, alpha: bool) -> Tensor:
     if p == 1:
-        return input * input.new_zeros(())  # type: ignore[no-any-return]
+        return input * input.new_zeros(())
     noise = _noise(input, p, features)
     if not alpha:
-        return input * noise.div_(1 - p)  # type: ignore[no-any-return]
+        return input * noise.div_(1 - p)
     # What is dropped becomes the floor of selu; then scaled and shifted so that mean and variance stay.
     scale = 1 / math.sqrt((_SELU_FLOOR * _SELU_FLOOR * p + 1) * (1 - p))
     shift = (noise - 1).mul_(_SELU_FLOOR * scale).add_(_SELU_FLOOR * scale * p)
-    return input * noise.mul_(scale) + shift  # type: ignore[no-any-return]
+    return input * noise.mul_(scale) + shift
 
 
 def _dropout(
@@ -84,7 +84,7 @@ _publish("alpha_dropout", False, True, "`dropout` that keeps mean and variance o
 _publish("feature_alpha_dropout", True, True, "`alpha_dropout` of whole features of each sample.")
 
 
-def _scaled_by_mask(grad: Any, mask: Any, scale: float) -> Any:
+def _scaled_by_mask(grad: Tensor, mask: Tensor, scale: float) -> Tensor:
     return _native_dropout_backward(grad, mask, scale)
 
 
@@ -140,7 +140,8 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         _dropout_mask(mask, default_generator, 1 - p, input.itemsize)
     else:
         mask.bernoulli_(1 - p)
-    return _native_dropout(input, mask, p, train is not False)
+    result, kept = _native_dropout(input, mask, p, train is not False)
+    return result, kept
 
 
 # ----- nn.functional -----------------------------------------------------------------------------------------------
@@ -235,8 +236,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", UserWarning, stacklevel=3)
     noise = -empty_like(logits).exponential_().log()
-    soft: Any = ((logits + noise) / tau).softmax(dim)
+    soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
-        return soft  # type: ignore[no-any-return]
+        return soft
     chosen = zeros_like(logits).scatter_(dim, soft.max(dim, keepdim=True)[1], 1.0)
-    return chosen - soft.detach() + soft  # type: ignore[no-any-return]
+    return chosen - soft.detach() + soft

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.inplace import check_castable
 from ..._dispatch.registry import public, write_out
@@ -86,12 +87,12 @@ def _whole_extreme_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tenso
     return (grad / attained.sum()).masked_fill(attained.logical_not(), 0)
 
 
-@primitive("MaxBackward0", results=("values", "indices"), self=_picked)
+@several("MaxBackward0", results=("values", "indices"), self=_picked)
 def _max_dim(self: Array, dim: int, keepdim: bool) -> Any:
     return _extreme_along(np.maximum, self, dim, keepdim)
 
 
-@primitive("MinBackward0", results=("values", "indices"), self=_picked)
+@several("MinBackward0", results=("values", "indices"), self=_picked)
 def _min_dim(self: Array, dim: int, keepdim: bool) -> Any:
     return _extreme_along(np.minimum, self, dim, keepdim)
 
@@ -114,7 +115,7 @@ def _whole_extreme(name: str, op: Any, input: Tensor, out: Tensor | None) -> Ten
     if out is None:
         return result
     check_castable(input._kind.dtype, out._kind.dtype, name)
-    return write_out(result.to(out.dtype), out)  # type: ignore[no-any-return]
+    return write_out(result.to(out.dtype), out)
 
 
 def _extreme(name: str, op: Any, kind: Any, input: Tensor, dim: int, keepdim: bool, out: Any) -> Any:
@@ -168,7 +169,7 @@ def as_dim(name: str, value: Any) -> int:
     return int(value.__index__())
 
 
-def _pairwise(result: Tensor, out: Any) -> Any:
+def _pairwise(result: Tensor, out: Any) -> Tensor:
     return result if out is None else write_out(result, out)
 
 
@@ -193,7 +194,7 @@ def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
     return reduced(np.minimum, self, dim, keepdim)
 
 
-@primitive("AminmaxBackward0", joint=_aminmax_gradients, results=("min", "max"))
+@several("AminmaxBackward0", joint=_aminmax_gradients, results=("min", "max"))
 def _aminmax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Any:
     return reduced(np.minimum, self, dim, keepdim), reduced(np.maximum, self, dim, keepdim)
 
@@ -215,7 +216,7 @@ def _bounds(name: str, kernel: str, op: Any, input: Tensor, dim: Dims, keepdim: 
             f"Expected the dtype for input and out to match, but got {LEGACY_NAMES[input.dtype]} for input's dtype and "
             f"{LEGACY_NAMES[out.dtype]} for out's dtype."
         )
-    return write_out(result, out)  # type: ignore[no-any-return]
+    return write_out(result, out)
 
 
 @public()
@@ -269,14 +270,16 @@ def _laid_out(found: Any, array: Any, dim: int | None, keepdim: bool) -> Any:
     return found.reshape(kept_shape(array.shape, None if dim is None else (dim,))) if keepdim else found
 
 
-def _position(name: str, op: Any, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
+def _position(
+    name: str, op: Callable[..., Tensor], input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None
+) -> Tensor:
     category = input._kind.dtype.category
     if category in (COMPLEX, BOOL):
         raise RuntimeError(f"{name}(): does not support {'complex' if category == COMPLEX else 'bool'} input")
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
     check_nonempty(name, input, dim)
-    return store_exactly(op(input, dim, keepdim), out)  # type: ignore[no-any-return]
+    return store_exactly(op(input, dim, keepdim), out)
 
 
 @public()

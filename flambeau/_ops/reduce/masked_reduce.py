@@ -12,7 +12,7 @@ from typing import Any
 
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, dtype, float32, iinfo, int64
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import public
+from ..._dispatch.registry import Body, public
 from ..create.constants import ones
 from ..index.masked import where
 from ..pointwise.binary_math import logaddexp
@@ -22,7 +22,7 @@ from .softmax import log_softmax, softmax
 Dim = int | tuple[int, ...] | list[int] | None
 
 
-def _publish(name: str) -> Callable[[Any], Any]:
+def _publish(name: str) -> Callable[[Body], Body]:
     return public(f"masked.{name}", function=False, method=False, name=name)
 
 
@@ -56,7 +56,7 @@ def _filled(input: Tensor, mask: Tensor | None, value: Callable[[dtype], Any]) -
     """`input` with `value` of its dtype where the mask is false."""
     if mask is None:
         return input
-    return where(_mask_of(input, mask), input, value(input.dtype))  # type: ignore[no-any-return]
+    return where(_mask_of(input, mask), input, value(input.dtype))
 
 
 def _lowest(name: str) -> Callable[[dtype], Any]:
@@ -207,7 +207,7 @@ def masked_mean(
             f"Got: {kind}"
         )
     total = masked_sum(input, dim, keepdim=keepdim, dtype=kind, mask=mask)
-    return total / _count(input, dim, bool(keepdim), mask)  # type: ignore[no-any-return]
+    return total / _count(input, dim, bool(keepdim), mask)
 
 
 @_publish("median")
@@ -217,11 +217,13 @@ def masked_median(
     """The lower median of the selected elements along one dimension; NaN where none is."""
     along = _one_dim(input, dim)
     if input.is_floating_point():
-        return _filled(input, mask, lambda kind: math.nan).nanmedian(along, keepdim).values  # type: ignore[no-any-return]
+        found: Tensor = _filled(input, mask, lambda kind: math.nan).nanmedian(along, keepdim).values
+        return found
     if mask is not None and not bool(_mask_of(input, mask).any(along).all()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
     chosen = _filled(input.to(float32), mask, lambda kind: math.nan)
-    return chosen.nanmedian(along, keepdim).values.to(dtype or input.dtype)  # type: ignore[no-any-return]
+    median: Tensor = chosen.nanmedian(along, keepdim).values
+    return median.to(dtype or input.dtype)
 
 
 @_publish("norm")
@@ -266,7 +268,7 @@ def masked_var(
     square = rest * (rest.conj() if rest.is_complex() else rest)
     spread = masked_sum(square, dim, keepdim=keepdim, dtype=computed, mask=mask)
     count = _count(input, dim, bool(keepdim), mask)
-    return (spread / (count - taken).clamp(min=0)).to(kind)  # type: ignore[no-any-return]
+    return (spread / (count - taken).clamp(min=0)).to(kind)
 
 
 @_publish("std")
@@ -281,7 +283,7 @@ def masked_std(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Standard deviation of the selected elements."""
-    return masked_var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()  # type: ignore[no-any-return]
+    return masked_var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
 @_publish("logsumexp")
@@ -341,7 +343,7 @@ def masked_normalize(
 ) -> Tensor:
     """The selected elements over their vector norm, or over `eps` if that is larger; 0 at the others."""
     size = masked_norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return _filled(input, mask, _zero) / size.maximum(size.new_full((), eps))  # type: ignore[no-any-return]
+    return _filled(input, mask, _zero) / size.maximum(size.new_full((), eps))
 
 
 @_publish("logaddexp")

@@ -35,7 +35,7 @@ def centred(array: Any, dims: Dims) -> tuple[Any, Any, Any]:
     return rest, mean, variance
 
 
-def standardised_gradient(grad: Any, of_mean: Any, of_rstd: Any, x: Any, mean: Any, rstd: Any, dims: Dims) -> Any:
+def standardised_gradient(grad: Any, of_mean: Any, of_rstd: Any, x: Tensor, mean: Any, rstd: Any, dims: Dims) -> Any:
     """The gradient of `x` from those of `(x - mean) * rstd`, of `mean` and of `rstd`; None stands for zero.
 
     `mean` and `rstd` are results of the forward pass and keep the dimensions along which they were taken. In a second

@@ -111,7 +111,7 @@ def vector_norm(
                 f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not "
                 f"have an identity: shape {list(input._array.shape)}, dims {list(dims)}"
             )
-    return store_exactly(_vector_norm(input, float(ord), dims, keepdim), out)  # type: ignore[no-any-return]
+    return store_exactly(_vector_norm(input, float(ord), dims, keepdim), out)
 
 
 @public(method=False)
@@ -129,7 +129,7 @@ def norm(
         p = 2
     elif p == "nuc":
         dims = tuple(range(input._array.ndim)) if dim is None else dim
-        return store_exactly(matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)  # type: ignore[no-any-return]
+        return store_exactly(matrix_norm(input, "nuc", dims, keepdim, dtype=dtype), out)
     elif isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported. It may be a number, 'fro' or 'nuc'")
     return vector_norm(input, p, dim, keepdim, dtype=dtype, out=out)
@@ -224,15 +224,15 @@ def _check_matrix(name: str, A: Tensor, dim: Any) -> tuple[int, int]:
     return first, second
 
 
-def _singular_values(A: Tensor, dims: tuple[int, int]) -> Any:
+def _singular_values(A: Tensor, dims: tuple[int, int]) -> Tensor:
     from ..linalg.decompose import svdvals
 
     return svdvals(A.movedim(dims, (-2, -1)))
 
 
-def _zero_norm(nothing: Any, dim: int, keepdim: bool) -> Tensor:
+def _zero_norm(nothing: Tensor, dim: int, keepdim: bool) -> Tensor:
     """The norm of an empty matrix: zero, and as in PyTorch a constant."""
-    return nothing.detach().sum(dim, keepdim)  # type: ignore[no-any-return]
+    return nothing.detach().sum(dim, keepdim)
 
 
 @public("linalg.matrix_norm", function=False, method=False, out=True)

@@ -15,7 +15,7 @@ from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.compiled_body import pointwise
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, Primitive, Results, primitive, several
 from ..._dispatch.exact_out import store_exactly, store_truth
 from ..._dispatch.registry import public, write_out
 from ..create.constants import as_dtype
@@ -173,7 +173,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     if dim is None and not keepdim:
         total = _sum_all(input, result)
         return total if out is None else store_exactly(total, out)
-    return store_exactly(_sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result), out)  # type: ignore[no-any-return]
+    return store_exactly(_sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result), out)
 
 
 def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -190,7 +190,7 @@ def _without_nan(array: Any) -> Any:
     return np.where(array != array, array.dtype.type(0), array)
 
 
-def _store_nansum(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Any:
+def _store_nansum(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Tensor:
     if isinstance(out, Tensor) and out._kind.dtype.category < FLOAT <= operands[0]._kind.dtype.category:
         raise no_kernel("nansum_cpu", out)
     return write_out(result, out, operands)
@@ -222,9 +222,9 @@ def _mean_all(self: Array, dtype: Any) -> Array:
     return _mean_of(self, None, False, dtype)
 
 
-def _mean_gradient(grad: Tensor, self_sym_sizes: Any, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+def _mean_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
     count = math.prod(self_sym_sizes[each] for each in dim)
-    return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count  # type: ignore[no-any-return]
+    return expand_reduced(grad, self_sym_sizes, dim, keepdim) / count
 
 
 @primitive("MeanBackward1", self=_mean_gradient)
@@ -281,10 +281,10 @@ def _product_of_others(tensor: Tensor, dim: int) -> Tensor:
     ones = tensor.narrow(dim, 0, 1) * 0 + 1
     before = _cat([ones, tensor.narrow(dim, 0, size - 1)], dim).cumprod(dim)
     after = _cat([ones, tensor.flip(dim).narrow(dim, 0, size - 1)], dim).cumprod(dim).flip(dim)
-    return before * after  # type: ignore[no-any-return]
+    return before * after
 
 
-def _cat(tensors: list[Tensor], dim: int) -> Any:
+def _cat(tensors: list[Tensor], dim: int) -> Tensor:
     from ..shape.join import cat
 
     return cat(tensors, dim)
@@ -296,8 +296,8 @@ def _is_without_zeros(self: Tensor) -> bool:
 
 def _prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     if _is_without_zeros(self):
-        return grad * conj(result / self)  # type: ignore[no-any-return]
-    return grad * conj(_product_of_others(self.reshape(-1), 0)).reshape(self.shape)  # type: ignore[no-any-return]
+        return grad * conj(result / self)
+    return grad * conj(_product_of_others(self.reshape(-1), 0)).reshape(self.shape)
 
 
 @primitive("ProdBackward0", self=_prod_gradient)
@@ -310,8 +310,8 @@ def _prod_dim_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int, kee
         return grad
     spread = restore_dims(grad, self.ndim, (dim,), keepdim)
     if _is_without_zeros(self):
-        return spread * conj(restore_dims(result, self.ndim, (dim,), keepdim) / self)  # type: ignore[no-any-return]
-    return spread * conj(_product_of_others(self, dim))  # type: ignore[no-any-return]
+        return spread * conj(restore_dims(result, self.ndim, (dim,), keepdim) / self)
+    return spread * conj(_product_of_others(self, dim))
 
 
 @primitive("ProdBackward1", self=_prod_dim_gradient)
@@ -326,8 +326,8 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     if input._kind.dtype is not result and result.category >= FLOAT:
         input = input.to(result)
     if dim is None:
-        return store_exactly(_prod_all(input, result), out)  # type: ignore[no-any-return]
-    return store_exactly(_prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim, result), out)  # type: ignore[no-any-return]
+        return store_exactly(_prod_all(input, result), out)
+    return store_exactly(_prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim, result), out)
 
 
 # ----- variance ---------------------------------------------------------------------------------------------------
@@ -410,19 +410,19 @@ def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, ro
     )
 
 
-@primitive("VarMeanBackward0", joint=_var_mean_gradients)
+@several("VarMeanBackward0", joint=_var_mean_gradients)
 def _var_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
     return _both(self, dim, correction, keepdim, False)
 
 
-@primitive("StdMeanBackward0", joint=_std_mean_gradients)
+@several("StdMeanBackward0", joint=_std_mean_gradients)
 def _std_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
     return _both(self, dim, correction, keepdim, True)
 
 
 def _spread(
-    op: Any, name: str, kin: str, input: Tensor, dim: Dims, unbiased: Any, keepdim: bool, correction: Any
-) -> Any:
+    op: Primitive[Results], name: str, kin: str, input: Tensor, dim: Dims, unbiased: Any, keepdim: bool, correction: Any
+) -> Results:
     if input._kind.dtype.category < FLOAT:
         raise RuntimeError(f"{kin} only support floating point and complex dtypes: {name} of {input.dtype}")
     if isinstance(dim, bool):  # var(unbiased)
@@ -449,7 +449,7 @@ def var(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
     """Variance; `correction` is subtracted from the number of elements (1 unless told)."""
-    return _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    return _spread(_var, "var", "std and var", input, dim, unbiased, keepdim, correction)
 
 
 @public(out=True)
@@ -457,7 +457,7 @@ def std(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Tensor:
     """Standard deviation; `correction` as in `var`."""
-    return _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    return _spread(_std, "std", "std and var", input, dim, unbiased, keepdim, correction)
 
 
 @public(method=False)
@@ -465,7 +465,8 @@ def var_mean(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean."""
-    return _spread(_var_mean, "var_mean", "var_mean", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    variance, mean = _spread(_var_mean, "var_mean", "var_mean", input, dim, unbiased, keepdim, correction)
+    return variance, mean
 
 
 @public(method=False)
@@ -473,7 +474,8 @@ def std_mean(
     input: Tensor, dim: Dims = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean."""
-    return _spread(_std_mean, "std_mean", "std_mean", input, dim, unbiased, keepdim, correction)  # type: ignore[no-any-return]
+    deviation, mean = _spread(_std_mean, "std_mean", "std_mean", input, dim, unbiased, keepdim, correction)
+    return deviation, mean
 
 
 # ----- truth and counts -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
@@ -71,22 +71,22 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Te
     tensor([1, 3, 6])
     """
     result = _running_dtype("cumsum", input, dtype, out)
-    return store_exactly(_cumsum(input, wrap_dim(dim, input._array.ndim), result), out)  # type: ignore[no-any-return]
+    return store_exactly(_cumsum(input, wrap_dim(dim, input._array.ndim), result), out)
 
 
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     if self.numel() <= 1:
         return grad
     if not bool(read((self == 0).any())):
-        return reverse_cumsum(grad * conj(result), dim) / conj(self)  # type: ignore[no-any-return]
+        return reverse_cumsum(grad * conj(result), dim) / conj(self)
     # Element i is a factor of every result k >= i. Its gradient is the product of the elements before it, times
     # rest(i) = grad(i) + element(i + 1) * rest(i + 1). No division: zeros do no harm.
     ones = grad.new_ones(grad.narrow(dim, 0, 1).shape)
     before = _cat([ones, conj(self).narrow(dim, 0, self.shape[dim] - 1)], dim).cumprod(dim)
-    return before * _fading_gradient(grad, self, dim)  # type: ignore[no-any-return]
+    return before * _fading_gradient(grad, self, dim)
 
 
-def _cat(tensors: list[Tensor], dim: int) -> Any:
+def _cat(tensors: list[Tensor], dim: int) -> Tensor:
     from ..shape.join import cat
 
     return cat(tensors, dim)
@@ -103,7 +103,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> T
     result = _running_dtype("cumprod", input, dtype, out)
     if result is not input._kind.dtype and result.category >= FLOAT:
         input = input.to(result)
-    return store_exactly(_cumprod(input, wrap_dim(dim, input._array.ndim), result), out)  # type: ignore[no-any-return]
+    return store_exactly(_cumprod(input, wrap_dim(dim, input._array.ndim), result), out)
 
 
 def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
@@ -129,12 +129,12 @@ def _running_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: i
     return value_selecting_gradient(grad, indices, self_sym_sizes, dim, True)
 
 
-@primitive("CummaxBackward0", results=("values", "indices"), self=_running_gradient)
+@several("CummaxBackward0", results=("values", "indices"), self=_running_gradient)
 def _cummax(self: Array, dim: int) -> Any:
     return _running_extreme(self, dim, True)
 
 
-@primitive("CumminBackward0", results=("values", "indices"), self=_running_gradient)
+@several("CumminBackward0", results=("values", "indices"), self=_running_gradient)
 def _cummin(self: Array, dim: int) -> Any:
     return _running_extreme(self, dim, False)
 
@@ -162,7 +162,7 @@ def _fading_gradient(grad: Tensor, fade: Tensor, dim: int) -> Tensor:
 
 
 def _fade_gradient(grad: Tensor, fade: Tensor, result: Tensor, dim: int) -> Tensor:
-    return _fading_gradient(grad, fade, dim) * conj(_shifted(result, dim))  # type: ignore[no-any-return]
+    return _fading_gradient(grad, fade, dim) * conj(_shifted(result, dim))
 
 
 @primitive("FadingSumBackward0", self=_fading_gradient, fade=_fade_gradient)
@@ -180,7 +180,7 @@ def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
     return result.astype(self.dtype, copy=False)
 
 
-def _shifted(tensor: Any, dim: int) -> Any:
+def _shifted(tensor: Any, dim: int) -> Tensor:
     """One step later along `dim`; zero comes first."""
     size = tensor.shape[dim]
     return _cat([zeros_like(tensor.narrow(dim, 0, 1)), tensor.narrow(dim, 0, size - 1)], dim)
@@ -194,7 +194,7 @@ def _logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int)
     before = _cat([later.narrow(dim, 0, 1), later.narrow(dim, 0, later.shape[dim] - 1)], dim)
     fade = (later - before).exp().masked_fill(later.real == -math.inf, 0)
     weight = (conj(self) - conj(result)).exp().masked_fill(self.real == -math.inf, 0)
-    return _fading_sum(grad.flip(dim), fade, dim).flip(dim) * weight  # type: ignore[no-any-return]
+    return _fading_sum(grad.flip(dim), fade, dim).flip(dim) * weight
 
 
 @primitive("LogcumsumexpBackward0", self=_logcumsumexp_gradient)
@@ -229,7 +229,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
     """Logarithm of the running sum of exponentials along `dim`."""
     if input._kind.dtype.category < FLOAT:
         raise no_kernel("logcumsumexp_out_cpu", input)
-    return store_exactly(_logcumsumexp(input, wrap_dim(dim, input._array.ndim)), out)  # type: ignore[no-any-return]
+    return store_exactly(_logcumsumexp(input, wrap_dim(dim, input._array.ndim)), out)
 
 
 @public(out=True)
@@ -247,7 +247,7 @@ def diff(
         if end is not None:
             _check_end(input, end, dim)
     if n == 0:
-        return zeros_like(input).copy_(input)  # type: ignore[no-any-return]
+        return zeros_like(input).copy_(input)
     ends = [each for each in (prepend, input, append) if each is not None]
     result = _cat(ends, dim) if len(ends) > 1 else input
     for _ in range(n):
@@ -322,7 +322,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
     if x is not None:
         return (_steps(y, x, dim) * _neighbour_sums(y, dim)).sum(dim) / 2.0
     ends = (y.select(dim, 0) + y.select(dim, size - 1)) * 0.5
-    return (y.sum(dim) - ends) * dx  # type: ignore[no-any-return]
+    area: Tensor = (y.sum(dim) - ends) * dx
+    return area
 
 
 @public(method=False)
@@ -331,4 +332,5 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim
     dim = _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
     if x is not None:
         return (_steps(y, x, dim) * _neighbour_sums(y, dim)).cumsum(dim) / 2.0
-    return (_neighbour_sums(y, dim) * (dx / 2.0)).cumsum(dim)  # type: ignore[no-any-return]
+    areas: Tensor = _neighbour_sums(y, dim) * (dx / 2.0)
+    return areas.cumsum(dim)

@@ -96,8 +96,8 @@ def _totals(chosen: Array, counts: Array) -> Array:
 
 
 def _gradient(
-    grad: Any, data: Any, result: Any, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any
-) -> Any:
+    grad: Tensor, data: Any, result: Tensor, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any
+) -> Tensor:
     return _segment_backward(grad, result, data, reduce, lengths, offsets, axis, initial)
 
 

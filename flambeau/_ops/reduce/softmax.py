@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..shape.view import wrap_dim
 from .reductions import Dims, expand_reduced, reduced, reduced_dims
 
 
-def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Any:
+def _softmax_gradient(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     return _softmax_backward(grad, output, dim)
 
 
@@ -135,11 +136,11 @@ def _implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
-def _functional(name: str, op: Any, negated: bool = False) -> Any:
+def _functional(name: str, op: Callable[..., Tensor], negated: bool = False) -> Callable[..., Tensor]:
     def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
             dim = _implicit_dim(name, input, _stacklevel)
-        return op(-input if negated else input, dim, dtype)  # type: ignore[no-any-return]
+        return op(-input if negated else input, dim, dtype)
 
     function.__doc__ = f"`{'softmax of the negative' if negated else name}` along `dim`."
     public(f"nn.functional.{name}", function=False, method=False, name=name)(function)
@@ -151,7 +152,7 @@ _functional("log_softmax", log_softmax)
 _functional("softmin", softmax, negated=True)
 
 
-def _logsumexp_gradient(grad: Any, self: Any, result: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _logsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     shape = self._array.shape
     whole, spread = (expand_reduced(each, shape, dim, keepdim) for each in (result, grad))
     return spread * conj((self - whole).exp())

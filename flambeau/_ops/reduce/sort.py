@@ -80,12 +80,12 @@ def as_laid_out(result: Any, source: Any) -> Any:
     return placed
 
 
-@primitive("SortBackward0", results=("values", "indices"), self=_scattered_back)
+@several("SortBackward0", results=("values", "indices"), self=_scattered_back)
 def _sort(self: Array, dim: int, descending: bool) -> Any:
     return _sorted(self, dim, descending)
 
 
-@primitive("SortBackward1", results=("values", "indices"), self=_scattered_back)
+@several("SortBackward1", results=("values", "indices"), self=_scattered_back)
 def _stable_sort(self: Array, dim: int, descending: bool) -> Any:
     return _sorted(self, dim, descending)
 
@@ -108,16 +108,18 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
 @public(out=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort `input` along `dim`."""
-    return sort(input, dim, descending)[1]  # type: ignore[no-any-return]
+    order: Tensor = sort(input, dim, descending)[1]
+    return order
 
 
 @public()
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
     """`input` sorted along its first dimension."""
-    return store_exactly(sort(input, 0)[0], out)  # type: ignore[no-any-return]
+    ordered: Tensor = sort(input, 0)[0]
+    return store_exactly(ordered, out)
 
 
-@primitive("TopkBackward0", results=("values", "indices"), self=_scattered_back)
+@several("TopkBackward0", results=("values", "indices"), self=_scattered_back)
 def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
     if self.ndim == 0:
         return (
@@ -172,7 +174,7 @@ def _chosen_shapes(self: Array, dim: int, keepdim: bool) -> Any:
     return values, np.empty_like(values, np.int64)
 
 
-@primitive(
+@several(
     "KthvalueBackward0",
     results=("values", "indices"),
     self=_chosen_gradient,
@@ -230,14 +232,14 @@ def _positions_of_ranks(lines: Any, ranks: Any) -> Any:
     return (are_equal.cumsum(-1) > among_equal).argmax(-1)[..., None]
 
 
-@primitive("MedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
+@several("MedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _median_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)
     return _selected(self, dim, keepdim, "median")
 
 
-@primitive("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
+@several("NanmedianBackward1", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _nanmedian_dim(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)
@@ -290,7 +292,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
     return _median("nanmedian", _nanmedian_all, _nanmedian_dim, NANMEDIAN, input, dim, keepdim, out)
 
 
-@primitive("ModeBackward0", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
+@several("ModeBackward0", results=("values", "indices"), self=_chosen_gradient, shape=_chosen_shapes)
 def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)
@@ -427,7 +429,7 @@ def searchsorted(
         _check_sorter(sorted_sequence, sorter)
         sorted_sequence = sorted_sequence.gather(-1, sorter)
     result = _searchsorted(sorted_sequence, values, right or side == "right", int32 if out_int32 else int64)
-    return store_exactly(result, out)  # type: ignore[no-any-return]
+    return store_exactly(result, out)
 
 
 def _check_search(boundaries: Tensor, values: Tensor, right: bool, side: str | None) -> None:

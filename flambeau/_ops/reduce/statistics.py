@@ -75,10 +75,10 @@ def _quantile(
     found = _between(ordered, ranks, interpolation).movedim(-1, 0)
     if keepdim and (place is None or ndim == 0):
         found = found.reshape((-1, *[1] * ndim))
-    return found if levels.ndim else found.squeeze(0)  # type: ignore[no-any-return]
+    return found if levels.ndim else found.squeeze(0)
 
 
-def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Any:
+def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     """What lies at the fractional `ranks` of sorted lines."""
     if interpolation == "nearest":
         ranks = ranks.round()
@@ -110,7 +110,7 @@ def quantile(
     >>> flambeau.tensor([0.0, 1.0, 3.0]).quantile(0.75)
     tensor(2.)
     """
-    return store_exactly(_quantile("quantile", input, q, dim, keepdim, interpolation, False), out)  # type: ignore[no-any-return]
+    return store_exactly(_quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
 
 
 @public()
@@ -124,7 +124,7 @@ def nanquantile(
     out: Any = None,
 ) -> Tensor:
     """The `q`-quantiles of the elements that are not NaN."""
-    return store_exactly(_quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)  # type: ignore[no-any-return]
+    return store_exactly(_quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
 
 
 # ----- counts -----------------------------------------------------------------------------------------------------
@@ -195,10 +195,10 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: An
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, got {bins}")
     if input._kind.dataless:
-        return store_exactly(input.new_empty(bins), out)  # type: ignore[no-any-return]
+        return store_exactly(input.new_empty(bins), out)
     given = (float(min), float(max))
     low, high = _checked_range("torch.histc", *(given if min != max else _data_range(input)), 1)
-    return store_exactly(_histc(input, bins, low, high), out)  # type: ignore[no-any-return]
+    return store_exactly(_histc(input, bins, low, high), out)
 
 
 @primitive(None)
@@ -276,7 +276,8 @@ def cov(
         raise RuntimeError("cov(): bool dtype is not supported for input")
     table = input.reshape((1, -1)) if input._array.ndim < 2 else input
     count = table.shape[1]
-    weights: Any = None
+    weights: Tensor | None = None
+    free: Any
     if fweights is not None:
         weights = _weights("fweights", fweights, count, INTEGER, "integral")
     if aweights is not None:
@@ -297,7 +298,8 @@ def cov(
         free = free * 0
     apart = table - mean.unsqueeze(1)
     weighted = apart if weights is None else apart * weights
-    return (apart.matmul(conj(weighted.transpose(0, 1))) / free).squeeze()  # type: ignore[no-any-return]
+    covariance: Tensor = apart.matmul(conj(weighted.transpose(0, 1))) / free
+    return covariance.squeeze()
 
 
 @public()
@@ -307,14 +309,14 @@ def corrcoef(input: Tensor) -> Tensor:
         raise RuntimeError(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
         )
-    covariance: Any = cov(input)
+    covariance = cov(input)
     if covariance.ndim == 0:
-        return covariance / covariance  # type: ignore[no-any-return]
+        return covariance / covariance
     variances = covariance.diagonal()
     deviation = (variances.real if covariance._kind.dtype.is_complex else variances).sqrt()
     scaled = covariance / deviation.reshape((-1, 1)) / deviation.reshape((1, -1))
     if scaled._kind.dtype.category != COMPLEX:
-        return scaled.clamp(-1, 1)  # type: ignore[no-any-return]
+        return scaled.clamp(-1, 1)
     from ..pointwise.complex_make import complex_
 
     return complex_(scaled.real.clamp(-1, 1), scaled.imag.clamp(-1, 1))

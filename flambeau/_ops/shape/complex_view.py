@@ -72,7 +72,7 @@ def _check_dtype_view(input: Tensor, dtype: DType, old: int, new: int) -> None:
             raise RuntimeError(f"self.stride({position}) must be divisible by {ratio} {how}, but got {step}")
 
 
-def as_pairs(grad: Any) -> Tensor:
+def as_pairs(grad: Tensor) -> Tensor:
     """The gradient of a real view of a complex tensor, as a complex tensor."""
     return view_as_complex(grad.contiguous())
 

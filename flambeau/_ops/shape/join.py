@@ -42,7 +42,7 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
     return list(tensors)
 
 
-def _write_joined(result: Any, out: Any, operands: tuple[Any, ...]) -> Any:
+def _write_joined(result: Tensor, out: Any, operands: tuple[Any, ...]) -> Tensor:
     if isinstance(out, Tensor) and not can_cast(result._kind.dtype, out._kind.dtype):
         raise TypeError(
             f"torch.cat(): input types can't be cast to the desired output type {LEGACY_NAMES[out._kind.dtype]}: the "
@@ -274,7 +274,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     if not given:
         from ..create.constants import empty
 
-        return empty(1, 0)  # type: ignore[no-any-return]
+        return empty(1, 0)
     return _block_diag(list(given), common_dtype(given))
 
 
@@ -333,7 +333,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     for vector in vectors:
         _check_vector(vector)
     if len(vectors) == 1:
-        return vectors[0]  # type: ignore[no-any-return]
+        only: Tensor = vectors[0]
+        return only
     return stack([each.flatten() for each in _grid(vectors, False)], 1)
 
 

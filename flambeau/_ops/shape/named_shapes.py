@@ -376,7 +376,7 @@ def reshape_in_place(target: Tensor, op: Primitive[Tensor], *args: Any) -> Tenso
     """Give the tensor object itself the geometry and the history that `op` gives a view of it."""
     check_writable(target)
     if target.stands_for_many:
-        target._become(op(target, *args))  # type: ignore[attr-defined]
+        target._become(op(target, *args))
         return target
     source = Tensor._from_parts(target._parts())
     edge = target._edge() if THREAD.modes.grad else None

@@ -149,7 +149,7 @@ def _interleave_evenly(input: Tensor, repeats: int, dim: int, output_size: int |
         raise RuntimeError(
             f"repeat_interleave: Invalid output_size, expected {shape[dim] * repeats} but got {output_size}"
         )
-    spread: Any = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))
+    spread = input.unsqueeze(dim + 1).expand((*shape[: dim + 1], repeats, *shape[dim + 1 :]))
     return _contiguous_clone(spread).flatten(dim, dim + 1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._core.tensor import Tensor
@@ -11,6 +11,9 @@ from ..._dispatch.dispatch import Array, several
 from ..._dispatch.registry import export_method, guard, public
 from ..._dispatch.variants import variant
 from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
+
+Split = Callable[..., tuple[Tensor, ...]]
+"""Cuts a tensor into parts."""
 
 
 def _joined(grads: Sequence[Any], sizes: Sequence[int], shape: tuple[int, ...], dim: int) -> list[Any]:
@@ -130,16 +133,16 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 @public()
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` whose parts are not tracked as views: do not change them in place if the input is still needed."""
-    return _unsafe_split(input, *split_arguments(input, split_size, dim))  # type: ignore[no-any-return]
+    return _unsafe_split(input, *split_arguments(input, split_size, dim))
 
 
 @public()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` whose parts are not tracked as views."""
-    return _unsafe_split_with_sizes(input, *sizes_arguments(input, split_sizes, dim))  # type: ignore[no-any-return]
+    return _unsafe_split_with_sizes(input, *sizes_arguments(input, split_sizes, dim))
 
 
-def _chunked(input: Tensor, chunks: int, dim: int, equal: Any, given: Any) -> Any:
+def _chunked(input: Tensor, chunks: int, dim: int, equal: Split, given: Split) -> tuple[Tensor, ...]:
     shape = input._array.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
@@ -154,13 +157,13 @@ def _chunked(input: Tensor, chunks: int, dim: int, equal: Any, given: Any) -> An
 @public()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal size along `dim` (the last may be smaller); they share memory."""
-    return _chunked(input, chunks, dim, _split, _split_with_sizes)  # type: ignore[no-any-return]
+    return _chunked(input, chunks, dim, _split, _split_with_sizes)
 
 
 @public()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk` whose parts are not tracked as views."""
-    return _chunked(input, chunks, dim, _unsafe_split, _unsafe_split_with_sizes)  # type: ignore[no-any-return]
+    return _chunked(input, chunks, dim, _unsafe_split, _unsafe_split_with_sizes)
 
 
 def _unbind_gradient(grads: Any, needs: Any, dim: int) -> list[Any]:
@@ -225,7 +228,8 @@ def _as_indices(sections: Any) -> int | list[int]:
                 f"of dtype int64, but got a tensor with {sections.ndim} dims and dtype "
                 f"{sections.dtype}"
             )
-        return sections.tolist()  # type: ignore[no-any-return]
+        places: int | list[int] = sections.tolist()
+        return places
     if isinstance(sections, (tuple, list)):
         return [int(each) for each in sections]
     if not hasattr(sections, "__index__"):
@@ -271,11 +275,11 @@ def dsplit(input: Tensor, sections: Any) -> tuple[Tensor, ...]:
     return _split_like_numpy(input, "dsplit", 3, 2, sections)
 
 
-def _split_method(split_function: Any) -> None:
+def _split_method(split_function: Split) -> None:
     """The method, which takes the places of the cuts one by one as well."""
 
     def method(input: Tensor, *indices: Any) -> tuple[Tensor, ...]:
-        return split_function(input, indices[0] if len(indices) == 1 else indices)  # type: ignore[no-any-return]
+        return split_function(input, indices[0] if len(indices) == 1 else indices)
 
     method.__doc__ = split_function.__doc__
     public(function=False, name=split_function.__name__, also={"sections": "indices"})(method)

@@ -166,7 +166,7 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
     torch.Size([2, 8])
     """
     if type(input) not in DIRECT_TYPES and has_override((input,)):
-        return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})  # type: ignore[no-any-return]
+        return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})
     try:
         if type(size) is int:
             shape = (size, *more)
@@ -228,7 +228,7 @@ def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
 # ----- dimensions exchanged -----------------------------------------------------------------------------------------
 
 
-def _transposed_back(grad: Tensor, dim0: int, dim1: int) -> Any:
+def _transposed_back(grad: Tensor, dim0: int, dim1: int) -> Tensor:
     return _transpose(grad, dim0, dim1)
 
 
@@ -256,7 +256,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
-def _t_back(grad: Tensor) -> Any:
+def _t_back(grad: Tensor) -> Tensor:
     return _t(grad)
 
 

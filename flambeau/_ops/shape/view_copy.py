@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Array, Primitive, primitive
+from ..._dispatch.dispatch import Array, Primitive, Results, primitive
 from ..._dispatch.registry import public, write_out
 from ..._dispatch.variants import variant
 from . import complex_view, split, view
 from . import named_shapes as shape
 
 
-def _copying(original: Primitive[Any], name: str) -> Primitive[Any]:
+def _copying(original: Primitive[Results], name: str) -> Primitive[Results]:
     recorded = original.node_class
     assert recorded is not None
     return variant(original, name, f"{recorded.__name__}_copy", copies=True)
@@ -43,13 +43,13 @@ _view_copy = _copying(view._view, "view_copy")
 @public(method=False, out=True)
 def alias_copy(input: Tensor) -> Tensor:
     """A contiguous copy."""
-    return _alias_copy(input)  # type: ignore[no-any-return]
+    return _alias_copy(input)
 
 
 @public(method=False, out=True)
 def detach_copy(input: Tensor) -> Tensor:
     """A contiguous copy outside the graph."""
-    return _alias_copy(input.detach())  # type: ignore[no-any-return]
+    return _alias_copy(input.detach())
 
 
 @public(method=False, out=True)
@@ -57,32 +57,32 @@ def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int |
     """`as_strided` with memory of its own."""
     arguments = view.strided_arguments(input, size, stride, storage_offset)
     if input._kind.dataless:  # there is no memory to copy a window of
-        return _alias_copy(view.as_strided(input, *arguments))  # type: ignore[no-any-return]
-    return _as_strided_copy(input, *arguments)  # type: ignore[no-any-return]
+        return _alias_copy(view.as_strided(input, *arguments))
+    return _as_strided_copy(input, *arguments)
 
 
 @public(method=False, out=True)
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """`diagonal` with memory of its own."""
-    return _diagonal_copy(input, offset, *view.diagonal_dims(dim1, dim2, input._array.ndim))  # type: ignore[no-any-return]
+    return _diagonal_copy(input, offset, *view.diagonal_dims(dim1, dim2, input._array.ndim))
 
 
 @public(method=False, out=True)
 def expand_copy(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
     """`expand` with memory of its own."""
-    return _expand_copy(input, view.expanded_shape(input._array.shape, view.as_shape((size,))))  # type: ignore[no-any-return]
+    return _expand_copy(input, view.expanded_shape(input._array.shape, view.as_shape((size,))))
 
 
 @public(method=False, out=True)
 def permute_copy(input: Tensor, dims: Any) -> Tensor:
     """`permute` with memory of its own."""
-    return _permute_copy(input, view.permutation((dims,), input._array.ndim))  # type: ignore[no-any-return]
+    return _permute_copy(input, view.permutation((dims,), input._array.ndim))
 
 
 @public(method=False, out=True)
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     """`select` with memory of its own."""
-    return _select_copy(input, *view.selected_index(input._array.shape, dim, index))  # type: ignore[no-any-return]
+    return _select_copy(input, *view.selected_index(input._array.shape, dim, index))
 
 
 @public(method=False, out=True)
@@ -90,7 +90,7 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
     """The positions `start:end:step` of `dim`, with memory of their own."""
     dim = view.wrap_dim(dim, input._array.ndim)
     bounds = view.slice_bounds(input._array.shape[dim], start, end, step)
-    return _slice_copy(input, dim, *bounds, step)  # type: ignore[no-any-return]
+    return _slice_copy(input, dim, *bounds, step)
 
 
 @primitive(
@@ -123,24 +123,24 @@ def _store_parts(results: tuple[Tensor, ...], out: Any, operands: tuple[Any, ...
 @public(method=False, out=_store_parts)
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` into tensors with memory of their own."""
-    return _split_copy(input, *split.split_arguments(input, split_size, dim))  # type: ignore[no-any-return]
+    return _split_copy(input, *split.split_arguments(input, split_size, dim))
 
 
 @public(method=False, out=_store_parts)
 def split_with_sizes_copy(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` into tensors with memory of their own."""
-    return _split_with_sizes_copy(input, *split.sizes_arguments(input, split_sizes, dim))  # type: ignore[no-any-return]
+    return _split_with_sizes_copy(input, *split.sizes_arguments(input, split_sizes, dim))
 
 
 @public(method=False, out=True)
 def squeeze_copy(input: Tensor, dim: Any = None) -> Tensor:
     """`squeeze` with memory of its own."""
     if dim is None:
-        return _squeeze_all_copy(input)  # type: ignore[no-any-return]
+        return _squeeze_all_copy(input)
     ndim = input._array.ndim
     if isinstance(dim, (tuple, list)):
-        return _squeeze_dims_copy(input, view.distinct_dims(dim, ndim))  # type: ignore[no-any-return]
-    return _squeeze_dim_copy(input, view.wrap_dim(dim, ndim))  # type: ignore[no-any-return]
+        return _squeeze_dims_copy(input, view.distinct_dims(dim, ndim))
+    return _squeeze_dim_copy(input, view.wrap_dim(dim, ndim))
 
 
 @public(method=False, out=True)
@@ -148,40 +148,40 @@ def t_copy(input: Tensor) -> Tensor:
     """`t` with memory of its own."""
     if input._array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
-    return _t_copy(input)  # type: ignore[no-any-return]
+    return _t_copy(input)
 
 
 @public(method=False, out=True)
 def transpose_copy(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose` with memory of its own."""
     ndim = input._array.ndim
-    return _transpose_copy(input, view.wrap_dim(dim0, ndim), view.wrap_dim(dim1, ndim))  # type: ignore[no-any-return]
+    return _transpose_copy(input, view.wrap_dim(dim0, ndim), view.wrap_dim(dim1, ndim))
 
 
 @public(method=False, out=_store_parts)
 def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """`unbind` into tensors with memory of their own."""
-    return _unbind_copy(input, split.unbind_dim(input, dim))  # type: ignore[no-any-return]
+    return _unbind_copy(input, split.unbind_dim(input, dim))
 
 
 @public(method=False, out=True)
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """`unfold` with memory of its own."""
     dimension = view.unfold_dimension(input._array.shape, dimension, size, step)
-    return _unfold_copy(input, dimension, size, step)  # type: ignore[no-any-return]
+    return _unfold_copy(input, dimension, size, step)
 
 
 @public(method=False, out=True)
 def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
     """`unsqueeze` with memory of its own."""
-    return _unsqueeze_copy(input, view.wrap_dim(dim, input._array.ndim + 1))  # type: ignore[no-any-return]
+    return _unsqueeze_copy(input, view.wrap_dim(dim, input._array.ndim + 1))
 
 
 @public(method=False, out=True)
 def view_as_complex_copy(input: Tensor) -> Tensor:
     """`view_as_complex` with memory of its own."""
     complex_view.check_pairs(input)
-    return _view_as_complex_copy(input)  # type: ignore[no-any-return]
+    return _view_as_complex_copy(input)
 
 
 @public(method=False, out=True)
@@ -189,12 +189,12 @@ def view_as_real_copy(input: Tensor) -> Tensor:
     """`view_as_real` with memory of its own."""
     if not input._kind.dtype.is_complex:
         raise RuntimeError(f"view_as_real is only supported for complex tensors, got {input.dtype}")
-    return _view_as_real_copy(input)  # type: ignore[no-any-return]
+    return _view_as_real_copy(input)
 
 
 @public(method=False, out=True)
 def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
     """`view` with memory of its own."""
     if dtype is not None or not isinstance(size, (int, tuple, list)):
-        return _alias_copy(complex_view.view_dtype(input, size if dtype is None else dtype))  # type: ignore[no-any-return]
-    return _view_copy(input, view.infer_size(view.as_shape((size,)), input._array.size))  # type: ignore[no-any-return]
+        return _alias_copy(complex_view.view_dtype(input, size if dtype is None else dtype))
+    return _view_copy(input, view.infer_size(view.as_shape((size,)), input._array.size))

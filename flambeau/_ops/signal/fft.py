@@ -306,7 +306,7 @@ def _stored(result: Tensor, out: Any, name: str, exactly: bool = False) -> Tenso
             raise RuntimeError(f"Found dtype {LEGACY_NAMES[given]} but expected {LEGACY_NAMES[wanted]}")
         if not exactly:  # PyTorch copies those, while it conjugates the others into `out`
             result = result.contiguous()
-    return write_out(result, out)  # type: ignore[no-any-return]
+    return write_out(result, out)
 
 
 def _publish_one(name: str, transform: Callable[..., Tensor], forward: bool, doc: str) -> None:

@@ -19,7 +19,7 @@ def _along(coefficients: Any, ndim: int, dim: int) -> Any:
 def _evenly_spaced(input: Any, dim: int, step: Any, edge_order: int) -> Tensor:
     size = input.shape[dim]
 
-    def at(place: int) -> Any:
+    def at(place: int) -> Tensor:
         return narrow(input, dim, place % size, 1)
 
     inside = (narrow(input, dim, 2, size - 2) - narrow(input, dim, 0, size - 2)) / step / 2
@@ -36,7 +36,7 @@ def _at_coordinates(input: Any, dim: int, coordinates: Any, edge_order: int) -> 
     size, ndim = input.shape[dim], input.dim()
     gaps = coordinates.diff()
 
-    def at(place: int) -> Any:
+    def at(place: int) -> Tensor:
         return narrow(input, dim, place % size, 1)
 
     def combined(values: Any, *coefficients: Any) -> Any:

@@ -84,7 +84,7 @@ def stft(
             "leakage: torch.hann_window(n_fft) is better. Give window=torch.ones(n_fft) to suppress this warning."
         )
     _check_stft(input, n_fft, hop, width, window, normalized, onesided, return_complex)
-    signals: Any = input if input._array.ndim == 2 else input.unsqueeze(0)
+    signals = input if input._array.ndim == 2 else input.unsqueeze(0)
     if align_to_window:
         missing = n_fft - width
         signals = constant_pad_nd(signals, (missing // 2, missing - missing // 2))
@@ -168,7 +168,7 @@ def istft(
     if window is not None and window._kind.dtype.is_complex and not return_complex:
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
     window = _ones(width, input, input._kind.dtype.to_real()) if window is None else window
-    weights: Any = _centred(window, n_fft)
+    weights = _centred(window, n_fft)
     pairs = view_as_real(resolve_conj(input))
     spectra = view_as_complex((pairs if len(shape) == 3 else pairs.unsqueeze(0)).transpose(1, 2))
     scale = ROOT if normalized else WHOLE

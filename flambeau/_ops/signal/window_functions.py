@@ -20,7 +20,7 @@ from ..pointwise.special import i0
 
 
 def _window(
-    name: str, shape_of: Callable[[Any, int], Any], window_length: Any, periodic: Any, options: tuple[Any, ...]
+    name: str, shape_of: Callable[[Tensor, int], Tensor], window_length: Any, periodic: Any, options: tuple[Any, ...]
 ) -> Tensor:
     """A window of PyTorch's older kind: `shape_of` computes it from the numbers 0, 1, 2, ... and its last number.
 
@@ -44,16 +44,16 @@ def _window(
     modes = THREAD.modes
     grad, modes.grad = modes.grad, False
     try:
-        steps: Any = arange(length + bool(periodic), dtype=kind.dtype, device=kind.device)
+        steps = arange(length + bool(periodic), dtype=kind.dtype, device=kind.device)
         window = shape_of(steps, length - 1 + bool(periodic))
     finally:
         modes.grad = grad
     if periodic:
         window = window.narrow(0, 0, length).detach()
-    return window.requires_grad_(requires_grad)  # type: ignore[no-any-return]
+    return window.requires_grad_(requires_grad)
 
 
-def _rounded(steps: Any, value: float) -> Any:
+def _rounded(steps: Any, value: float) -> Tensor:
     """`value` as a tensor of the window's dtype: PyTorch rounds the factors of a half-precision window too."""
     return tensor(value, dtype=steps.dtype, device=steps._kind.device)
 
@@ -75,10 +75,10 @@ def _blackman(steps: Any, last: int) -> Any:
     return fourfold - (angle * 2).cos() * 0.5 + _rounded(steps, 0.42)
 
 
-def _kaiser(steps: Any, last: int, beta: float) -> Any:
+def _kaiser(steps: Any, last: int, beta: float) -> Tensor:
     wide = steps if steps.dtype is float64 else steps.to(float32)
     distance = wide * (2 / last) - 1
-    window: Any = i0((1 - distance * distance).clamp_min(0).sqrt() * beta) / i0(tensor(beta, dtype=wide.dtype))
+    window = i0((1 - distance * distance).clamp_min(0).sqrt() * beta) / i0(tensor(beta, dtype=wide.dtype))
     return window.to(steps.dtype)
 
 
@@ -174,7 +174,7 @@ def _trivial(M: Any, kind: Kind, requires_grad: bool) -> Tensor:
     return filled((int(M),), kind, 1, requires_grad)
 
 
-def _points(first: float, step: float, M: Any, kind: Kind, requires_grad: bool) -> Any:
+def _points(first: float, step: float, M: Any, kind: Kind, requires_grad: bool) -> Tensor:
     last = first + (M - 1) * step
     return linspace(first, last, M, dtype=kind.dtype, device=kind.device, requires_grad=requires_grad)
 
@@ -194,7 +194,7 @@ def exponential(
     if center is None:
         center = (M if not sym and M > 1 else M - 1) / 2
     distance = _points(-center / tau, 1 / tau, M, kind, requires_grad)
-    return (-distance.abs()).exp()  # type: ignore[no-any-return]
+    return (-distance.abs()).exp()
 
 
 def cosine(
@@ -206,7 +206,7 @@ def cosine(
     if M == 0:
         return _trivial(M, kind, requires_grad)
     step = math.pi / (M + 1 if not sym and M > 1 else M)
-    return _points(step / 2, step, M, kind, requires_grad).sin()  # type: ignore[no-any-return]
+    return _points(step / 2, step, M, kind, requires_grad).sin()
 
 
 def gaussian(
@@ -221,7 +221,7 @@ def gaussian(
         return _trivial(M, kind, requires_grad)
     step = 1 / (std * math.sqrt(2))
     distance = _points(-(M if not sym and M > 1 else M - 1) / 2 * step, step, M, kind, requires_grad)
-    return (-(distance**2)).exp()  # type: ignore[no-any-return]
+    return (-(distance**2)).exp()
 
 
 def kaiser(
@@ -236,8 +236,8 @@ def kaiser(
         return _trivial(M, kind, requires_grad)
     step = 2.0 * beta / (M if not sym else M - 1)
     last = min(beta, -beta + (M - 1) * step)
-    k: Any = linspace(-beta, last, M, dtype=kind.dtype, device=kind.device, requires_grad=requires_grad)
-    peak: Any = tensor(beta, dtype=kind.dtype, device=kind.device)
+    k = linspace(-beta, last, M, dtype=kind.dtype, device=kind.device, requires_grad=requires_grad)
+    peak = tensor(beta, dtype=kind.dtype, device=kind.device)
     return i0((beta * beta - k**2).sqrt()) / i0(peak)
 
 
@@ -255,9 +255,9 @@ def general_cosine(
         raise ValueError("Coefficients cannot be empty")
     angle = _points(0, 2 * math.pi / (M if not sym else M - 1), M, kind, requires_grad)
     signed = [(-1) ** position * weight for position, weight in enumerate(a)]
-    weights: Any = tensor(signed, dtype=kind.dtype, device=kind.device, requires_grad=requires_grad)
-    order: Any = arange(weights.shape[0], dtype=kind.dtype, device=kind.device)
-    return (weights.unsqueeze(-1) * (order.unsqueeze(-1) * angle).cos()).sum(0)  # type: ignore[no-any-return]
+    weights = tensor(signed, dtype=kind.dtype, device=kind.device, requires_grad=requires_grad)
+    order = arange(weights.shape[0], dtype=kind.dtype, device=kind.device)
+    return (weights.unsqueeze(-1) * (order.unsqueeze(-1) * angle).cos()).sum(0)
 
 
 def bartlett(
@@ -268,7 +268,7 @@ def bartlett(
     kind = _checked("bartlett", M, dtype, layout, device)
     if M < 2:
         return _trivial(M, kind, requires_grad)
-    return 1 - _points(-1, 2 / (M if not sym else M - 1), M, kind, requires_grad).abs()  # type: ignore[no-any-return]
+    return 1 - _points(-1, 2 / (M if not sym else M - 1), M, kind, requires_grad).abs()
 
 
 def general_hamming(

@@ -180,15 +180,15 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 # ----- products ----------------------------------------------------------------------------------------------------
 
 
-def _mul_left(grad: Any, other: Any) -> Any:
+def _mul_left(grad: Tensor, other: Tensor) -> Any:
     return mul(grad, _conj(other))
 
 
-def _mul_right(grad: Any, self: Any) -> Any:
+def _mul_right(grad: Tensor, self: Tensor) -> Any:
     return mul(grad, _conj(self))
 
 
-def _mul_dense_right(grad: Any, self: Any) -> Any:
+def _mul_dense_right(grad: Tensor, self: Tensor) -> Tensor:
     return as_dense(_mul_right(grad, self))
 
 
@@ -286,7 +286,7 @@ def through_values(function: Callable[..., Any], input: Any, *args: Any, **kwarg
     return _with_values(input.detach(), function(_values_of(input), *args, **kwargs))
 
 
-def _coalesced(input: Any) -> Any:
+def _coalesced(input: Any) -> Tensor:
     return input if input.layout is CSR else coalesce(input)
 
 
@@ -303,7 +303,7 @@ for _name in _ZERO_KEEPING:
 
 
 @implements("nn.functional.relu")
-def functional_relu(input: Any, inplace: bool = False) -> Any:
+def functional_relu(input: Any, inplace: bool = False) -> Tensor:
     made = through_values(function_named("", "relu"), _coalesced(input))
     return become(input, made, "relu") if inplace else made
 
@@ -321,7 +321,7 @@ def pow(input: Any, exponent: Any) -> Any:
 # ----- in place ----------------------------------------------------------------------------------------------------
 
 
-def become(target: Any, result: Any, name: str) -> Any:
+def become(target: Tensor, result: Any, name: str) -> Tensor:
     """Give a sparse tensor the content, and the history, of another."""
     if not isinstance(result, SparseTensor) or target.layout is not result.layout:
         raise RuntimeError(f"{name}_: the result is not of the layout of the tensor, {target.layout}")
@@ -340,7 +340,7 @@ def become(target: Any, result: Any, name: str) -> Any:
 
 
 def _in_place(function: Callable[..., Any], *names: str) -> None:
-    def run(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(input: Any, *args: Any, **kwargs: Any) -> Tensor:
         if not isinstance(input, SparseTensor):
             raise NotImplementedError(
                 f"{names[0]} of a dense tensor of shape {list(input.shape)} and a sparse one: most elements would be "
@@ -358,7 +358,7 @@ _in_place(pow, "pow_", "__ipow__")
 
 
 @implements("add_", "__iadd__")
-def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def add_(input: Any, other: Tensor, *, alpha: Any = 1) -> Any:
     if isinstance(input, SparseTensor):
         return become(input, add(input, other, alpha=alpha), "add")
     _check_same_size(input, other)
@@ -391,7 +391,7 @@ def zero_(input: Any) -> Any:
 
 
 @implements("copy_")
-def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(input: Any, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     if not (isinstance(input, SparseTensor) and isinstance(src, SparseTensor)):

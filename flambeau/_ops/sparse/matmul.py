@@ -36,7 +36,7 @@ _AT_ONCE = 1 << 17
 _REDUCTIONS = ("sum", "mean", "amax", "amin")
 
 
-def _adjoint(matrix: Any) -> Any:
+def _adjoint(matrix: Any) -> Tensor:
     return transposed(_conj(matrix)) if isinstance(matrix, SparseTensor) else hermitian(matrix)
 
 
@@ -78,11 +78,11 @@ def _sampled(mask: Any, left: Any, right: Any) -> Any:
     return result
 
 
-def _sampled_left(grad: Any, mask: Any, right: Any) -> Any:
+def _sampled_left(grad: Tensor, mask: Tensor, right: Tensor) -> Any:
     return _masked_product(sparse_mask(grad, mask), hermitian(right))
 
 
-def _sampled_right(grad: Any, mask: Any, left: Any) -> Any:
+def _sampled_right(grad: Tensor, mask: Tensor, left: Tensor) -> Tensor:
     return hermitian(_masked_product(_adjoint(sparse_mask(grad, mask)), left))
 
 
@@ -95,11 +95,11 @@ def _sampled_product(mask: Array, left: Array, right: Array) -> Array:
     return CooArray(mask.indices, _sampled(mask, left, right).astype(left.dtype, copy=False), mask.shape, True)
 
 
-def _product_left(grad: Any, self: Any, mat2: Any) -> Any:
+def _product_left(grad: Tensor, self: Tensor, mat2: Tensor) -> Any:
     return _sampled_product(self, as_dense(grad), hermitian(mat2))
 
 
-def _product_right(grad: Any, self: Any) -> Any:
+def _product_right(grad: Tensor, self: Tensor) -> Any:
     return _masked_product(_adjoint(self), as_dense(grad))
 
 
@@ -151,7 +151,7 @@ def _check_tensors(name: str, *operands: Any) -> None:
             raise TypeError(f"{name}(): argument {position} must be Tensor, not {type(each).__name__}")
 
 
-def _check_matrices(left: Any, right: Any, name: str) -> None:
+def _check_matrices(left: Tensor, right: Tensor, name: str) -> None:
     _check_tensors(name, left, right)
     if left._array.ndim != 2 or right._array.ndim != 2:
         raise RuntimeError(
@@ -173,7 +173,7 @@ def _check_matrices(left: Any, right: Any, name: str) -> None:
         )
 
 
-def _any_product(left: Any, right: Any, name: str = "sparse.mm", masked: bool = True) -> Any:
+def _any_product(left: Any, right: Any, name: str = "sparse.mm", masked: bool = True) -> Tensor:
     _check_matrices(left, right, name)
     if isinstance(left, SparseTensor):
         if isinstance(right, SparseTensor):
@@ -181,7 +181,8 @@ def _any_product(left: Any, right: Any, name: str = "sparse.mm", masked: bool = 
         return (_masked_product if masked else _full_product)(left, right)
     if isinstance(right, SparseTensor):
         return _any_product(transposed(right), left.transpose(0, 1), name, masked).transpose(0, 1)
-    return left.mm(right)
+    product: Tensor = left.mm(right)
+    return product
 
 
 @public("sparse.mm", name="_sparse_mm", method=False)
@@ -197,7 +198,7 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
             [ 3.]])
     """
     if reduce is None:
-        return _any_product(mat1, mat2)  # type: ignore[no-any-return]
+        return _any_product(mat1, mat2)
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"unknown reduce operator {reduce}: it must be one of {', '.join(_REDUCTIONS)}")
     if mat1.layout is not CSR or isinstance(mat2, SparseTensor):
@@ -206,17 +207,17 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
             f"{mat2.layout}"
         )
     _check_matrices(mat1, mat2, "sparse.mm")
-    return _reduced_product(mat1, mat2, reduce)  # type: ignore[no-any-return]
+    return _reduced_product(mat1, mat2, reduce)
 
 
 @public("sparse.addmm", name="_sparse_addmm", method=False)
 @about_sparse
 def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
     """`beta * mat + alpha * (mat1 @ mat2)` with a sparse `mat1`, whose gradient has its places only."""
-    return _with_sum(mat, _any_product(mat1, mat2, "sparse.addmm"), beta, alpha)  # type: ignore[no-any-return]
+    return _with_sum(mat, _any_product(mat1, mat2, "sparse.addmm"), beta, alpha)
 
 
-def _with_sum(mat: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def _with_sum(mat: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     if mat.dtype is not product.dtype:
         raise RuntimeError(f"addmm: expected all matrices to have dtype {product.dtype}, but one has {mat.dtype}")
     if isinstance(mat, SparseTensor) and not isinstance(product, SparseTensor):
@@ -246,7 +247,7 @@ def mv(input: Any, vec: Any) -> Any:
 
 
 @implements("matmul", "__matmul__", "linalg.matmul")
-def matmul(input: Any, other: Any) -> Any:
+def matmul(input: Any, other: Tensor) -> Any:
     _check_tensors("matmul", input, other)
     dims = input._array.ndim, other._array.ndim
     if dims == (2, 1):
@@ -282,11 +283,11 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
         if not isinstance(each, Tensor):
             raise TypeError(f"sparse_sampled_addmm(): argument '{name}' must be Tensor, not {type(each).__name__}")
     _check_sampled(input, mat1, mat2)
-    product: Any = _sampled_product(input, mat1, mat2)
+    product = _sampled_product(input, mat1, mat2)
     product = product if _is_one(alpha) else product * alpha
     if is_number(beta) and beta == 0:
-        return product  # type: ignore[no-any-return]
-    return _plus_at_places(product, input if _is_one(beta) else input * beta)  # type: ignore[no-any-return]
+        return product
+    return _plus_at_places(product, input if _is_one(beta) else input * beta)
 
 
 @sparse_primitive("SparseSampledAddmmBackward0", self=lambda grad: grad, other=lambda grad: grad)
@@ -338,7 +339,7 @@ def _chosen(array: Any, other: Any, reduce: str) -> tuple[Any, Any]:
     return rows[starts], np.minimum.reduceat(places, starts, axis=0)
 
 
-def _reduced_gradients(grad: Any, self: Any, other: Any, reduce: str, of_self: bool) -> Any:
+def _reduced_gradients(grad: Tensor, self: Tensor, other: Tensor, reduce: str, of_self: bool) -> Any:
     if reduce in ("sum", "mean"):
         if reduce == "mean":
             counts = dense_tensor(np.maximum(np.diff(self._array.crow_indices), 1).astype(grad._array.dtype), grad)

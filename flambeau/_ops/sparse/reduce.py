@@ -37,15 +37,15 @@ def _sum_all(self: Array) -> Array:
     return _total(self)
 
 
-def _sum_gradient(grad: Any, self: Any, dims: tuple[int, ...]) -> Any:
+def _sum_gradient(grad: Tensor, self: Tensor, dims: tuple[int, ...]) -> Any:
     return _spread(grad, self, dims)
 
 
-def _total_gradient(grad: Any, self: Any) -> Any:
+def _total_gradient(grad: Tensor, self: Tensor) -> Any:
     return _spread(grad, self, tuple(range(self.ndim)))
 
 
-def _spread_gradient(grad: Any, dims: tuple[int, ...]) -> Any:
+def _spread_gradient(grad: Tensor, dims: tuple[int, ...]) -> Any:
     return _sum_dims(grad, dims)
 
 
@@ -111,13 +111,13 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
         raise NotImplementedError(
             "Could not run 'aten::_sparse_sum' with arguments from the 'CPU' backend: it is for sparse tensors"
         )
-    given: Any = input if dtype is None else input.to(as_dtype(dtype, "sum"))
+    given = input if dtype is None else input.to(as_dtype(dtype, "sum"))
     if dim is None:
-        return _sum_all_masked(given) if given.layout is not CSR else _sum_all(given)  # type: ignore[no-any-return]
+        return _sum_all_masked(given) if given.layout is not CSR else _sum_all(given)
     if given.layout is CSR:
         raise NotImplementedError("sparse.sum along a dimension of a CSR tensor. Convert it with .to_sparse_coo()")
     dims = _as_dims(dim, given._array.ndim)
-    return _sum_dims(given, dims) if dims else given  # type: ignore[no-any-return]
+    return _sum_dims(given, dims) if dims else given
 
 
 @implements("sum")
@@ -142,7 +142,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 
 
 @implements("any")
-def any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     if dim is not None or keepdim:
         raise NotImplementedError("any along a dimension of a sparse tensor is not implemented")
     return dense_tensor(np.asarray(coalesced_array(as_coo(input._array)).values.any()), input)
@@ -151,7 +151,7 @@ def any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 # ----- softmax -----------------------------------------------------------------------------------------------------
 
 
-def _softmax(input: Any, dim: int, dtype: Any, logarithm: bool) -> Any:
+def _softmax(input: Tensor, dim: int, dtype: Any, logarithm: bool) -> Tensor:
     name = "log_softmax" if logarithm else "softmax"
     if input.layout is CSR or not isinstance(input, SparseTensor):
         raise NotImplementedError(
@@ -191,11 +191,11 @@ def _softmax(input: Any, dim: int, dtype: Any, logarithm: bool) -> Any:
 @about_sparse
 def sparse_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Softmax along `dim` of the elements that are named: the others count as minus infinity."""
-    return _softmax(input, dim, dtype, False)  # type: ignore[no-any-return]
+    return _softmax(input, dim, dtype, False)
 
 
 @public("sparse.log_softmax", name="_sparse_log_softmax", method=False)
 @about_sparse
 def sparse_log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`."""
-    return _softmax(input, dim, dtype, True)  # type: ignore[no-any-return]
+    return _softmax(input, dim, dtype, True)

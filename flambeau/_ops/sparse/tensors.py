@@ -54,7 +54,7 @@ def _expect(value: Tensor, wanted: layout | None, name: str) -> Any:
 # ----- differentiable conversions ----------------------------------------------------------------------------------
 
 
-def as_dense(value: Any) -> Any:
+def as_dense(value: Any) -> Tensor:
     """A sparse tensor as a dense one; a dense one as it is."""
     return value.to_dense() if isinstance(value, SparseTensor) else value
 
@@ -64,7 +64,7 @@ def as_coo(array: Any) -> CooArray:
     return coo_from_csr(array) if isinstance(array, CsrArray) else array
 
 
-def _mask_gradient(grad: Any, mask: Any, dense: bool) -> Any:
+def _mask_gradient(grad: Tensor, mask: Tensor, dense: bool) -> Tensor:
     masked = sparse_mask(grad, mask)
     return as_dense(masked) if dense else masked
 
@@ -78,7 +78,7 @@ def _masked(self: Array, mask: Array, dense: bool) -> Array:
     return CooArray(mask.indices, values_at(self, mask), mask.shape, True)
 
 
-def _scatter_values(grad: Any, indices: Any, self_sym_sizes: Any) -> Any:
+def _scatter_values(grad: Tensor, indices: Any, self_sym_sizes: Any) -> Any:
     return make_coo(indices, grad, self_sym_sizes, False)
 
 
@@ -96,11 +96,11 @@ def make_coo(indices: Array, values: Array, size: Any, coalesced: bool) -> Array
     return CooArray(indices, values, tuple(size), coalesced)
 
 
-def _values_gradient(grad: Any, self: Any) -> Any:
+def _values_gradient(grad: Tensor, self: Tensor) -> Any:
     return _with_values(self, grad)
 
 
-def _dense_gradient(grad: Any, self: Any, masked: bool) -> Any:
+def _dense_gradient(grad: Tensor, self: Tensor, masked: bool) -> Any:
     if masked or isinstance(grad, SparseTensor):
         return sparse_mask(grad, self) if masked else grad
     return _dense_to_csr(grad) if self.layout is CSR else _to_coo(grad, self._array.sparse_dim)
@@ -117,7 +117,7 @@ def _with_values(self: Array, values: Array) -> Array:
     return self.with_values(values)
 
 
-def values_like(grad: Any, places: Any) -> Any:
+def values_like(grad: Tensor, places: Tensor) -> Any:
     """The elements of a gradient at the places of a sparse tensor, one for each value that this has."""
     array = coo_from_csr(places._array) if places.layout is CSR else places._array
     return _take_values(grad, dense_tensor(array.indices, places), array.shape)
@@ -170,20 +170,20 @@ def convert_values(self: Array, dtype: DType) -> Array:
 
 
 def _as_indices(value: Any, place: Any, kept: tuple[DType, ...] = (int64,)) -> Tensor:
-    indices: Any = value if isinstance(value, Tensor) else tensor(value, device=place)
+    indices = value if isinstance(value, Tensor) else tensor(value, device=place)
     if indices.numel() == 0 and not isinstance(value, Tensor):
         indices = indices.to(int64)
     if indices.dtype.category >= COMPLEX or indices.is_sparse:
         raise TypeError(f"indices must be integers, not {indices.dtype} of layout {indices.layout}")
-    return (indices if indices.dtype in kept else indices.to(int64)).resolve_neg()  # type: ignore[no-any-return]
+    return (indices if indices.dtype in kept else indices.to(int64)).resolve_neg()
 
 
-def _as_values(value: Any, dtype: Any, place: Any) -> Any:
+def _as_values(value: Any, dtype: Any, place: Any) -> Tensor:
     wanted = None if dtype is None else as_dtype(dtype, "sparse tensors")
     return as_tensor(value, dtype=wanted, device=place).resolve_conj().resolve_neg()
 
 
-def _leaf(made: Any, requires_grad: bool) -> Any:
+def _leaf(made: Tensor, requires_grad: bool) -> Tensor:
     return made.detach().requires_grad_() if requires_grad else made
 
 
@@ -208,7 +208,7 @@ def sparse_coo_tensor(
             [4., 0., 0.]])
     """
     if values is None:
-        return _leaf(_empty_coo(size if indices is None else indices, dtype, device), requires_grad)  # type: ignore[no-any-return]
+        return _leaf(_empty_coo(size if indices is None else indices, dtype, device), requires_grad)
     content = _as_values(values, dtype, device)
     places = _as_indices(indices, content.device)
     if isinstance(size, int):
@@ -242,7 +242,7 @@ def sparse_coo_tensor(
     if is_coalesced and not _is_sorted(CooArray(where, content._array, shape)):
         raise RuntimeError("is_coalesced=True, but the indices are not sorted, each there once: elements would be lost")
     made = make_coo(places, content, shape, bool(is_coalesced))
-    return _leaf(made, requires_grad)  # type: ignore[no-any-return]
+    return _leaf(made, requires_grad)
 
 
 def _empty_coo(size: Any, dtype: Any, place: Any) -> Tensor:
@@ -337,7 +337,7 @@ def sparse_csr_tensor(
         size = (max(crow.shape[0] - 1, 0), int(read(col.max())) + 1 if col.size else 0)
     shape = tuple(int(each) for each in size)
     _check_rows(crow, col, content._array, shape)
-    return _leaf(make_csr(places[0], places[1], content, shape), requires_grad)  # type: ignore[no-any-return]
+    return _leaf(make_csr(places[0], places[1], content, shape), requires_grad)
 
 
 @sparse_primitive(
@@ -349,7 +349,7 @@ def make_csr(crow_indices: Array, col_indices: Array, values: Array, size: Any) 
     return CsrArray(crow_indices, col_indices, values, tuple(size))
 
 
-def _csr_values(grad: Any, crow_indices: Any, col_indices: Any, size: Any) -> Any:
+def _csr_values(grad: Tensor, crow_indices: Tensor, col_indices: Tensor, size: Any) -> Any:
     places = CsrArray(crow_indices._array, col_indices._array, np.zeros(col_indices.shape[0]), tuple(size))
     return values_like(grad, sparse_tensor(places, grad.device))
 
@@ -400,7 +400,7 @@ def to_sparse(
     _refuse_meta(input)
     if isinstance(input, SparseTensor):
         if input.layout is CSR:
-            return _csr_to_coo(input)  # type: ignore[no-any-return]
+            return _csr_to_coo(input)
         if sparse_dim not in (None, input._array.sparse_dim):
             raise RuntimeError(
                 f"to_sparse: conversion from Sparse to Sparse with sparse_dim={sparse_dim} is not supported: it has "
@@ -408,11 +408,11 @@ def to_sparse(
             )
         return input
     if sparse_dim is None:
-        return _to_coo_wholly(input)  # type: ignore[no-any-return]
+        return _to_coo_wholly(input)
     ndim = input._array.ndim
     if (ndim == 0 and sparse_dim != 0) or (ndim and not 0 < sparse_dim <= ndim):
         raise RuntimeError(f"sparse_dim argument must be in >0 and <= {ndim}, but got {sparse_dim}")
-    return _to_coo(input, sparse_dim)  # type: ignore[no-any-return]
+    return _to_coo(input, sparse_dim)
 
 
 @public(function=False)
@@ -438,7 +438,7 @@ def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> Tensor:
         )
     if input._array.ndim > 2 or (isinstance(input, SparseTensor) and input._array.sparse_dim != 2):
         raise NotImplementedError("to_sparse_csr(): batches of CSR matrices are not implemented")
-    return _coo_to_csr(input) if isinstance(input, SparseTensor) else _dense_to_csr(input)  # type: ignore[no-any-return]
+    return _coo_to_csr(input) if isinstance(input, SparseTensor) else _dense_to_csr(input)
 
 
 @public(function=False)
@@ -463,7 +463,7 @@ def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
             f"sparse_mask(): operands have incompatible sizes; self has size {list(input.shape)} but mask has size "
             f"{list(mask.shape)}"
         )
-    return _masked(input, mask, not isinstance(input, SparseTensor))  # type: ignore[no-any-return]
+    return _masked(input, mask, not isinstance(input, SparseTensor))
 
 
 @public(function=False)
@@ -504,10 +504,10 @@ def values(input: Tensor) -> Tensor:
     if not isinstance(input, SparseTensor) or input.layout is COO:
         _expect(input, None, "values")
         _coalesced_parts(input, "values")
-    return _shared_values(input)  # type: ignore[no-any-return]
+    return _shared_values(input)
 
 
-def _shared_values(input: Any) -> Any:
+def _shared_values(input: Tensor) -> Tensor:
     made = _values_of(input)
     if input._counter is not None:
         made._counter = input._counter

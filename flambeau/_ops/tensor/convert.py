@@ -131,7 +131,7 @@ def _as_dtype_method(name: str, target: DType) -> None:
                     explain(error, name, {})
                     raise
         elif is_overriding(input, name, "input", 1):
-            return run_override(method, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+            return run_override(method, (input,), (input,), {"memory_format": memory_format})
         if memory_format is not None and not isinstance(memory_format, MemoryFormat):
             found = type(memory_format).__name__
             raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, not {found}")
@@ -210,7 +210,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 @public(function=False)
 def numpy(input: Tensor, *, force: bool = False) -> Any:
     """The elements as a NumPy array that shares the tensor's memory; `force` allows a detached copy where it cannot."""
-    source: Any = input
+    source = input
     if force:
         source = source.detach().cpu().resolve_conj().resolve_neg()
     elif source.requires_grad and THREAD.modes.grad:
@@ -249,7 +249,7 @@ def _array_protocol(input: Tensor, dtype: Any = None, copy: bool | None = None) 
     return array.copy() if copy else array
 
 
-def _array_wrap(input: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+def _array_wrap(input: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     """What NumPy's functions make of their result when the tensor was an argument: a tensor again."""
     from ..create.constants import from_numpy
 

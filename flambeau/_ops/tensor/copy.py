@@ -75,7 +75,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """
     if type(input) not in DIRECT_TYPES:
         if has_override((input,)):
-            return run_override(clone, (input,), (input,), {"memory_format": memory_format})  # type: ignore[no-any-return]
+            return run_override(clone, (input,), (input,), {"memory_format": memory_format})
         if not isinstance(input, Tensor):
             raise TypeError(f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._kind
@@ -114,7 +114,8 @@ def recorded(op: Primitive[Any], args: tuple[Any, ...], array: Any, kind: Any) -
 def is_contiguous(input: Tensor, memory_format: Any = contiguous_format) -> bool:
     """Whether the elements lie in memory one after the other, in row-major order or that of another format."""
     if memory_format is contiguous_format:
-        return input._array.flags.c_contiguous  # type: ignore[no-any-return]
+        contiguous: bool = input._array.flags.c_contiguous
+        return contiguous
     return has_format(input._array, memory_format)
 
 
@@ -218,7 +219,7 @@ def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
 
 def _copy_recorded(input: Tensor, src: Any) -> Tensor:
     if not (type(input) in DIRECT_TYPES and type(src) in DIRECT_TYPES) and has_override((input, src)):
-        return run_override(copy_, (input, src), (input, src), {})  # type: ignore[no-any-return]
+        return run_override(copy_, (input, src), (input, src), {})
     if not isinstance(src, Tensor):
         if not is_number(src):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
@@ -317,7 +318,7 @@ def zero_(input: Tensor) -> Tensor:
         counter[1] = calling_place()
         return input
     if type(input) not in DIRECT_TYPES and has_override((input,)):
-        return run_override(zero_, (input,), (input,), {})  # type: ignore[no-any-return]
+        return run_override(zero_, (input,), (input,), {})
     if not isinstance(input, Tensor):
         raise TypeError(f"zero_(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     check_writable(input)

@@ -183,8 +183,8 @@ def from_dlpack(ext_tensor: Any, *, device: device | str | int | None = None, co
     if place is not None and place.dataless:
         raise BufferError("Cannot pack tensors on meta")
     capsule = _capsule_of(ext_tensor, place, copy) if hasattr(ext_tensor, "__dlpack__") else ext_tensor
-    tensor: Any = _from_capsule(capsule)
-    return tensor.clone() if copy and capsule is ext_tensor else tensor  # type: ignore[no-any-return]
+    tensor = _from_capsule(capsule)
+    return tensor.clone() if copy and capsule is ext_tensor else tensor
 
 
 def _capsule_of(source: Any, place: device | None, copy: bool | None) -> Any:

@@ -72,8 +72,8 @@ def _from_one(kind: Kind, value: Any) -> Tensor:
             )
         return _alias_of(value)
     if isinstance(value, (UntypedStorage, TypedStorage)):
-        empty_tensor: Any = filled((0,), kind)
-        return empty_tensor.set_(value)  # type: ignore[no-any-return]
+        empty_tensor = filled((0,), kind)
+        return empty_tensor.set_(value)
     if isinstance(value, Size):
         return filled(value, kind)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):

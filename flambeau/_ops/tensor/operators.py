@@ -86,7 +86,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
     return run
 
 
-def _checked_sub(input: Any, other: Any) -> Tensor:
+def _checked_sub(input: Tensor, other: Any) -> Tensor:
     if (
         type(other) is bool
         or input._kind.dtype.category == BOOL
@@ -96,7 +96,7 @@ def _checked_sub(input: Any, other: Any) -> Tensor:
     return _sub(input, other)
 
 
-_checked_sub.op = _sub.op  # type: ignore[attr-defined]  # no bools are on the short path of this op
+vars(_checked_sub)["op"] = _sub.op  # no bools are on the short path of this op
 
 
 def _reversed_sub(input: Any, other: Any) -> Tensor:
@@ -114,7 +114,8 @@ def _reversed_division(input: Any, other: Any) -> Tensor:
     return mul(reciprocal(input), other)
 
 
-for _name, _function in {
+_Operator = Callable[..., Tensor]
+_FORWARDS: dict[str, _Operator] = {
     "add": _add,
     "sub": _checked_sub,
     "mul": mul,
@@ -133,9 +134,8 @@ for _name, _function in {
     "le": le,
     "gt": gt,
     "ge": ge,
-}.items():
-    operator(_function, f"__{_name}__")
-for _name, _function in {
+}
+_REFLECTED: dict[str, _Operator] = {
     "radd": _add,
     "rsub": _reversed_sub,
     "rmul": mul,
@@ -144,15 +144,19 @@ for _name, _function in {
     "rand": bitwise_and,
     "ror": bitwise_or,
     "rxor": bitwise_xor,
-}.items():
-    operator(_function, f"__{_name}__", reflected=True)
-for _name, _function in {
+}
+_BACKWARDS: dict[str, _Operator] = {
     "rfloordiv": floor_divide,
     "rmod": remainder,
     "rpow": pow,
     "rlshift": bitwise_left_shift,
     "rrshift": bitwise_right_shift,
-}.items():
+}
+for _name, _function in _FORWARDS.items():
+    operator(_function, f"__{_name}__")
+for _name, _function in _REFLECTED.items():
+    operator(_function, f"__{_name}__", reflected=True)
+for _name, _function in _BACKWARDS.items():
     operator(_function, f"__{_name}__", backwards=True)
 
 

@@ -124,7 +124,7 @@ def as_index(input: Tensor) -> int:
     return int(input.item())
 
 
-def iterate(input: Any) -> Iterator[Tensor]:
+def iterate(input: Tensor) -> Iterator[Tensor]:
     """The tensors along the first dimension."""
     if input._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
@@ -138,7 +138,7 @@ def contains(input: Any, element: Any) -> bool:
     raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
-def in_reverse(input: Any) -> Any:
+def in_reverse(input: Tensor) -> Tensor:
     """`reversed(tensor)`: along the first dimension."""
     return input if input._array.ndim == 0 else input.flip(0)
 

@@ -17,7 +17,7 @@ from .level import Vmap
 from .rules import decomposition, rank, rule, shift
 
 
-def examples(level: Vmap, like: Tensor, ndim: int) -> Any:
+def examples(level: Vmap, like: Tensor, ndim: int) -> Tensor:
     """The numbers of the examples, with `ndim` dimensions of size 1 after them."""
     return constant_beside(np.arange(level.size).reshape(level.size, *[1] * ndim), like)
 
@@ -63,7 +63,7 @@ def _index(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     return level.front(tensor).permute(places.order)[places.index].permute(places.back)
 
 
-def _values(level: Vmap, values: Any, places: _Places, others: int) -> Any:
+def _values(level: Vmap, values: Tensor, places: _Places, others: int) -> Any:
     """The values to store, for all examples, with the indexed dimensions in front."""
     ndim = len(places.shape) + others
     value = level.front(values)
@@ -161,13 +161,13 @@ def _distinct(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
 
 
 @decomposition("take")
-def _take(self: Any, index: Any) -> Any:
+def _take(self: Any, index: Tensor) -> Any:
     flat = self.reshape(-1)
     return flat.gather(0, _from_front(index, flat).reshape(-1)).reshape(index._array.shape)
 
 
 @decomposition("put")
-def _put(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
+def _put(self: Tensor, index: Any, source: Any, accumulate: bool) -> Tensor:
     flat = self.reshape(-1)
     positions = _from_front(index, flat).reshape(-1)
     values = source.reshape(-1)
@@ -175,7 +175,7 @@ def _put(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
     return done.reshape(self._array.shape)
 
 
-def _from_front(index: Any, flat: Any) -> Any:
+def _from_front(index: Any, flat: Tensor) -> Any:
     return index.where(index >= 0, index + flat._array.size)
 
 
@@ -202,7 +202,7 @@ def _dynamic(level: Vmap, op: Op, args: Sequence[Any]) -> NoReturn:
 
 
 @decomposition("masked_scatter")
-def _masked_scatter(self: Any, mask: Any, source: Any) -> Any:
+def _masked_scatter(self: Tensor, mask: Any, source: Tensor) -> Tensor:
     mask = mask.expand(self._array.shape)
     positions = (mask.reshape(-1).long().cumsum(0) - 1).clamp(0, source._array.size - 1)
     return self.where(mask.logical_not(), source.reshape(-1).gather(0, positions).reshape(self._array.shape))

@@ -123,6 +123,7 @@ class BatchedTensor(Tensor):
             "support that yet: the branch taken would have to be the same for every example. Use torch.where."
         )
 
+    # mypy takes the options of special methods for positional
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         with self.level.outside():
             inner = repr(self.value).replace("\n", "\n    ")
@@ -190,7 +191,7 @@ class Vmap(Interpreter):
         tensor._extra = None
         return tensor
 
-    def value(self, tensor: Any) -> Any:
+    def value(self, tensor: Any) -> Tensor:
         """All examples of a batched tensor; anything else as it is."""
         return tensor.value if type(tensor) is BatchedTensor and tensor.level is self else tensor
 

@@ -109,13 +109,13 @@ def _addbmm(self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
 
 
 @decomposition("trilinear")
-def _trilinear(i1: Any, i2: Any, i3: Any) -> Any:
+def _trilinear(i1: Any, i2: Tensor, i3: Any) -> Any:
     partial = (i1 @ i2.transpose(0, 1).flatten(1)).unflatten(1, (i2._array.shape[0], i2._array.shape[2]))
     return (partial @ i3.unsqueeze(-1)).squeeze(-1)
 
 
 @decomposition("pdist")
-def _pdist(self: Any, p: float) -> Any:
+def _pdist(self: Tensor, p: float) -> Tensor:
     from ..._ops.create.constants import tensor
     from ..._ops.linalg.distance import _pairs
 

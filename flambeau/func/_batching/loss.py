@@ -15,7 +15,7 @@ _NONE, _MEAN, _SUM = 0, 1, 2
 
 
 @rule("mse_loss smooth_l1_loss huber_loss binary_cross_entropy with_logits soft_margin_loss")
-def _elementwise(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+def _elementwise(level: Vmap, op: Op, args: Sequence[Any]) -> Tensor:
     at = op.parameters.index("reduction")
     tensors = [each for each in args if isinstance(each, Tensor)]
     ndim = max(rank(each) for each in tensors)
@@ -29,14 +29,14 @@ def _elementwise(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     return _reduced(op(*given), reduction)
 
 
-def _reduced(losses: Any, reduction: int) -> Any:
+def _reduced(losses: Tensor, reduction: int) -> Tensor:
     dims = tuple(range(1, losses._array.ndim))
     if reduction == _NONE or not dims:
         return losses
     return losses.mean(dims) if reduction == _MEAN else losses.sum(dims)
 
 
-def _weights(input: Any, target: Any, weight: Any, ignored: Any, safe: Any) -> Any:
+def _weights(input: Any, target: Tensor, weight: Any, ignored: Any, safe: Any) -> Any:
     if weight is None:
         return ignored.logical_not().to(input.dtype)
     return weight.gather(0, safe.reshape(-1)).reshape(target._array.shape).masked_fill(ignored, 0)
@@ -55,7 +55,7 @@ def _nll(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int)
 
 
 @decomposition("nll_backward")
-def _nll_backward(self: Any, input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_backward(self: Any, input: Tensor, target: Any, weight: Any, reduction: int, ignore_index: int) -> Tensor:
     dim = 0 if rank(input) == 1 else 1
     ignored = target == ignore_index
     safe = target.masked_fill(ignored, 0)

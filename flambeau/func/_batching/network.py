@@ -22,7 +22,7 @@ def _as_channels(level: Vmap, tensor: Any) -> Any:
     return value.reshape(count, examples * channels, *sizes)
 
 
-def _from_channels(level: Vmap, value: Any) -> Any:
+def _from_channels(level: Vmap, value: Tensor) -> Tensor:
     """Back from channels to examples."""
     count, channels, *sizes = value._array.shape
     return value.reshape(count, level.size, channels // level.size, *sizes).transpose(0, 1)
@@ -87,7 +87,7 @@ def _convolution_backward(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
 
 
 @decomposition("conv_tbc")
-def _conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
+def _conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Tensor:
     from ...nn.functional import conv1d
 
     return conv1d(self.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
@@ -175,7 +175,7 @@ def _move(level: Vmap, op: Op, args: Sequence[Any]) -> None:
 
 
 @decomposition("normalised")
-def _normalised(v: Any, g: Any, dim: int) -> Any:
+def _normalised(v: Tensor, g: Any, dim: int) -> Any:
     others = tuple(each for each in range(v._array.ndim) if each != dim)
     norms = v.norm(2, others, keepdim=True)
     return v * (g / norms), norms
@@ -212,7 +212,7 @@ def _recurrent(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     return tuple(_sequences(level, each) for each in results)
 
 
-def _sequences(level: Vmap, value: Any) -> Any:
+def _sequences(level: Vmap, value: Tensor) -> Any:
     shape = value._array.shape
     if len(shape) < 2:
         return level.front(value)

@@ -39,7 +39,7 @@ def draw_unbatched(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     return level.finished(op(*[level.front(each) if isinstance(each, Tensor) else each for each in args]))
 
 
-def unwritten(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+def unwritten(level: Vmap, op: Op, args: Sequence[Any]) -> Tensor:
     """Memory that is still to be written: for each example some of its own, as different numbers may go there."""
     shape, *strides, value, kind = args
     if strides:

@@ -93,9 +93,10 @@ def decomposition(*names: str) -> Callable[[Callable[..., Any]], Callable[..., A
 # ----- ways that many ops share -------------------------------------------------------------------------------------
 
 
-def rank(tensor: Any) -> int:
+def rank(tensor: Tensor) -> int:
     """The number of dimensions of one example."""
-    return tensor._array.ndim  # type: ignore[no-any-return]
+    count: int = tensor._array.ndim
+    return count
 
 
 def shift(dim: Any, ndim: int) -> Any:

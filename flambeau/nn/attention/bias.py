@@ -24,7 +24,7 @@ class CausalVariant(enum.IntEnum):
     LOWER_RIGHT = 2
 
 
-def _mask(variant: CausalVariant, queries: int, keys: int, device: Any = None) -> Any:
+def _mask(variant: CausalVariant, queries: int, keys: int, device: Any = None) -> Tensor:
     """True where a query sees a key."""
     diagonal = keys - queries if variant is CausalVariant.LOWER_RIGHT else 0
     return ones(queries, keys, dtype=bool_, device=device).tril(diagonal)
@@ -54,7 +54,7 @@ class CausalBias(Tensor):
 
     def _materialize(self, device: Any = None) -> Tensor:
         """The mask as a plain tensor."""
-        return _mask(self.variant, self.seq_len_q, self.seq_len_kv, device)  # type: ignore[no-any-return]
+        return _mask(self.variant, self.seq_len_q, self.seq_len_kv, device)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -63,7 +63,7 @@ class CausalBias(Tensor):
         with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
-    def __repr__(self, **options: Any) -> str:  # type: ignore[override]
+    def __repr__(self, **options: Any) -> str:  # type: ignore[override]  # mypy takes the options of special methods for positional
         return self._materialize().__repr__(**options)
 
 

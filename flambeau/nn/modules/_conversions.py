@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ... import __future__ as choices
 from ..._core.device import device, memory_format
@@ -40,7 +40,7 @@ class Conversions(Members):
         """Call `fn` with every module below, then with this one: the way to initialise a model."""
         for module in self.children():
             module.apply(fn)
-        fn(self)  # type: ignore[arg-type]
+        fn(cast("whole.Module", self))  # no other class has this base
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -140,7 +140,7 @@ class Conversions(Members):
                 stacklevel=2,
             )
         for parameter in self.parameters():
-            gradient: Any = parameter.grad
+            gradient = parameter.grad
             if gradient is None:
                 continue
             if set_to_none:
@@ -157,7 +157,7 @@ def _applied(parameter: Parameter, fn: Callable[[Any], Any]) -> Parameter:
     """`fn` of a parameter and of its gradient: the same object with new content, unless it goes to or from meta."""
     with no_grad():
         changed = fn(parameter)
-        gradient: Any = parameter.grad
+        gradient = parameter.grad
         if gradient is not None:
             changed_gradient = fn(gradient)
             if changed_gradient.is_meta is gradient.is_meta:

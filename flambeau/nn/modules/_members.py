@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from ..._core.tensor import Tensor
 from ..parameter import Parameter
@@ -46,7 +46,7 @@ class Members:
             return
         if remove_duplicate:
             memo.add(self)
-        yield prefix, self  # type: ignore[misc]
+        yield prefix, cast("whole.Module", self)  # no other class has this base
         for name, module in self._modules.items():
             if module is not None:
                 path = f"{prefix}.{name}" if prefix else name
@@ -126,7 +126,8 @@ class Members:
             if not isinstance(module, Members):
                 raise AttributeError(f"`{name}` is not an nn.Module" + _inside(walked))
             walked = f"{walked}.{name}" if walked else name
-        return module  # type: ignore[no-any-return]
+        found: whole.Module = module
+        return found
 
     def set_submodule(self, target: str, module: whole.Module, strict: bool = False) -> None:
         """Put `module` at a dotted path, in place of the module that is there or, unless `strict`, anew."""
@@ -152,10 +153,10 @@ class Members:
         """The buffer at a dotted path such as "bn1.running_mean"."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
-        buffer = _attribute(module, name, path)
+        buffer: Tensor = _attribute(module, name, path)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer" + _inside(path))
-        return buffer  # type: ignore[no-any-return]
+        return buffer
 
 
 def _attribute(module: Any, name: str, path: str) -> Any:

@@ -219,7 +219,7 @@ class StateDict(Members):
 
     def register_state_dict_post_hook(self, hook: Callable[[Any, Any, str, Any], None]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` afterwards; it may change the dictionary in place."""
-        hook._from_public_api = True  # type: ignore[attr-defined]
+        hook._from_public_api = True  # type: ignore[attr-defined]  # PyTorch marks functions so
         return RemovableHandle(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

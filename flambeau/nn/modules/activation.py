@@ -117,7 +117,7 @@ class Threshold(_Activation):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)  # type: ignore[no-any-return]
+        return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
 class ReLU(_InPlace):
@@ -128,7 +128,7 @@ class ReLU(_InPlace):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.inplace)  # type: ignore[no-any-return]
+        return F.relu(input, self.inplace)
 
 
 class RReLU(_Activation):
@@ -146,7 +146,7 @@ class RReLU(_Activation):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)  # type: ignore[no-any-return]
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
 class Hardtanh(_Activation):
@@ -177,7 +177,7 @@ class Hardtanh(_Activation):
         assert self.max_val > self.min_val, f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})"
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)  # type: ignore[no-any-return]
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
 class ReLU6(Hardtanh):
@@ -203,7 +203,7 @@ class LeakyReLU(_Activation):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)  # type: ignore[no-any-return]
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
 class PReLU(_Activation):
@@ -225,7 +225,7 @@ class PReLU(_Activation):
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.prelu(input, self.weight)  # type: ignore[no-any-return]
+        return F.prelu(input, self.weight)
 
 
 class ELU(_Activation):
@@ -241,7 +241,7 @@ class ELU(_Activation):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)  # type: ignore[no-any-return]
+        return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(_Activation):
@@ -257,14 +257,14 @@ class CELU(_Activation):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)  # type: ignore[no-any-return]
+        return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_InPlace):
     """ELU, scaled so that activations keep zero mean and unit variance."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)  # type: ignore[no-any-return]
+        return F.selu(input, self.inplace)
 
 
 # ----- smooth ones --------------------------------------------------------------------------------------------------
@@ -274,49 +274,49 @@ class Sigmoid(Module):
     """`1 / (1 + exp(-input))`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)  # type: ignore[no-any-return]
+        return F.sigmoid(input)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)  # type: ignore[no-any-return]
+        return F.tanh(input)
 
 
 class LogSigmoid(Module):
     """`log(1 / (1 + exp(-input)))`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)  # type: ignore[no-any-return]
+        return F.logsigmoid(input)
 
 
 class Softsign(Module):
     """`input / (1 + |input|)`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)  # type: ignore[no-any-return]
+        return F.softsign(input)
 
 
 class Tanhshrink(Module):
     """`input - tanh(input)`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)  # type: ignore[no-any-return]
+        return F.tanhshrink(input)
 
 
 class SiLU(_InPlace):
     """`input * sigmoid(input)`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)  # type: ignore[no-any-return]
+        return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
     """`input * tanh(softplus(input))`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)  # type: ignore[no-any-return]
+        return F.mish(input, self.inplace)
 
 
 class GELU(_Activation):
@@ -330,7 +330,7 @@ class GELU(_Activation):
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, approximate=self.approximate)  # type: ignore[no-any-return]
+        return F.gelu(input, approximate=self.approximate)
 
 
 class Softplus(_Activation):
@@ -346,7 +346,7 @@ class Softplus(_Activation):
         self.threshold = threshold
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)  # type: ignore[no-any-return]
+        return F.softplus(input, self.beta, self.threshold)
 
 
 class GLU(_Activation):
@@ -360,7 +360,7 @@ class GLU(_Activation):
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)  # type: ignore[no-any-return]
+        return F.glu(input, self.dim)
 
 
 # ----- hard ones ----------------------------------------------------------------------------------------------------
@@ -377,28 +377,28 @@ class Hardsigmoid(_Silent):
     """`relu6(input + 3) / 6`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)  # type: ignore[no-any-return]
+        return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_Silent):
     """`input * relu6(input + 3) / 6`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)  # type: ignore[no-any-return]
+        return F.hardswish(input, self.inplace)
 
 
 class Hardshrink(_Shrink):
     """`input` where its size is above `lambd`, elsewhere 0."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)  # type: ignore[no-any-return]
+        return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
     """`input` moved by `lambd` towards 0, and 0 where it would pass it."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)  # type: ignore[no-any-return]
+        return F.softshrink(input, self.lambd)
 
 
 # ----- normalising ones ---------------------------------------------------------------------------------------------
@@ -412,21 +412,21 @@ class Softmax(_AlongDim):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim, _stacklevel=5)  # type: ignore[no-any-return]
+        return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
     """The logarithm of the softmax."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim, _stacklevel=5)  # type: ignore[no-any-return]
+        return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmin(_AlongDim):
     """The softmax of `-input`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim, _stacklevel=5)  # type: ignore[no-any-return]
+        return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
@@ -435,4 +435,4 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return F.softmax(input, -3, _stacklevel=5)  # type: ignore[no-any-return]
+        return F.softmax(input, -3, _stacklevel=5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from ..._core.dtype import int64
 from ..._core.tensor import Tensor
@@ -66,9 +66,9 @@ class _NormBase(_ScaleAndShift):
     def reset_running_stats(self) -> None:
         """Forget the batches seen: mean 0, variance 1."""
         if self.track_running_stats:
-            self.running_mean.zero_()  # type: ignore[union-attr]
-            self.running_var.fill_(1)  # type: ignore[union-attr]
-            self.num_batches_tracked.zero_()  # type: ignore[union-attr]
+            cast(Tensor, self.running_mean).zero_()
+            cast(Tensor, self.running_var).fill_(1)
+            cast(Tensor, self.num_batches_tracked).zero_()
 
     def reset_parameters(self) -> None:
         """Forget the batches seen; scale by 1, shift by 0."""

@@ -78,7 +78,7 @@ class _ModuleSequence(Module):
 
     def pop(self, key: Any) -> Any:
         """Take a module, or with a slice several, out, and return it."""
-        module = self[key]  # type: ignore[index]
+        module = self[key]  # type: ignore[index]  # sequences and dictionaries have it
         del self[key]
         return module
 
@@ -275,7 +275,7 @@ class ModuleDict(Module):
 # ----- parameters ---------------------------------------------------------------------------------------------------
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: Any) -> Tensor:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 

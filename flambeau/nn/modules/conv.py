@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from ..._core.tensor import Tensor
 from ..._ops.create.constants import empty
@@ -373,9 +373,9 @@ class _LazyConvXdMixin(LazyModuleMixin, _ConvNd):
             raise ValueError(
                 f"in_channels must be divisible by groups, got in_channels={self.in_channels}, groups={self.groups}"
             )
-        self.weight.materialize(self._weight_shape())  # type: ignore[attr-defined]
+        cast(UninitializedParameter, self.weight).materialize(self._weight_shape())
         if self.bias is not None:
-            self.bias.materialize((self.out_channels,))  # type: ignore[attr-defined]
+            cast(UninitializedParameter, self.bias).materialize((self.out_channels,))
         self.reset_parameters()
 
     def _get_in_channels(self, input: Tensor) -> int:

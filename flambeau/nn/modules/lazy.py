@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ...autograd.grad_mode import no_grad
-from ..parameter import is_lazy
+from ..parameter import UninitializedTensorMixin, is_lazy
 from .module import Module
 
 __all__ = ["LazyModuleMixin"]
@@ -60,7 +60,7 @@ class LazyModuleMixin(_Base):
             loaded = state_dict.get(prefix + name)
             if is_lazy(tensor) and loaded is not None and not is_lazy(loaded):
                 with no_grad():
-                    tensor.materialize(loaded.shape)  # type: ignore[union-attr]
+                    cast(UninitializedTensorMixin, tensor).materialize(loaded.shape)
 
     def _replicate_for_data_parallel(self) -> NoReturn:
         raise RuntimeError(

@@ -278,7 +278,7 @@ def _check_options(
             UserWarning,
             stacklevel=4,
         )
-    expected: Any = (("bias", bias, bool), ("batch_first", batch_first, bool))
+    expected = (("bias", bias, bool), ("batch_first", batch_first, bool))
     for name, value, kind in (*expected, ("input_size", input_size, int), ("hidden_size", hidden_size, int)):
         if not isinstance(value, kind):
             raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
@@ -553,7 +553,8 @@ class RNNCell(RNNCellBase):
         cells = {"tanh": "rnn_tanh_cell", "relu": "rnn_relu_cell"}
         if self.nonlinearity not in cells:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(cells[self.nonlinearity], input, hx)  # type: ignore[no-any-return]
+        state: Tensor = self._step(cells[self.nonlinearity], input, hx)
+        return state
 
 
 class LSTMCell(RNNCellBase):
@@ -570,7 +571,8 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        return self._step("lstm_cell", input, hx)  # type: ignore[no-any-return]
+        state: tuple[Tensor, Tensor] = self._step("lstm_cell", input, hx)
+        return state
 
 
 class GRUCell(RNNCellBase):
@@ -586,4 +588,5 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._step("gru_cell", input, hx)  # type: ignore[no-any-return]
+        state: Tensor = self._step("gru_cell", input, hx)
+        return state

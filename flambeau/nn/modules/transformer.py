@@ -32,7 +32,7 @@ __all__ = [
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Any:
+def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
     """-inf for later keys, 0 for the others."""
     return full((size, size), -math.inf, device=device, dtype=dtype).triu(1)
 
@@ -67,7 +67,8 @@ def _function_of(activation: Activation) -> Callable[[Tensor], Tensor]:
         return activation
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-    return getattr(F, activation)  # type: ignore[no-any-return]
+    found: Callable[[Tensor], Tensor] = getattr(F, activation)
+    return found
 
 
 class Transformer(Module):
@@ -147,7 +148,7 @@ class Transformer(Module):
                 f"{src.shape[-1]} and {tgt.shape[-1]}"
             )
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
-        return self.decoder(  # type: ignore[no-any-return]
+        output: Tensor = self.decoder(
             tgt,
             memory,
             tgt_mask=tgt_mask,
@@ -157,11 +158,12 @@ class Transformer(Module):
             tgt_is_causal=tgt_is_causal,
             memory_is_causal=memory_is_causal,
         )
+        return output
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """The mask that hides later elements from earlier ones: -inf above the diagonal, 0 elsewhere."""
-        return _causal_mask(sz, device, dtype)  # type: ignore[no-any-return]
+        return _causal_mask(sz, device, dtype)
 
 
 # ----- encoder -----------------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ class TransformerEncoder(Module):
             self.use_nested_tensor = False
 
     def _leaves_padding_out(self, src: Any, mask: Any, padding: Any) -> bool:
-        first: Any = self.layers[0]
+        first = self.layers[0]
         if not getattr(self, "use_nested_tensor", False) or first.training:
             return False
         if src.dim() != 3 or padding is None or mask is not None:
@@ -242,12 +244,14 @@ class TransformerEncoder(Module):
         mask = as_numbers(mask, "mask", None, src)
         first: Any = self.layers[0]
         causal = _is_causal(mask, is_causal, _length(src, first.self_attn.batch_first))
-        output: Any = src
+        output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
         if self._leaves_padding_out(src, mask, padding):
             output = output.masked_fill((padding != 0).unsqueeze(-1), 0.0)
-        return output if self.norm is None else self.norm(output)  # type: ignore[no-any-return]
+        if self.norm is not None:
+            output = self.norm(output)
+        return output
 
 
 class TransformerEncoderLayer(Module):
@@ -311,14 +315,14 @@ class TransformerEncoderLayer(Module):
     ) -> Tensor:
         padding = as_numbers(src_key_padding_mask, "src_key_padding_mask", src_mask, src, "src_mask")
         mask = as_numbers(src_mask, "src_mask", None, src)
-        x: Any = src
+        x = src
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), mask, padding, is_causal)
-            return x + self._ff_block(self.norm2(x))  # type: ignore[no-any-return]
+            return x + self._ff_block(self.norm2(x))
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
         """Self-attention."""
         attended, _ = self.self_attn(
             x,
@@ -331,7 +335,7 @@ class TransformerEncoderLayer(Module):
         )
         return self.dropout1(attended)
 
-    def _ff_block(self, x: Any) -> Any:
+    def _ff_block(self, x: Any) -> Tensor:
         """The two linear layers."""
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
@@ -363,7 +367,7 @@ class TransformerDecoder(Module):
     ) -> Tensor:
         first: Any = self.layers[0]
         causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, first.self_attn.batch_first))
-        output: Any = tgt
+        output = tgt
         for layer in self.layers:
             output = layer(
                 output,
@@ -375,7 +379,9 @@ class TransformerDecoder(Module):
                 tgt_is_causal=causal,
                 memory_is_causal=memory_is_causal,
             )
-        return output if self.norm is None else self.norm(output)  # type: ignore[no-any-return]
+        if self.norm is not None:
+            output = self.norm(output)
+        return output
 
 
 class TransformerDecoderLayer(Module):
@@ -440,23 +446,23 @@ class TransformerDecoderLayer(Module):
     ) -> Tensor:
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
-        x: Any = tgt
+        x = tgt
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), *own)
             x = x + self._mha_block(self.norm2(x), memory, *other)
-            return x + self._ff_block(self.norm3(x))  # type: ignore[no-any-return]
+            return x + self._ff_block(self.norm3(x))
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+    def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
         """Self-attention."""
         attended, _ = self.self_attn(
             x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
         )
         return self.dropout1(attended)
 
-    def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+    def _mha_block(self, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
         """Attention to the encoder's output."""
         attended, _ = self.multihead_attn(
             x,
@@ -469,6 +475,6 @@ class TransformerDecoderLayer(Module):
         )
         return self.dropout2(attended)
 
-    def _ff_block(self, x: Any) -> Any:
+    def _ff_block(self, x: Any) -> Tensor:
         """The two linear layers."""
         return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))

@@ -21,7 +21,7 @@ def fuse_conv_bn_eval(conv: Layer, bn: Any, transpose: bool = False) -> Layer:
     fused.weight, fused.bias = fuse_conv_bn_weights(
         fused.weight, fused.bias, *statistics, bn.weight, bn.bias, transpose
     )
-    return fused  # type: ignore[no-any-return]
+    return fused
 
 
 def fuse_conv_bn_weights(
@@ -50,7 +50,7 @@ def fuse_linear_bn_eval(linear: Layer, bn: Any) -> Layer:
         )
     statistics = bn.running_mean, bn.running_var, bn.eps
     fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, *statistics, bn.weight, bn.bias)
-    return fused  # type: ignore[no-any-return]
+    return fused
 
 
 def fuse_linear_bn_weights(
@@ -66,7 +66,7 @@ def fuse_linear_bn_weights(
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 
-def _copy_for_evaluation(layer: Any, bn: Any) -> Any:
+def _copy_for_evaluation(layer: Layer, bn: Any) -> Layer:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval! Call .eval() on both layers first.")
     if bn.running_mean is None or bn.running_var is None:

@@ -141,7 +141,7 @@ def orthogonal(
     >>> flambeau.allclose(layer.weight @ layer.weight.T, flambeau.eye(3), atol=1e-5)
     True
     """
-    weight: Any = getattr(module, name, None)
+    weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
@@ -261,7 +261,7 @@ def spectral_norm(
 
     `dim` is 0 by default, for transposed convolutions 1.
     """
-    weight: Any = getattr(module, name, None)
+    weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if dim is None:

@@ -107,7 +107,7 @@ class ParametrizationList(ModuleList):
                     "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
                     f"{number} of the sequence with type {type(each).__name__}."
                 )
-            kept: Any = Parameter(each, original.requires_grad) if isinstance(original, Parameter) else each
+            kept = Parameter(each, original.requires_grad) if isinstance(original, Parameter) else each
             _register_parameter_or_buffer(self, f"original{number}", kept.requires_grad_(original.requires_grad))
 
     def _originals(self) -> list[Any]:
@@ -236,7 +236,7 @@ def register_parametrization(module: M, tensor_name: str, parametrization: Modul
     if is_parametrized(module, tensor_name):
         if not unsafe:
             _try_out(module, tensor_name, parametrization)
-        several: Any = module.parametrizations[tensor_name]
+        several = module.parametrizations[tensor_name]
         several.append(parametrization)
         several.unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
@@ -297,7 +297,7 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    parametrizations: Any = module.parametrizations[tensor_name]
+    parametrizations = module.parametrizations[tensor_name]
     if parametrizations.is_tensor:
         original = parametrizations.original
         if leave_parametrized:
@@ -329,13 +329,13 @@ def transfer_parametrizations_and_params(from_module: Module, to_module: M, tens
     """Give `to_module` the parametrizations of `from_module`, or those of one tensor, and their originals."""
     if not is_parametrized(from_module):
         return to_module
-    source: Any = from_module.parametrizations
+    source = from_module.parametrizations
     for name in list(source) if tensor_name is None else [tensor_name]:
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name)))
         for parametrization in source[name]:
             register_parametrization(to_module, name, parametrization)
-        target: Any = to_module.parametrizations[name]
+        target = to_module.parametrizations[name]
         for key in ["original"] if target.is_tensor else [f"original{i}" for i in range(target.ntensors)]:
             setattr(target, key, getattr(source[name], key))
     return to_module

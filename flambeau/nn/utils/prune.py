@@ -184,8 +184,9 @@ class Identity(BasePruningMethod):
         """The mask so far."""
         return default_mask
 
+    # Here and below: as in PyTorch, each method has arguments of its own.
     @classmethod
-    def apply(cls, module: Any, name: str) -> Any:  # type: ignore[override]
+    def apply(cls, module: Any, name: str) -> Any:  # type: ignore[override]  # its own
         """Prune nothing of the parameter `name`."""
         return super().apply(module, name)
 
@@ -204,7 +205,7 @@ class RandomUnstructured(BasePruningMethod):
         return _without_elements(self.amount, t, default_mask, lambda: rand_like(t), largest=True)
 
     @classmethod
-    def apply(cls, module: Any, name: str, amount: float) -> Any:  # type: ignore[override]
+    def apply(cls, module: Any, name: str, amount: float) -> Any:  # type: ignore[override]  # its own
         """Prune elements of the parameter `name` at random."""
         return super().apply(module, name, amount=amount)
 
@@ -223,7 +224,7 @@ class L1Unstructured(BasePruningMethod):
         return _without_elements(self.amount, t, default_mask, lambda: t.abs(), largest=False)
 
     @classmethod
-    def apply(cls, module: Any, name: str, amount: float, importance_scores: Any = None) -> Any:  # type: ignore[override]
+    def apply(cls, module: Any, name: str, amount: float, importance_scores: Any = None) -> Any:  # type: ignore[override]  # its own
         """Prune the smallest elements of the parameter `name`, or those with the smallest scores."""
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
@@ -258,7 +259,7 @@ class RandomStructured(BasePruningMethod):
         return _with_slices(draws > draws.kthvalue(number).values, self.dim, default_mask)
 
     @classmethod
-    def apply(cls, module: Any, name: str, amount: float, dim: int = -1) -> Any:  # type: ignore[override]
+    def apply(cls, module: Any, name: str, amount: float, dim: int = -1) -> Any:  # type: ignore[override]  # its own
         """Prune slices of the parameter `name` at random."""
         return super().apply(module, name, amount=amount, dim=dim)
 
@@ -283,7 +284,7 @@ class LnStructured(BasePruningMethod):
         return _with_slices(kept, self.dim, default_mask)
 
     @classmethod
-    def apply(  # type: ignore[override]
+    def apply(  # type: ignore[override]  # its own
         cls, module: Any, name: str, amount: float, n: Any, dim: int, importance_scores: Any = None
     ) -> Any:
         """Prune the slices of the parameter `name` that have the smallest norms."""
@@ -323,7 +324,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
-    def apply(cls, module: Any, name: str, mask: Any) -> Any:  # type: ignore[override]
+    def apply(cls, module: Any, name: str, mask: Any) -> Any:  # type: ignore[override]  # its own
         """Prune the parameter `name` by a mask."""
         return super().apply(module, name, mask=mask)
 

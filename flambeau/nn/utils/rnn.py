@@ -213,7 +213,7 @@ def pad_sequence(
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences of a padded batch, without their padding: undoes `pad_sequence`."""
-    batch: Any = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    batch = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     places = arange(batch.shape[1], device=lengths.device)
     return [each[places < length] for each, length in zip(batch, lengths, strict=True)]
 

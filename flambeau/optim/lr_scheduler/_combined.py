@@ -80,7 +80,7 @@ class SequentialLR(_Combined):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  # as in PyTorch, without the epoch
         """Set the next learning rates."""
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
@@ -107,7 +107,7 @@ class ChainedScheduler(_Combined):
         self.optimizer = optimizer
         self._last_lr = current(optimizer)
 
-    def step(self) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]  # as in PyTorch, without the epoch
         """Set the next learning rates."""
         for each in self._schedulers:
             each.step()

@@ -67,7 +67,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
+    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]  # it needs them
         """Note a metric, and reduce the learning rates if it is time."""
         value = float(metrics)
         warn_of_epoch(epoch)

@@ -208,7 +208,7 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if not self._is_iterable():
             return len(self._index_sampler)
-        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]  # a TypeError if it has none
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)

@@ -52,7 +52,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co], ABC):
     def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
-    def __add__(self, other: Dataset[T_co]) -> ChainDataset:  # type: ignore[override]
+    def __add__(self, other: Dataset[T_co]) -> ChainDataset:  # type: ignore[override]  # others are joined by index
         return ChainDataset([self, other])
 
 

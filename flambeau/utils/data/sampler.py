@@ -189,5 +189,5 @@ class BatchSampler(Sampler[list[int]]):
                 yield batch
 
     def __len__(self) -> int:
-        total = len(self.sampler)  # type: ignore[arg-type]
+        total = len(self.sampler)  # type: ignore[arg-type]  # a TypeError if it has none
         return total // self.batch_size if self.drop_last else -(-total // self.batch_size)

@@ -111,7 +111,7 @@ class _Graph:
                     self.shapes.setdefault(output.grad_fn, tuple(output.shape))
                 waiting = [output.grad_fn]
                 while waiting:
-                    node: Any = waiting.pop()
+                    node = waiting.pop()
                     if node is None or node in before or node in self.owners or hasattr(node, "variable"):
                         continue
                     self.owners[node] = scope

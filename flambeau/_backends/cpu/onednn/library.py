@@ -114,7 +114,8 @@ class Library:
     def stream(self) -> int:
         """The calling thread's stream."""
         try:
-            return self._local.stream.value  # type: ignore[no-any-return]
+            handle: int = self._local.stream.value
+            return handle
         except AttributeError:
             stream = self.create("stream_create", "stream_destroy", self.engine.value, STREAM_IN_ORDER)
             self._local.stream = stream

@@ -124,10 +124,8 @@ def descriptor(shape: Shape, strides: Shape | None, kind: int) -> Handle:
     """A memory descriptor; without strides, the layout is for the primitive to choose."""
     library = get()
     dims = Dims(*shape)
-    if strides is None:
-        name, layout = "memory_desc_create_with_tag", FORMAT_ANY
-    else:
-        name, layout = "memory_desc_create_with_strides", Dims(*strides)  # type: ignore[assignment]
+    layout: Any = FORMAT_ANY if strides is None else Dims(*strides)
+    name = "memory_desc_create_with_tag" if strides is None else "memory_desc_create_with_strides"
     return library.create(name, "memory_desc_destroy", len(shape), dims, kind, layout)
 
 

@@ -322,7 +322,7 @@ def _biases(problem: _Problem, parameters: Sequence[Parameters]) -> Array:
     for row, each in zip(result, parameters, strict=True):
         if each.b_ih is None or each.b_hh is None:
             continue
-        of_input, of_state = (bias.reshape(len(gates), -1).astype(np.float32) for bias in each[2:])  # type: ignore[union-attr]
+        of_input, of_state = (bias.reshape(len(gates), -1).astype(np.float32) for bias in (each.b_ih, each.b_hh))
         if problem.cell.has_cell:
             row[:] = of_input + of_state
         else:

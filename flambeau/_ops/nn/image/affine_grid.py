@@ -39,7 +39,7 @@ def _identity(self: Array, size: Sizes, align_corners: bool) -> Array:
     return np.broadcast_to(base.T.astype(self.dtype), (size[0], *base.T.shape))
 
 
-def _gradient(grad: Any, size: Sizes, align_corners: bool) -> Any:
+def _gradient(grad: Tensor, size: Sizes, align_corners: bool) -> Tensor:
     points = grad.reshape(size[0], math.prod(size[2:]), len(size) - 2)
     return _identity(grad, size, align_corners).bmm(points).transpose(1, 2)
 

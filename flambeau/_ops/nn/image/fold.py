@@ -16,13 +16,13 @@ from ..conv_kernels import sum_of_windows, windows_of
 
 
 def _im2col_gradient(
-    grad: Any,
+    grad: Tensor,
     self_sym_sizes: Shape,
     kernel_size: Shape,
     dilation: Shape,
     padding: Shape,
     stride: Shape,
-) -> Any:
+) -> Tensor:
     return _col2im(grad, self_sym_sizes[-2:], kernel_size, dilation, padding, stride)
 
 
@@ -37,7 +37,7 @@ def _im2col(self: Array, kernel_size: Shape, dilation: Shape, padding: Shape, st
     return columns if self.ndim == 4 else columns[0]
 
 
-def _col2im_gradient(grad: Any, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Any:
+def _col2im_gradient(grad: Tensor, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape) -> Tensor:
     return _im2col(grad, kernel_size, dilation, padding, stride)
 
 

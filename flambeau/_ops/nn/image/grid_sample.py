@@ -69,7 +69,7 @@ def _plan(grid: Any, spatial: Sizes, mode: int, padding: int, align_corners: boo
             places, slope = (normalised + 1) / real(2) * real(size - 1), real((size - 1) / 2)
         else:
             places, slope = ((normalised + 1) * real(size) - 1) / real(2), real(size / 2)
-        moved: Any = real(1)
+        moved = real(1)
         if mode != BICUBIC:
             places, moved = _inside(places, size, rank, padding, align_corners)
         with np.errstate(invalid="ignore"):
@@ -301,7 +301,7 @@ def _grid_sampler_3d(
 
 def _sample(
     rank: int, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Any:
+) -> Tensor:
     shape, points = input._array.shape, grid._array.shape
     both = f"but got input with sizes {list(shape)} and grid with sizes {list(points)}"
     if not shape or not points or shape[0] != points[0]:
@@ -339,7 +339,7 @@ def grid_sampler_2d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """`grid_sampler` for images."""
-    return _sample(2, input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]
+    return _sample(2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @public(method=False)
@@ -347,7 +347,7 @@ def grid_sampler_3d(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     """`grid_sampler` for volumes."""
-    return _sample(3, input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]
+    return _sample(3, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @public(method=False)
@@ -356,7 +356,7 @@ def grid_sampler(
 ) -> Tensor:
     """`nn.functional.grid_sample` with numbers for the modes, in the order in which that lists them."""
     rank = 3 if input._array.ndim == 5 else 2
-    return _sample(rank, input, grid, interpolation_mode, padding_mode, align_corners)  # type: ignore[no-any-return]
+    return _sample(rank, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def default_corners(align_corners: bool | None) -> bool:

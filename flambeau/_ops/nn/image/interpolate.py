@@ -83,10 +83,10 @@ def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive
     ) -> Array:
         return _pulled_back(self, rule, input_size, bool(align_corners), scales, rank)
 
-    def forward_again(grad: Any, output_size: Any, align_corners: Any, scales: Any) -> Any:
+    def forward_again(grad: Tensor, output_size: Any, align_corners: Any, scales: Any) -> Tensor:
         return forward(grad, output_size, align_corners, scales)
 
-    def gradient(grad: Any, self_sym_sizes: Any, output_size: Any, align_corners: Any, scales: Any) -> Any:
+    def gradient(grad: Tensor, self_sym_sizes: Any, output_size: Any, align_corners: Any, scales: Any) -> Tensor:
         return backward(grad, output_size, tuple(self_sym_sizes), align_corners, scales)
 
     upsample.__name__, upsample_backward.__name__ = kernel_name, f"{kernel_name}_backward"
@@ -119,7 +119,7 @@ _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | n
 _RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
-def _run(op: Primitive[Tensor], input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors) -> Any:
+def _run(op: Primitive[Tensor], input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors) -> Tensor:
     """Check sizes and dtype, then resize."""
     shape = input._array.shape
     rank = len(counts)
@@ -225,7 +225,7 @@ def interpolate(
     if mode == "area" and 3 <= dims <= 5:
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[rank - 1](input, counts)
     if antialias:
-        return _run(_FILTERS[mode], input, counts, bool(align_corners), factors)  # type: ignore[no-any-return]
+        return _run(_FILTERS[mode], input, counts, bool(align_corners), factors)
     op = _OPS.get((mode, rank))
     if op is None:
         if mode in _RANKS and 3 <= dims <= 5:
@@ -235,7 +235,7 @@ def interpolate(
             f"{mode})"
         )
     corners = None if mode.startswith("nearest") else bool(align_corners)
-    return _run(op, input, counts, corners, factors)  # type: ignore[no-any-return]
+    return _run(op, input, counts, corners, factors)
 
 
 def _deprecated(name: str) -> None:
@@ -280,4 +280,4 @@ def _upsample_bilinear2d_aa(
     """Bilinear resizing with a filter as wide as the reduction."""
     factors = scale_factors if scales_h is None else (scales_h, scales_w)
     counts = _sizes(input, output_size, factors, 2)
-    return _run(_FILTERS["bilinear"], input, counts, bool(align_corners), factors and tuple(factors))  # type: ignore[no-any-return]
+    return _run(_FILTERS["bilinear"], input, counts, bool(align_corners), factors and tuple(factors))

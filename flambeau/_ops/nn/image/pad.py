@@ -44,7 +44,7 @@ def _new(shape: Shape, source: Any) -> Any:
 # ----- constants ----------------------------------------------------------------------------------------------------
 
 
-def _constant_pad_gradient(grad: Any, pad: Pads) -> Any:
+def _constant_pad_gradient(grad: Tensor, pad: Pads) -> Tensor:
     return _constant_pad_nd(grad, tuple([-each for each in pad]), 0)
 
 
@@ -202,7 +202,7 @@ def _check_edges(input: Tensor, pad: Pads, mode: str) -> None:
 # ----- circles ------------------------------------------------------------------------------------------------------
 
 
-def _circular_pad(input: Any, pad: Pads) -> Any:
+def _circular_pad(input: Tensor, pad: Pads) -> Tensor:
     """Each side continued by the opposite one, by copies into parts of one new tensor."""
     shape = list(input.shape)
     amounts = _amounts(pad, len(shape))
@@ -278,7 +278,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             "of a 4D or 5D input (6 values)."
         )
     if mode == "circular":
-        return _circular_pad(input, amounts)  # type: ignore[no-any-return]
+        return _circular_pad(input, amounts)
     if mode not in _KINDS:
         raise NotImplementedError(
             f"Unrecognised padding mode {mode}: it is one of 'constant', 'reflect', 'replicate', 'circular'"

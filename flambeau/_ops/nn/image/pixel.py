@@ -22,7 +22,7 @@ def _arranged(shuffled: Any, shape: tuple[int, ...], source: Any) -> Any:
     return result
 
 
-def _pixel_shuffle_gradient(grad: Any, upscale_factor: int) -> Any:
+def _pixel_shuffle_gradient(grad: Tensor, upscale_factor: int) -> Tensor:
     return _pixel_unshuffle(grad, upscale_factor)
 
 
@@ -54,7 +54,7 @@ def _shuffled(self: Any, groups: int) -> Any:
     return _arranged(np.swapaxes(split, 1, 2), self.shape, self)
 
 
-def _channel_shuffle_gradient(grad: Any, groups: int) -> Any:
+def _channel_shuffle_gradient(grad: Tensor, groups: int) -> Tensor:
     return _channel_shuffle(grad, grad._array.shape[1] // groups)
 
 
@@ -63,7 +63,7 @@ def _channel_shuffle(self: Array, groups: int) -> Array:
     return _shuffled(self, groups)
 
 
-def _no_derivative(grad: Any) -> Any:
+def _no_derivative(grad: Tensor) -> Any:
     raise RuntimeError(
         "derivative for aten::native_channel_shuffle is not implemented: use channel_shuffle, which has one"
     )

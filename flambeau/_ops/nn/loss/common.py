@@ -45,15 +45,15 @@ def reduced_array(losses: Array, reduction: int) -> Array:
     return total / losses.dtype.type(losses.size) if reduction == MEAN else total
 
 
-def mean_per_element(grad: Any, reduction: int, count: int) -> Any:
+def mean_per_element(grad: Tensor, reduction: int, count: int) -> Tensor:
     """The gradient of one element's loss."""
     return grad / count if reduction == MEAN else grad
 
 
-def reduce_losses(losses: Any, reduction: int) -> Tensor:
+def reduce_losses(losses: Tensor, reduction: int) -> Tensor:
     if reduction == NONE:
-        return losses  # type: ignore[no-any-return]
-    return losses.mean() if reduction == MEAN else losses.sum()  # type: ignore[no-any-return]
+        return losses
+    return losses.mean() if reduction == MEAN else losses.sum()
 
 
 def _reduce_weighted(losses: Any, weight: Tensor, number: int) -> Tensor:
@@ -94,7 +94,7 @@ def _count(self: Any, target: Any) -> int:
     return int(np.prod(common_shape((self, target)), dtype=np.int64))
 
 
-def _mse_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+def _mse_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return mean_per_element(grad, reduction, _count(self, target)) * 2 * (self - target)
 
 
@@ -137,11 +137,11 @@ def l1_loss(
     """Absolute differences."""
     number = reduction_number(reduction, size_average, reduce)
     _matched("l1_loss", input, target)
-    losses: Any = (input - target).abs()
+    losses = (input - target).abs()
     return reduce_losses(losses, number) if weight is None else _reduce_weighted(losses, weight, number)
 
 
-def _smooth_l1_gradient(grad: Any, self: Any, target: Any, beta: float, reduction: int) -> Any:
+def _smooth_l1_gradient(grad: Tensor, self: Tensor, target: Tensor, beta: float, reduction: int) -> Tensor:
     slope = ((self - target) / beta).clamp(-1, 1)
     return mean_per_element(grad, reduction, _count(self, target)) * slope
 
@@ -176,7 +176,7 @@ def smooth_l1_loss(
     return _smooth_l1_loss(input, target, number, beta)
 
 
-def _huber_gradient(grad: Any, self: Any, target: Any, delta: float, reduction: int) -> Any:
+def _huber_gradient(grad: Tensor, self: Tensor, target: Tensor, delta: float, reduction: int) -> Tensor:
     return mean_per_element(grad, reduction, _count(self, target)) * (self - target).clamp(-delta, delta)
 
 
@@ -214,13 +214,13 @@ _LOWEST_LOG = -100.0
 _EPSILON = 1e-12
 
 
-def _bce_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+def _bce_gradient(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor, reduction: int) -> Tensor:
     slope = (self - target) / ((1 - self) * self).clamp(min=_EPSILON)
     gradient = mean_per_element(grad, reduction, self.numel()) * slope
     return gradient if weight is None else gradient * weight
 
 
-def _bce_target_gradient(grad: Any, self: Any, weight: Any, reduction: int) -> Any:
+def _bce_target_gradient(grad: Tensor, self: Tensor, weight: Tensor, reduction: int) -> Tensor:
     gradient = mean_per_element(grad, reduction, self.numel()) * ((1 - self).log() - self.log())
     return gradient if weight is None else gradient * weight
 
@@ -259,7 +259,9 @@ def binary_cross_entropy(
     return _binary_cross_entropy(input, target, weight, number)
 
 
-def _logits_gradient(grad: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+def _logits_gradient(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor, pos_weight: Any, reduction: int
+) -> Tensor:
     if pos_weight is None:
         slope = self.sigmoid() - target
     else:
@@ -269,7 +271,7 @@ def _logits_gradient(grad: Any, self: Any, target: Any, weight: Any, pos_weight:
     return gradient if weight is None else gradient * weight
 
 
-def _logits_target_gradient(grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+def _logits_target_gradient(grad: Tensor, self: Tensor, weight: Tensor, pos_weight: Any, reduction: int) -> Tensor:
     from ...pointwise.activation import logsigmoid
 
     slope = -self if pos_weight is None else logsigmoid(-self) - pos_weight * logsigmoid(self)
@@ -395,7 +397,9 @@ def _nll_backward(
     return result
 
 
-def _nll_gradient(grad: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_gradient(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor, reduction: int, ignore_index: int
+) -> Tensor:
     return _nll_backward(grad, self, target, weight, reduction, ignore_index)
 
 
@@ -411,7 +415,7 @@ def _nll_loss2d(self: Array, target: Array, weight: Array | None, reduction: int
     return _nll_kernel(self, target, weight, reduction, ignore_index)
 
 
-def _nll_any(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll_any(input: Tensor, target: Any, weight: Any, reduction: int, ignore_index: int) -> Tensor:
     dims = input._array.ndim
     if dims <= 2:
         return _nll_loss(input, target, weight, reduction, ignore_index)
@@ -477,7 +481,7 @@ def nll_loss(
     """The negative of the log-probabilities that `input` gives to the target classes."""
     number = reduction_number(reduction, size_average, reduce)
     _check_classes(input, target, weight, ignore_index)
-    return _nll_any(input, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+    return _nll_any(input, target, weight, number, ignore_index)
 
 
 @public("nn.functional.cross_entropy", function=False, method=False)
@@ -509,20 +513,20 @@ def cross_entropy(
     if label_smoothing:
         logs = log_softmax(input, class_dim)
         return _smoothed(logs, target, weight, number, ignore_index, label_smoothing, class_dim)
-    return _class_cross_entropy(input, target, weight, number, ignore_index)  # type: ignore[no-any-return]
+    return _class_cross_entropy(input, target, weight, number, ignore_index)
 
 
 @composite("cross_entropy")
-def _class_cross_entropy(input: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _class_cross_entropy(input: Tensor, target: Any, weight: Any, reduction: int, ignore_index: int) -> Tensor:
     return _nll_any(log_softmax(input, min(input._array.ndim - 1, 1)), target, weight, reduction, ignore_index)
 
 
-def _spread(weight: Any, input: Any, class_dim: int) -> Any:
+def _spread(weight: Tensor, input: Tensor, class_dim: int) -> Tensor:
     return weight.reshape([-1 if position == class_dim else 1 for position in range(input.dim())])
 
 
 def _soft_cross_entropy(
-    input: Any, target: Any, weight: Any, reduction: int, label_smoothing: float, class_dim: int
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, label_smoothing: float, class_dim: int
 ) -> Tensor:
     classes = input.shape[class_dim]
     if label_smoothing:
@@ -531,7 +535,7 @@ def _soft_cross_entropy(
     if weight is not None:
         losses = losses * _spread(weight, input, class_dim)
     if reduction == NONE:
-        return -losses.sum(class_dim)  # type: ignore[no-any-return]
+        return -losses.sum(class_dim)
     total = -losses.sum()
     return div_number(total, input.numel() // classes) if reduction == MEAN else total
 
@@ -559,7 +563,7 @@ def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
     if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
         raise RuntimeError("kl_div: Complex inputs not supported.")
-    goal: Any = target
+    goal = target
     losses = goal.exp() * (goal - input) if log_target else goal.xlogy(goal) - goal * input
     return reduce_losses(losses, reduction)
 

@@ -149,7 +149,7 @@ def _ctc_loss_backward(
 
 
 def _gradient(
-    grad: Any,
+    grad: Tensor,
     log_probs: Any,
     targets: Any,
     input_lengths: Lengths,
@@ -158,7 +158,7 @@ def _gradient(
     result1: Any,
     blank: int,
     zero_infinity: bool,
-) -> Any:
+) -> Tensor:
     return _ctc_loss_backward(
         grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank, zero_infinity
     )
@@ -253,7 +253,8 @@ def _ctc_loss(
     _check(log_probs, targets, inputs, labels, blank)
     if targets._kind.dtype.category >= FLOAT:
         targets = targets.to(int64)
-    return _alignments(log_probs, targets, inputs, labels, blank, zero_infinity)
+    losses, alphas = _alignments(log_probs, targets, inputs, labels, blank, zero_infinity)
+    return losses, alphas
 
 
 @public(method=False)
@@ -279,13 +280,13 @@ def ctc_loss(
         if targets.dim() == 1:
             targets = targets.unsqueeze(0)
     labels = _as_lengths("target_lengths", target_lengths)
-    losses: Any = _ctc_loss(log_probs, targets, input_lengths, labels, blank, zero_infinity)[0]
+    losses = _ctc_loss(log_probs, targets, input_lengths, labels, blank, zero_infinity)[0]
     if zero_infinity:
         losses = where(losses == np.inf, 0.0, losses)
     if reduction == MEAN:
         losses = losses / tensor(labels, dtype=losses.dtype, device=losses._kind.device).clamp_min(1)
     if reduction == NONE and not batched:
-        return losses.squeeze(0)  # type: ignore[no-any-return]
+        return losses.squeeze(0)
     return reduce_losses(losses, reduction)
 
 

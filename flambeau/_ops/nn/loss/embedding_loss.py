@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...._core.tensor import Tensor
 from ...._dispatch.registry import public
@@ -26,9 +25,9 @@ def cosine_embedding_loss(
             f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, but found inputs with sizes "
             f"{list(input1.shape)} and {list(input2.shape)}."
         )
-    first: Any = input1
-    second: Any = input2
-    goal: Any = target
+    first = input1
+    second = input2
+    goal = target
     lengths = ((first * first).sum(-1) + _EPSILON) * ((second * second).sum(-1) + _EPSILON)
     cosine = (first * second).sum(-1) / lengths.sqrt()
     near = where(goal == 1, 1 - cosine, 0.0)
@@ -73,8 +72,8 @@ def _triplet(
     reduction: int,
 ) -> Tensor:
     _check_triplet(anchor, positive, negative)
-    near: Any = distance(anchor, positive)
-    far: Any = distance(anchor, negative)
+    near = distance(anchor, positive)
+    far = distance(anchor, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
     return reduce_losses((margin + near - far).clamp_min(0), reduction)

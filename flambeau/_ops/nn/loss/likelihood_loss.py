@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ...create.like import full_like
 from .common import reduce_losses, reduction_number
 
 
-def _variance(input: Tensor, var: Tensor | float) -> Any:
+def _variance(input: Tensor, var: Tensor | float) -> Tensor:
     """`var` in a shape that fits `input`."""
     if not isinstance(var, Tensor):
         if var < 0:
@@ -51,7 +50,7 @@ def gaussian_nll_loss(
         raise ValueError(f"{reduction} is not valid: reduction is one of 'none', 'mean', 'sum'")
     variance = _variance(input, var).clone()
     variance.detach().clamp_(min=eps)  # outside the graph: a variance below `eps` has the gradient of one at `eps`
-    mean: Any = input
+    mean = input
     losses = 0.5 * (variance.log() + (mean - target) ** 2 / variance)
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
@@ -61,8 +60,8 @@ def gaussian_nll_loss(
 @public(method=False)
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """Of Poisson distributions whose rates, or their logarithms, are `input`."""
-    rate: Any = input
-    count: Any = target
+    rate = input
+    count = target
     losses = rate.exp() - count * rate if log_input else rate - count * (rate + eps).log()
     if full:
         stirling = count * count.log() - count + 0.5 * (2 * math.pi * count).log()

@@ -22,7 +22,7 @@ from .common import MEAN, NONE, mean_per_element, reduce_losses, reduced_array, 
 # ----- yes or no ----------------------------------------------------------------------------------------------------
 
 
-def _soft_margin_gradient(grad: Any, self: Any, target: Any, reduction: int) -> Any:
+def _soft_margin_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return mean_per_element(grad, reduction, self.numel()) * -target * (-target * self).sigmoid()
 
 
@@ -60,7 +60,7 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """`binary_cross_entropy_with_logits`, averaged over the classes, the last dimension."""
     number = reduction_number(reduction, size_average, reduce)
-    goal: Any = target
+    goal = target
     losses = -(goal * logsigmoid(input) + (1 - goal) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
@@ -70,7 +70,7 @@ def multilabel_soft_margin_loss(
 @public(method=False)
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = NONE) -> Tensor:
     """`input` where the target is 1, and max(0, margin - input) where it is -1."""
-    goal: Any = target
+    goal = target
     apart = where(goal != 1, (margin - input).clamp_min(0), 0.0)
     return reduce_losses(apart + where(goal != -1, input, 0.0), reduction)
 
@@ -93,7 +93,7 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)): which of two is to be the larger one."""
-    losses: Any = -target * (input1 - input2) + margin
+    losses = -target * (input1 - input2) + margin
     return reduce_losses(losses.clamp_min(0), reduction)
 
 
@@ -171,8 +171,8 @@ def _multi_margin_backward(
 
 
 def _multi_margin_gradient(
-    grad: Any, self: Any, target: Any, p: int, margin: float, weight: Any, reduction: int
-) -> Any:
+    grad: Tensor, self: Tensor, target: Tensor, p: int, margin: float, weight: Tensor, reduction: int
+) -> Tensor:
     return _multi_margin_backward(grad, self, target, p, margin, weight, reduction)
 
 
@@ -260,7 +260,7 @@ def _multilabel_margin_backward(self: Array, input: Array, target: Array, reduct
     return result.reshape(input.shape)
 
 
-def _multilabel_margin_gradient(grad: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
+def _multilabel_margin_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Any) -> Tensor:
     return _multilabel_margin_backward(grad, self, target, reduction, is_target)
 
 
@@ -305,4 +305,4 @@ def multilabel_margin_loss(
     labels = every_element(target)
     if not target._kind.dataless and read(np.any((labels < -1) | (labels >= classes))):
         raise RuntimeError(f"argument #2 'target' is out of range: there are {classes} classes")
-    return _multilabel_margin_loss(input, target, number)[0]  # type: ignore[no-any-return]
+    return _multilabel_margin_loss(input, target, number)[0]

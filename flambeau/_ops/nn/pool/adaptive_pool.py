@@ -77,7 +77,7 @@ def _average_in_halves(array: Any, counts: Sizes) -> Any:
 
 
 @in_single
-def _average_backward(grad: Any, source: Any, rank: int, last: bool) -> Any:
+def _average_backward(grad: Tensor, source: Tensor, rank: int, last: bool) -> Any:
     spatial, counts = source.shape[-rank:], grad.shape[-rank:]
     uniform = _uniform(spatial, counts)
     if uniform is not None:
@@ -91,11 +91,11 @@ def _average_backward(grad: Any, source: Any, rank: int, last: bool) -> Any:
     return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
 
 
-def _again2d(grad: Any, self_sym_sizes: Sizes) -> Any:
+def _again2d(grad: Tensor, self_sym_sizes: Sizes) -> Tensor:
     return _adaptive_avg_pool2d(grad, self_sym_sizes[-2:])
 
 
-def _again3d(grad: Any, self_sym_sizes: Sizes) -> Any:
+def _again3d(grad: Tensor, self_sym_sizes: Sizes) -> Tensor:
     return _adaptive_avg_pool3d(grad, self_sym_sizes[-3:])
 
 
@@ -229,7 +229,7 @@ def _check(name: str, input: Tensor, rank: int, empty_dims: range) -> None:
         raise no_kernel(name if rank == 2 else f"{name}_cpu", input)
 
 
-def _means(rank: int, input: Any, counts: Sizes) -> Any:
+def _means(rank: int, input: Tensor, counts: Sizes) -> Tensor:
     name = f"adaptive_avg_pool{rank}d"
     if len(counts) != rank:
         raise RuntimeError(f"{name}: output_size must be {rank}: it has {len(counts)} elements")
@@ -243,7 +243,7 @@ def _means(rank: int, input: Any, counts: Sizes) -> Any:
     return (_adaptive_avg_pool2d if rank == 2 else _adaptive_avg_pool3d)(input, counts)
 
 
-def _largest(rank: int, input: Any, counts: Sizes) -> Any:
+def _largest(rank: int, input: Any, counts: Sizes) -> Tensor:
     name = f"adaptive_max_pool{rank}d"
     if len(counts) != rank:
         raise RuntimeError(f"{name}(): internal error: output_size.size() must be {rank}, but it is {len(counts)}")
@@ -262,19 +262,19 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """
     check_line("adaptive_avg_pool1d", input)
     counts = sizes("adaptive_avg_pool1d", "output_size", output_size, 1, 2)
-    return _means(2, input.unsqueeze(-2), (1, *counts)).squeeze(-2)  # type: ignore[no-any-return]
+    return _means(2, input.unsqueeze(-2), (1, *counts)).squeeze(-2)
 
 
 @public("nn.functional.adaptive_avg_pool2d", function=False, method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows in each of the last two dimensions as are asked for; None keeps a size."""
-    return _means(2, input, _completed("adaptive_avg_pool2d", input, output_size, 2))  # type: ignore[no-any-return]
+    return _means(2, input, _completed("adaptive_avg_pool2d", input, output_size, 2))
 
 
 @public("nn.functional.adaptive_avg_pool3d", function=False, method=False)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows in each of the last three dimensions as are asked for; None keeps a size."""
-    return _means(3, input, _completed("adaptive_avg_pool3d", input, output_size, 3))  # type: ignore[no-any-return]
+    return _means(3, input, _completed("adaptive_avg_pool3d", input, output_size, 3))
 
 
 @public(method=False)
@@ -305,26 +305,26 @@ def _adaptive_max_pool1d_functional(input: Tensor, output_size: Any, return_indi
 
 
 @public("nn.functional.adaptive_max_pool2d_with_indices", function=False, method=False)
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The largest elements of windows in the last two dimensions, and their places; None keeps a size."""
     return _largest(2, input, _completed("adaptive_max_pool2d", input, output_size, 2))
 
 
 @public("nn.functional.adaptive_max_pool2d", function=False, method=False)
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The largest elements of windows in the last two dimensions; with `return_indices`, their places too."""
     found = adaptive_max_pool2d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
 @public("nn.functional.adaptive_max_pool3d_with_indices", function=False, method=False)
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions, and their places; None keeps a size."""
     return _largest(3, input, _completed("adaptive_max_pool3d", input, output_size, 3))
 
 
 @public("nn.functional.adaptive_max_pool3d", function=False, method=False)
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """The largest elements of windows in the last three dimensions; with `return_indices`, their places too."""
     found = adaptive_max_pool3d_with_indices(input, output_size)
     return found if return_indices else found[0]

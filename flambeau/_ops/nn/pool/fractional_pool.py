@@ -100,7 +100,7 @@ def _fractional_max_pool3d(self: Array, kernel_size: Sizes, output_size: Sizes, 
     return _fractional(self, kernel_size, output_size, random_samples)
 
 
-def _expanded(name: str, argument: str, value: Any, rank: int) -> Any:
+def _expanded(name: str, argument: str, value: Any, rank: int) -> Sizes:
     given = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(given) != rank:
         raise RuntimeError(f"{name}: {argument} must either be a single Int or tuple of Ints: got {list(given)}")
@@ -109,7 +109,7 @@ def _expanded(name: str, argument: str, value: Any, rank: int) -> Any:
 
 def _counts(name: str, rank: int, shape: Sizes, output_size: Any, output_ratio: Any) -> Sizes:
     if output_size is not None:
-        return _expanded(name, "output_size", output_size, rank)  # type: ignore[no-any-return]
+        return _expanded(name, "output_size", output_size, rank)
     if output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     ratios = (output_ratio,) * rank if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
@@ -140,7 +140,7 @@ _DIMENSIONS = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 def _pooled(
     rank: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Tensor | None
-) -> Any:
+) -> Tensor:
     name = f"fractional_max_pool{rank}d"
     shape = input._array.shape
     counts = _counts(name, rank, shape, output_size, output_ratio)
@@ -176,7 +176,7 @@ def _pooled(
 def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of randomly placed windows in the last two dimensions, and their places."""
     return _pooled(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
@@ -185,7 +185,7 @@ def fractional_max_pool2d_with_indices(
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of randomly placed windows in the last two dimensions."""
     found = _pooled(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]
@@ -195,7 +195,7 @@ def fractional_max_pool2d(
 def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of randomly placed windows in the last three dimensions, and their places."""
     return _pooled(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
@@ -204,7 +204,7 @@ def fractional_max_pool3d_with_indices(
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of randomly placed windows in the last three dimensions."""
     found = _pooled(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]

@@ -65,7 +65,8 @@ def maxima(
 ) -> tuple[Any, Any]:
     """The largest element of each window and its place in the flattened plane; the first of equals, the last NaN."""
     counts = output_sizes(array.shape[-len(kernel) :], kernel, stride, padding, dilation, ceil_mode)
-    return _maxima(array, counts, kernel, stride, padding, dilation, last)  # type: ignore[no-any-return]
+    found: tuple[Any, Any] = _maxima(array, counts, kernel, stride, padding, dilation, last)
+    return found
 
 
 @functools.lru_cache(maxsize=32)
@@ -121,7 +122,7 @@ def _maxima(
     return best, indices
 
 
-def picked(grad: Any, indices: Any, rank: int) -> Any:
+def picked(grad: Tensor, indices: Any, rank: int) -> Tensor:
     """The elements of `grad` at `indices` of its planes, which have `rank` dimensions."""
     lead = tuple(indices.shape[:-rank])
     flat = indices.reshape(*lead, math.prod(indices.shape[-rank:]))
@@ -162,16 +163,16 @@ def _max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
 
 
 def _gradient2d(
-    grad: Any, self: Any, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+    grad: Tensor, self: Tensor, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
     ceil_mode: bool,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     return _max_pool2d_backward(grad, self, result1)
 
 
 def _gradient3d(
-    grad: Any, self: Any, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+    grad: Tensor, self: Tensor, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
     ceil_mode: bool,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     return _max_pool3d_backward(grad, self, result1)
 
 
@@ -245,7 +246,7 @@ def _window(
 
 def _pooled(
     rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool
-) -> Any:
+) -> Tensor:
     name = f"max_pool{rank}d"
     window = _window(name, rank, kernel_size, stride, padding, dilation, ceil_mode)
     check_window(name, input, window[0], window[1] or window[0], *window[2:])
@@ -318,7 +319,7 @@ def max_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
     """The largest elements of windows in the last two dimensions."""
-    return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)  # type: ignore[no-any-return]
+    return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 @public(method=False)
@@ -326,7 +327,7 @@ def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Tensor:
     """The largest elements of windows in the last three dimensions."""
-    return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)  # type: ignore[no-any-return]
+    return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
 
 # ----- nn.functional: the same with `return_indices` ----------------------------------------------------------------
@@ -338,7 +339,7 @@ def _max_pool1d_functional(
     return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The largest elements of windows along the last dimension; with `return_indices`, their places too."""
-    op: Any = max_pool1d_with_indices if return_indices else max_pool1d
+    op = max_pool1d_with_indices if return_indices else max_pool1d
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -346,7 +347,7 @@ def _max_pool1d_functional(
 def _max_pool2d_functional(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of windows in the last two dimensions; with `return_indices`, their places too."""
     return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -355,7 +356,7 @@ def _max_pool2d_functional(
 def _max_pool3d_functional(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of windows in the last three dimensions; with `return_indices`, their places too."""
     return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -373,7 +374,7 @@ def _max_pool1d_with_indices_functional(
 def max_pool2d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of windows in the last two dimensions, and their places."""
     return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
@@ -382,7 +383,7 @@ def max_pool2d_with_indices(
 def max_pool3d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The largest elements of windows in the last three dimensions, and their places."""
     return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 

@@ -93,16 +93,16 @@ def spread(
 
 
 def _again2d(
-    grad: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+    grad: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     return _avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def _again3d(
-    grad: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
+    grad: Tensor, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     return _avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -180,7 +180,7 @@ def _window(name: str, rank: int, kernel_size: Any, stride: Any, padding: Any) -
 def _averages(
     rank: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     name = f"avg_pool{rank}d"
     kernel, steps, pads = _window(name, rank, kernel_size, stride, padding)
     if divisor_override == 0:
@@ -205,7 +205,7 @@ def avg_pool1d(
     check_line("avg_pool1d", input)
     kernel, steps, pads = _window("avg_pool1d", 1, kernel_size, stride, padding)
     window = (1, *kernel), (1, *(steps or kernel)), (0, *pads)
-    return _averages(2, input.unsqueeze(-2), *window, ceil_mode, count_include_pad, None).squeeze(-2)  # type: ignore[no-any-return]
+    return _averages(2, input.unsqueeze(-2), *window, ceil_mode, count_include_pad, None).squeeze(-2)
 
 
 @public("nn.functional.avg_pool2d", function=False, method=False, out=True)
@@ -214,7 +214,7 @@ def avg_pool2d(
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
     """The means of windows in the last two dimensions."""
-    return _averages(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+    return _averages(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 @public("nn.functional.avg_pool3d", function=False, method=False, out=True)
@@ -223,15 +223,15 @@ def avg_pool3d(
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
     """The means of windows in the last three dimensions."""
-    return _averages(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)  # type: ignore[no-any-return]
+    return _averages(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def _power_mean(rank: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
     kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else tuple(kernel_size)
     if len(kernel) != rank:
         raise ValueError(f"lp_pool{rank}d: kernel_size has {len(kernel)} values (expected {rank}): {list(kernel)}")
-    means: Any = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input.pow(norm_type), kernel, stride, 0, ceil_mode)
-    return (means.sign() * relu(means.abs()) * math.prod(kernel)).pow(1.0 / norm_type)  # type: ignore[no-any-return]
+    means = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1](input.pow(norm_type), kernel, stride, 0, ceil_mode)
+    return (means.sign() * relu(means.abs()) * math.prod(kernel)).pow(1.0 / norm_type)
 
 
 @public("nn.functional.lp_pool1d", function=False, method=False)

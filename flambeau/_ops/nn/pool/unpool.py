@@ -105,7 +105,7 @@ def _check(name: str, rank: int, input: Tensor, indices: Tensor, stride: Sizes, 
 
 def _unpooled(
     rank: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-) -> Any:
+) -> Tensor:
     name = f"max_unpool{rank}d"
     alert_not_deterministic(f"max_unpooling{max(rank, 2)}d_forward_out")
     kernel = _numbers(kernel_size, rank)
@@ -130,7 +130,7 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Values put back at the places that `max_pool1d` found them in, zero elsewhere."""
-    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
+    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
 
 
 @public("nn.functional.max_unpool2d", function=False, method=False)
@@ -138,7 +138,7 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Values put back at the places that `max_pool2d` found them in, zero elsewhere."""
-    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
+    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
 
 
 @public("nn.functional.max_unpool3d", function=False, method=False)
@@ -146,4 +146,4 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
     """Values put back at the places that `max_pool3d` found them in, zero elsewhere."""
-    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)  # type: ignore[no-any-return]
+    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)

@@ -77,7 +77,7 @@ def _collate_sequences(batch: Any, collate_fn_map: CollateMap | None) -> Any:
     return columns if isinstance(sample, tuple) else rebuilt(sample, columns)
 
 
-def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A stack of tensors, made in shared memory if a worker process makes it."""
     from .... import stack
 
@@ -93,7 +93,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
     return stack(batch, 0)
 
 
-def _alike(tensor: Any, first: Any, shape: tuple[int, ...]) -> bool:
+def _alike(tensor: Any, first: Tensor, shape: tuple[int, ...]) -> bool:
     return (
         type(tensor) is Tensor
         and tensor._kind is first._kind
@@ -112,21 +112,21 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = No
     return collate([as_tensor(each) for each in batch], collate_fn_map=collate_fn_map)
 
 
-def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A tensor of NumPy scalars."""
     from .... import as_tensor
 
     return as_tensor(batch)
 
 
-def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A float64 tensor of Python floats."""
     from .... import float64, tensor
 
     return tensor(batch, dtype=float64)
 
 
-def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """A tensor of Python ints."""
     from .... import tensor
 

@@ -67,6 +67,7 @@ class _Process:
         """
         while self.waiting:
             freed = self.mapped.take_freed()
+            # What `Connection.send` does; typeshed leaves it out.
             message = connection._ForkingPickler.dumps((self.epoch, *self.waiting[0], freed))  # type: ignore[attr-defined]
             cost = len(message) + MESSAGE_COST
             if self.queued and sum(self.queued) + cost > MOST_QUEUED:
@@ -77,6 +78,7 @@ class _Process:
             self.connection.send_bytes(message)
 
     def receive(self) -> Result:
+        result: Result
         result, sizes, retired = self.connection.recv()
         if sizes:
             with socket.socket(fileno=os.dup(self.connection.fileno())) as channel:
@@ -88,7 +90,7 @@ class _Process:
         self.mapped.forget(retired)
         self.queued.popleft()
         self.flush()
-        return result  # type: ignore[no-any-return]
+        return result
 
     def hang_up(self) -> None:
         """End the connection, also where processes that were forked later hold a copy of this end of it."""

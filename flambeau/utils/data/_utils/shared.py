@@ -151,7 +151,7 @@ class _Packer(reduction.ForkingPickler):
     def __init__(self, file: Any, set_aside: Callable[[pickle.PickleBuffer], Any]) -> None:
         super().__init__(file, 5, True, set_aside)
         # What `multiprocessing` registers for tensors is for its own queues.
-        table: Any = self.dispatch_table
+        table = self.dispatch_table
         self.dispatch_table: Any = {kind: how for kind, how in table.items() if kind is not Tensor}
 
     def reducer_override(self, thing: Any) -> Any:

@@ -29,7 +29,7 @@ from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
-from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, PLAIN_TYPES, Tensor, View, new
+from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new
 from .derivative_code import first_apply
 from .interpreter import interpret
 from .meta import run_without_data
@@ -37,7 +37,7 @@ from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, ten
 from .recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 from .short_call import CALLS, short_call
 
-__all__ = ["Array", "Formula", "Kernel", "Primitive", "SinglePrimitive", "primitive", "several"]
+__all__ = ["Array", "Formula", "Kernel", "Primitive", "primitive", "several"]
 
 Results = TypeVar("Results")
 
@@ -181,7 +181,7 @@ class Primitive(Op, Generic[Results]):
         if self.calls != CALLS or not (self.list_position is None or not self.tensor_positions):
             return
         cls = type(self)
-        if cls._wrap is Primitive._wrap and cls.__call__ in (Primitive.__call__, SinglePrimitive.__call__):
+        if cls._wrap is Primitive._wrap and cls.__call__ is Primitive.__call__:
             own = short_call(self, Primitive.__call__)
             self.__class__ = type(cls.__name__, (cls,), {"__call__": own, "__doc__": self.__doc__})
 
@@ -236,58 +236,6 @@ class Primitive(Op, Generic[Results]):
             f"{self.name}(): argument '{'input' if name == 'self' else name}' (position {position + 1}) must be "
             f"Tensor, not {type(value).__name__}"
         )
-
-
-class SinglePrimitive(Primitive[Results]):
-    """A primitive whose only tensor is its first argument, as views and most reductions are: the shorter way."""
-
-    def __call__(self, tensor: Any, *rest: Any) -> Results:
-        modes = THREAD.modes
-        if not modes.plain or type(tensor) not in PLAIN_TYPES or tensor._kind.indirect:
-            return super().__call__(tensor, *rest)
-        if self.calls < CALLS:
-            self.count_call()
-        kind = tensor._kind
-        array = (kind.runs.get(self) or kind.backend.prepare(self))(tensor._array, *rest)
-        if type(array) is not np.ndarray:
-            if type(array) is tuple or type(array) is list:
-                recorded = modes.grad and not modes.inference and tensor.requires_grad
-                return self.several_results(array, tensor, modes, (tensor, *rest) if recorded else None)
-            array = kind.backend.asarray(array)
-        if array.dtype is not tensor._array.dtype:
-            kind = kind_of_array(array.dtype, kind.device)
-        output: Tensor = new(Tensor)
-        output._array = array
-        output._kind = kind
-        output._requires_grad = False
-        output._grad_fn = None
-        output._output_nr = 0
-        output._grad = None
-        output._extra = None
-        view = tensor._view
-        if self.is_view:
-            counter = output._counter = tensor._counter
-            output._view = None
-            if counter is not None:
-                if modes.inference:
-                    creation = INFERENCE
-                else:
-                    creation = NO_GRAD if not modes.grad else DEFAULT if view is None else view.creation
-                origin = output._view = new(View)
-                origin.base = tensor if view is None else view.base
-                origin.version = counter[0]
-                origin.creation = creation
-        else:
-            output._counter = None if modes.inference else [0, None]
-            output._view = None
-        if (
-            (tensor._requires_grad or (view is not None and tensor.requires_grad))
-            and modes.grad
-            and kind.differentiable
-            and not modes.inference
-        ):
-            self.record_plainly((tensor, *rest), [output])
-        return output  # type: ignore[return-value]  # the kernel returned one array, so `Results` is a tensor
 
 
 def view_of(source: Tensor, array: Any, kind: Any, many: bool = False) -> Tensor:
@@ -369,11 +317,7 @@ def primitive(
     """
 
     def decorate(kernel: Kernel) -> Primitive[Tensor]:
-        annotations = list(kernel.__annotations__.items())
-        tensors = [name for name, annotation in annotations if "Array" in str(annotation) and name != "return"]
-        single = tensors == [parameter_names(kernel)[0]] and annotations[0][1] == "Array"
-        cls: type[Primitive[Tensor]] = SinglePrimitive if single else Primitive
-        op = cls(kernel, node, formulas, joint, view, results, differentiable, op_name)
+        op: Primitive[Tensor] = Primitive(kernel, node, formulas, joint, view, results, differentiable, op_name)
         op.draws = draws
         if shape is not None:
             op.shape = shape

@@ -367,6 +367,6 @@ def fresh(array: Any, source: Tensor) -> Tensor:
     kind = source._kind
     if type(array) is not np.ndarray or not kind.is_cpu:
         array = kind.backend.asarray(array)
-    if array.dtype is not source._array.dtype or kind.plain is not kind:
+    if not kind.is_cpu or kind.plain is not kind or array.dtype is not source._array.dtype:  # a sparse one has its own
         kind = kind_of_array(array.dtype, kind.device)
     return Tensor._from_parts((array, kind, None if THREAD.modes.inference else [0, None]))

@@ -6,6 +6,7 @@ most of the time of a backward pass over small tensors. It is written when a cla
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from .recorder import written
 
 
 def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
-    """`apply` of a class of nodes that has not run yet."""
+    """`apply` of a class of nodes that has not run yet; in a debugger it stays so, and the loops are stepped through."""
+    if sys.gettrace() is not None:
+        return OpNode.apply(self, grads, edges)
     node_type: Any = type(self)
     has_list = node_type.op.list_position is not None  # and as many edges as the list has tensors
     node_type.apply = OpNode.apply if has_list else _apply_of(node_type)

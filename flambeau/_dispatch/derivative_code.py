@@ -16,7 +16,7 @@ from .recorder import written
 
 
 def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
-    """`apply` of a class of nodes that has not run yet; in a debugger it stays so, and the loops are stepped through."""
+    """`apply` of a class of nodes that has not run yet. In a debugger it stays so: one steps through the loops."""
     if sys.gettrace() is not None:
         return OpNode.apply(self, grads, edges)
     node_type: Any = type(self)

@@ -102,9 +102,10 @@ _LATER = {
     "vmap": "func",
 }
 _SUBPACKAGES = frozenset({
-    "_C", "_VF", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor", "_jit_internal",
-    "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_tensor", "_tensor_str", "_utils",
-    "_utils_internal", "_vmap_internals", "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda",
+    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_higher_order_ops", "_inductor",
+    "_jit_internal", "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_subclasses", "_tensor",
+    "_tensor_str", "_utils", "_utils_internal", "_vmap_internals", "accelerator", "amp", "ao", "backends", "classes",
+    "compiler", "cpu", "cuda",
     "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
     "linalg", "masked", "models", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "numa", "onnx", "ops",
     "optim", "overrides", "package", "profiler", "quantization", "quasirandom", "random", "return_types", "safetensors",

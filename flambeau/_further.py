@@ -26,6 +26,7 @@ HOMES: dict[str, str] = {
         "_higher_order_ops": "cond while_loop",
         "_jit_internal": "_overload",
         "_utils": "classproperty",
+        "onnx.operators": "_shape_as_tensor",
         "_utils_internal": "get_file_path prepare_multiprocessing_environment",
         "accelerator._device_module": "get_device_module",
         "amp": "GradScaler",

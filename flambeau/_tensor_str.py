@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._core.arrays.lazy_signs import content
+from ._core.backend import to_host
+from ._core.dtype import get_default_dtype
 from ._core.tensor import Tensor
+from ._core.text.printing import _append_suffixes as _add
+from ._core.text.printing import _format_values, get_printoptions, printoptions, set_printoptions, tensor_repr
 from ._core.text.printing import _options as PRINT_OPTS
-from ._core.text.printing import get_printoptions, printoptions, set_printoptions
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
@@ -14,3 +18,19 @@ __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 def _str(self: Tensor, *, tensor_contents: Any = None) -> str:
     """The text of a tensor."""
     return repr(self)
+
+
+def _str_intern(inp: Tensor, *, tensor_contents: str | None = None) -> str:
+    """The text of a tensor, whose values may be given as text."""
+    prefix = "tensor(" if type(inp) is Tensor else f"{type(inp).__name__}("
+    return tensor_repr(inp, prefix=prefix, contents=tensor_contents, default_dtype=get_default_dtype())
+
+
+def _tensor_str(self: Tensor, indent: int, summarize: bool | None = None) -> str:
+    """The values of a tensor as text."""
+    return _format_values(to_host(content(self)), indent)
+
+
+def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
+    """A text with what else is to be said about a tensor, closed by a parenthesis."""
+    return _add(tensor_str, suffixes, indent, force_newline)

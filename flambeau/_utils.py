@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ._core.device import device as device_class
+from ._core.dtype import dtype as dtype_class
 from ._core.tensor import Tensor
 from ._serialization.rebuild import rebuild_meta_tensor as _rebuild_meta_tensor_no_storage
 from ._serialization.rebuild import rebuild_parameter as _rebuild_parameter
@@ -140,6 +141,11 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 
         raise RuntimeError(NONE_AVAILABLE.format(name="current_device_index"))
     raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+
+
+def _element_size(dtype: dtype_class) -> int:
+    """How many bytes an element takes."""
+    return dtype.itemsize
 
 
 def render_call(fn: Any, args: Any, kwargs: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
 import re
@@ -25,12 +26,53 @@ _HUBCONF = "hubconf.py"
 _folder: str | None = None
 
 
+class _Bar:
+    """A count of what was done, on stderr: in place of the package `tqdm` where that is missing."""
+
+    def __init__(self, total: int | None = None, disable: bool = False, unit: str = "", **options: Any) -> None:
+        self.total, self.disable, self.n = total, disable, 0
+
+    def update(self, n: int) -> None:
+        """Say that `n` more are done."""
+        self.n += n
+        if not self.disable:
+            share = f"{100 * self.n / self.total:.1f}%" if self.total else f"{self.n:.1f} bytes"
+            sys.stderr.write(f"\r{share}")
+            sys.stderr.flush()
+
+    def set_description(self, *args: Any, **kwargs: Any) -> None:
+        """What the count is of; not shown."""
+
+    def close(self) -> None:
+        """End the line."""
+        if not self.disable:
+            sys.stderr.write("\n")
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def __getattr__(name: str) -> Any:
+    if name != "tqdm":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return importlib.import_module("tqdm").tqdm
+    except ImportError:
+        return _Bar
+
+
+def _get_torch_home() -> str:
+    """The folder of all that is kept between runs."""
+    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
+    return os.path.expanduser(home)
+
+
 def get_dir() -> str:
     """The folder in which models and weights are kept."""
-    if _folder is not None:
-        return _folder
-    home = os.environ.get("TORCH_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

@@ -1,8 +1,4 @@
-"""Operators of one's own, under the names of `torch.library`: Python functions with a name in `torch.ops`.
-
-`custom_op`, its kernels and its derivative work. Schemas, libraries of operators and rules for transforms are not built
-yet.
-"""
+"""Operators of one's own, under the names of `torch.library`: Python functions with a name in `torch.ops`."""
 
 from __future__ import annotations
 
@@ -10,104 +6,92 @@ from collections.abc import Callable
 from typing import Any
 
 from ._core.names.absent import Table
-from ._core.tensor import Tensor
-from .ops._custom import OPERATORS
+from ._dispatch.keys import key_name
+from .ops._custom import OPERATORS, Operator
+from .ops._custom import define as _define
+from .ops._custom import operator_named as _operator
 
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "schemas and libraries of operators are not built yet",
-        functions="impl define fallthrough_kernel register_autocast register_torch_dispatch register_vmap get_ctx "
-        "get_kernel triton_op wrap_triton infer_schema opcheck",
-        classes="Library",
+        "an operator's schema is not derived, and rules for transforms cannot be registered yet",
+        functions="register_torch_dispatch register_vmap get_ctx get_kernel triton_op wrap_triton infer_schema opcheck",
     )
     .parts()
 )
 
+_RESERVED = ("prim",)
 
-class CustomOpDef:
+
+def fallthrough_kernel() -> Any:
+    """What stands for "nothing is done here": registered for a dispatch key, it leaves the operator as it is."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+class Library:
+    """Operators of a namespace, defined and given functions: `Library("mine", "DEF")`.
+
+    >>> library = flambeau.library.Library("my_library", "DEF")
+    >>> library.define("triple(Tensor x) -> Tensor")
+    'triple'
+    >>> library.impl("triple", lambda x: x * 3, "CompositeImplicitAutograd")
+    >>> flambeau.ops.my_library.triple(flambeau.tensor([1.0]))
+    tensor([3.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns in _RESERVED and kind in ("DEF", "FRAGMENT"):
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        self.ns, self.kind, self.dispatch_key = ns, kind, key_name(dispatch_key)
+        self._made: list[str] = []
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Make an operator of a schema; it gets its function by `impl`."""
+        name = _define(self.ns, schema)._name
+        self._made.append(name)
+        return name
+
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable[..., Any],
+        dispatch_key: Any = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
+        """Give an operator its function for a dispatch key, by default the library's own."""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if with_keyset:
+            raise NotImplementedError("Library.impl: functions that are given dispatch keys do not exist in Flambeau")
+        text = op_name if isinstance(op_name, str) else op_name.name()
+        text = text if "::" in text else f"{self.ns}::{text}"
+        if text.startswith("aten::"):
+            raise NotImplementedError(f"{text} is an op of Flambeau's own, which a library cannot replace")
+        if fn is not fallthrough_kernel:
+            _operator(text)._implement(fn, dispatch_key or self.dispatch_key or "CompositeImplicitAutograd")
+
+    def _destroy(self) -> None:
+        for name in self._made:
+            OPERATORS.get(self.ns, {}).pop(name, None)
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+
+class CustomOpDef(Operator):
     """An operator of one's own: a function that derivatives and kernels for devices can be given to."""
 
     def __init__(self, namespace: str, name: str, fn: Callable[..., Any], device_types: Any) -> None:
-        self._namespace = namespace
-        self._name = name
-        self._fn = fn
-        self._kernels: dict[str, Callable[..., Any]] = {}
-        self._fake: Callable[..., Any] | None = None
-        self._backward: Callable[..., Any] | None = None
-        self._setup_context: Callable[..., Any] | None = None
-        self._any_device = device_types is None
-        for device in [] if device_types is None else _as_list(device_types):
-            self._kernels[device] = fn
-        self.__name__ = name
+        super().__init__(namespace, name)
+        self._init_fn = fn
         self.__doc__ = fn.__doc__
+        self.register_kernel(device_types, fn)
 
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
-        first = next((each for each in args if isinstance(each, Tensor)), None)
-        place = "cpu" if first is None else first.device.type
-        if first is not None and first._kind.dataless and self._fake is not None:
-            return self._fake(*args, **kwargs)
-        kernel = self._kernels.get(place, self._fn if self._any_device else None)
-        if kernel is None:
-            raise NotImplementedError(
-                f"Could not run '{self._namespace}::{self._name}' with arguments from the '{place.upper()}' backend: "
-                f"it has kernels for {sorted(self._kernels)}"
-            )
-        return kernel(*args, **kwargs)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .autograd.function import Function
-
-        if self._backward is None:
-            return self._run(*args, **kwargs)
-        definition = self
-
-        class Recorded(Function):
-            """The operator in the graph."""
-
-            @staticmethod
-            def forward(ctx: Any, *inputs: Any) -> Any:
-                output = definition._run(*inputs, **kwargs)
-                if definition._setup_context is not None:
-                    definition._setup_context(ctx, inputs, output)
-                return output
-
-            @staticmethod
-            def backward(ctx: Any, *grads: Any) -> Any:
-                assert definition._backward is not None
-                return definition._backward(ctx, *grads)
-
-        Recorded.__name__ = self._name
-        return Recorded.apply(*args)
-
-    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
-        """Give the operator another function for some devices; as a decorator too."""
-
-        def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            if device_types is None:
-                self._fn, self._any_device = function, True
-            for device in [] if device_types is None else _as_list(device_types):
-                self._kernels[device] = function
-            return function
-
-        return register if fn is None else register(fn)
-
-    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """Give the operator a function that makes results without data: it runs on the meta device."""
-        self._fake = fn
-        return fn
-
-    register_abstract = register_fake
-
-    def register_autograd(
-        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
-    ) -> None:
-        """Give the operator a derivative: `backward(ctx, *grads)`, for which `setup_context` saves what it needs."""
-        self._backward, self._setup_context = backward, setup_context
-
-
-def _as_list(device_types: Any) -> list[str]:
-    return [device_types] if isinstance(device_types, str) else list(device_types)
+    register_abstract = Operator.register_fake
 
 
 def custom_op(
@@ -140,15 +124,31 @@ def custom_op(
     return make if fn is None else make(fn)
 
 
-def _definition(op: Any) -> CustomOpDef:
-    if isinstance(op, CustomOpDef):
-        return op
-    namespace, _, last = str(op).partition("::")
-    found = OPERATORS.get(namespace, {}).get(last)
-    if found is None:
-        raise RuntimeError(f"there is no operator {op!r} that custom_op made")
-    definition: CustomOpDef = found
-    return definition
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Make an operator of a schema: `define("mine::double", "(Tensor x) -> Tensor")`."""
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    namespace, _, name = qualname.partition("::")
+    if not name:
+        raise ValueError(f"Expected `qualname` to be of the form 'namespace::name', got {qualname!r}")
+    _define(namespace, name + schema)
+
+
+def impl(qualname: Any, types: Any, func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
+    """Give an operator its function for some types of devices, "default" for all; as a decorator too."""
+    operator, listed = _operator(qualname), [types] if isinstance(types, str) else list(types)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for each in listed:
+            if each in ("default", "CompositeExplicitAutograd"):
+                operator._implement(function, "CompositeExplicitAutograd")
+            elif each[:1].isupper():
+                operator._implement(function, each)
+            else:
+                operator.register_kernel(each, function)
+        return function
+
+    return register if func is None else register(func)
 
 
 def register_fake(
@@ -161,7 +161,7 @@ def register_fake(
     allow_override: bool = True,
 ) -> Any:
     """Give an operator a function that makes results without data; as a decorator too."""
-    definition = _definition(op)
+    definition = _operator(op)
     return definition.register_fake if func is None else definition.register_fake(func)
 
 
@@ -174,11 +174,29 @@ def impl_abstract(
 
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Give an operator another function for some devices; as a decorator too."""
-    return _definition(op).register_kernel(device_types, func)
+    return _operator(op).register_kernel(device_types, func)
 
 
 def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
 ) -> None:
     """Give an operator a derivative."""
-    _definition(op).register_autograd(backward, setup_context=setup_context)
+    _operator(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
+    """Let an operator's floating-point arguments have a dtype in autocast regions of a device."""
+    from ._core.tensor import Tensor
+    from .amp import autocast
+
+    operator = _operator(op)
+
+    def converted(value: Any) -> Any:
+        fits = isinstance(value, Tensor) and value.is_floating_point() and value.device.type == device_type
+        return value.to(cast_inputs) if fits else value
+
+    def cast(*args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, enabled=False):
+            return operator(*map(converted, args), **{name: converted(each) for name, each in kwargs.items()})
+
+    operator._autocast[device_type] = cast

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -60,6 +61,9 @@ __all__ = [
     "skip_data",
     "validate_cuda_device",
 ]
+
+MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None
+"""What `load` may be told about devices."""
 
 DEFAULT_PROTOCOL = 2
 _writer: ThreadPoolExecutor | None = None

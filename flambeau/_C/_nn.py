@@ -7,6 +7,14 @@ from typing import Any
 import flambeau
 
 
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """What the arguments of a `to` say: device, dtype, non_blocking, memory format."""
+    from ..nn.modules._conversions import _parse_to as parse
+
+    dtype, device, (non_blocking,), memory_format = parse(*args, **kwargs)
+    return device, dtype, non_blocking, memory_format
+
+
 def __getattr__(name: str) -> Any:
     for space in (flambeau.nn.functional, flambeau):
         found = getattr(space, name, None)

@@ -20,3 +20,11 @@ class OperatorExportTypes(enum.Enum):
     ONNX_ATEN = 1
     ONNX_ATEN_FALLBACK = 2
     ONNX_FALLTHROUGH = 3
+
+
+class TensorProtoDataType(enum.IntEnum):
+    """The numbers that dtypes have in files."""
+
+    UNDEFINED, FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE = range(12)
+    UINT32, UINT64, COMPLEX64, COMPLEX128, BFLOAT16, FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2 = range(12, 20)
+    FLOAT8E5M2FNUZ = 20

@@ -27,6 +27,7 @@ __getattr__, __dir__ = settings(
     numpy_default_float="float64",
     optimize_ddp=True,
     recompile_limit=8,
+    skip_fwd_side_effects_in_bwd_under_checkpoint=False,
     specialize_int=False,
     suppress_errors=False,
     trace_numpy=True,

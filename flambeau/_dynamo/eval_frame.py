@@ -7,7 +7,7 @@ from typing import Any
 from ..compiler._eager import disable
 from ..nn.modules.module import Module
 
-__all__ = ["OptimizedModule", "disable"]
+__all__ = ["OptimizedModule", "disable", "is_dynamo_supported"]
 
 
 class OptimizedModule(Module):
@@ -42,3 +42,8 @@ class OptimizedModule(Module):
 def compiled_module(model: Any) -> OptimizedModule | None:
     """A module as `compile` gives it; None for what is no module."""
     return OptimizedModule(model) if isinstance(model, Module) else None
+
+
+def is_dynamo_supported() -> bool:
+    """Whether `torch.compile` runs on this Python."""
+    return True

@@ -17,3 +17,7 @@ class BackendCompilerFailed(TorchDynamoException):
 
 class RecompileLimitExceeded(Unsupported):
     """A function was compiled too often."""
+
+
+class TensorifyScalarRestartAnalysis(TorchDynamoException):
+    """A function has to be looked at again."""

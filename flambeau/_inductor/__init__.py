@@ -6,7 +6,10 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("config")
-    .absent("the compiler is not built yet", functions="compile compile_fx aot_compile cudagraph_mark_step_begin")
+    .submodules("config cpp_builder cpu_vec_isa runtime")
+    .absent(
+        "the compiler is not built yet",
+        functions="list_mode_options list_options compile compile_fx aot_compile cudagraph_mark_step_begin",
+    )
     .parts()
 )

@@ -28,9 +28,9 @@ MARK = "__flambeau__"
 
 _SHARED = frozenset(
     {
-        "_C", "_VF", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor", "_jit_internal",
-        "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_tensor", "_tensor_str", "_utils",
-        "_utils_internal",
+        "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_higher_order_ops", "_inductor",
+        "_jit_internal", "_linalg_utils", "_lowrank", "_prims_common", "_refs", "_sources", "_subclasses", "_tensor",
+        "_tensor_str", "_utils", "_utils_internal", "_vmap_internals",
     }
 )  # fmt: skip
 """The modules with a leading underscore that PyTorch has too; all others are Flambeau's engine room."""

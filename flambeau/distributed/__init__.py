@@ -9,7 +9,11 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("device_mesh fsdp tensor")
+    .submodules(
+        "algorithms checkpoint constants device_mesh distributed_c10d elastic fsdp launcher nn optim pipelining rpc run"
+    )
+    .submodules("tensor utils _composable _functional_collectives _tensor")
+    .elsewhere("ReduceOp reduce_op", "distributed._kinds")
     .returning(
         lambda: False,
         functions="is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_ucc_available "
@@ -24,7 +28,7 @@ __getattr__, __dir__ = (
         "recv recv_object_list reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list send "
         "send_object_list all_gather_coalesced all_reduce_coalesced get_node_local_rank supports_complex "
         "new_subgroups_by_enumeration split_group",
-        classes="Backend DeviceMesh FileStore GroupMember HashStore P2POp PrefixStore ProcessGroup ReduceOp Store "
+        classes="Backend DeviceMesh FileStore GroupMember HashStore P2POp PrefixStore ProcessGroup Store "
         "TCPStore Work DistBackendError DistError DistNetworkError DistStoreError GradBucket Logger Reducer group",
     )
     .parts()

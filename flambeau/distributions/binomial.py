@@ -11,6 +11,7 @@ from flambeau import Size, Tensor
 from . import constraints
 from ._functions import logsigmoid
 from ._probs import _ProbsOrLogits
+from .distribution import Distribution  # noqa: F401  (programs import it from here)
 
 __all__ = ["Binomial"]
 

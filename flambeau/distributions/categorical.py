@@ -11,6 +11,7 @@ from flambeau import Size, Tensor
 
 from . import constraints
 from ._probs import _ProbsOrLogits, check_one_given
+from .distribution import Distribution  # noqa: F401  (programs import it from here)
 
 __all__ = ["Categorical"]
 

@@ -11,6 +11,7 @@ from flambeau import Size, Tensor
 from . import constraints
 from ._functions import binary_cross_entropy, where
 from ._probs import _ProbsOrLogits
+from .distribution import Distribution  # noqa: F401  (programs import it from here)
 from .utils import broadcast_all
 
 __all__ = ["Geometric"]

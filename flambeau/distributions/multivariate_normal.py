@@ -11,6 +11,7 @@ from flambeau import Size, Tensor
 
 from . import constraints
 from ._matrices import _GivenByMatrix, log_det_of_tril, mahalanobis, matvec
+from .distribution import Distribution  # noqa: F401  (programs import it from here)
 from .utils import _standard_normal
 
 __all__ = ["MultivariateNormal"]

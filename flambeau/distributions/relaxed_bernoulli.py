@@ -10,6 +10,7 @@ from flambeau import Size, Tensor
 
 from . import constraints
 from ._probs import _ProbsOrLogits
+from .distribution import Distribution  # noqa: F401  (programs import it from here)
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
 from .utils import broadcast_all, clamp_probs

@@ -19,6 +19,7 @@ from ._transform import (
     StackTransform,
     Transform,
     _check_ndims,
+    _InverseTransform,  # noqa: F401  (programs import it from here)
     _Parameterless,
     _with_event_dim,
     identity_transform,

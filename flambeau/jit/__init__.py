@@ -21,12 +21,33 @@ from ._script import (
     script_method,
 )
 from ._trace import is_tracing, script_if_tracing, trace, trace_module
+from ._trace import script_if_tracing as _script_if_tracing
 from .annotations import Attribute, Final, annotate, export, ignore, is_scripting, unused
 
 __all__ = [
-    "Attribute", "CompilationUnit", "Error", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
-    "annotate", "export", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "script",
-    "script_if_tracing", "script_method", "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused",
+    "Attribute",
+    "CompilationUnit",
+    "Error",
+    "Final",
+    "RecursiveScriptModule",
+    "ScriptFunction",
+    "ScriptModule",
+    "TracerWarning",
+    "annotate",
+    "export",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "isinstance",
+    "script",
+    "script_if_tracing",
+    "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
+    "trace",
+    "trace_module",
+    "unused",
 ]  # fmt: skip
 
 _REASON = "TorchScript's compiler does not exist: what is scripted runs as Python"
@@ -36,13 +57,21 @@ _table = (
         _REASON,
         functions="export_opnames freeze load optimize_for_inference save optimized_execution",
     )
-    .submodules("annotations frontend mobile _script _trace")
+    .submodules("annotations frontend mobile _recursive _script _trace")
     .elsewhere("Future", "futures")
     .elsewhere("fork wait", "jit._async")
     .elsewhere("_overload _overload_method _IgnoreContextManager", "_jit_internal")
     .elsewhere(" ".join(_fusion.__all__), "backends._fusion")
 )
 __getattr__, __dir__ = _table.parts()
+
+
+class TracerWarning(Warning):
+    """What recording a function's run may miss; never given here, where nothing is recorded."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Be silent about such warnings in the package itself: there are none."""
 
 
 class Error(Exception):

@@ -23,6 +23,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Value = TypeVar("Value")
 
 
+class _BroadcastingList:
+    """The type of a list for which one number stands too: `BroadcastingList2[int]`."""
+
+    def __getitem__(self, types: Any) -> None:
+        return None
+
+
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = _BroadcastingList()
+
+
 class Attribute(NamedTuple):
     """A value with the type that TorchScript is to give it."""
 

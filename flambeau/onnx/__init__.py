@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
     .absent("ONNX export is not built yet", functions="export", classes="ONNXProgram ExportableModule InputObserver")
     .elsewhere("OnnxExporterError", "onnx.errors")
-    .elsewhere("OperatorExportTypes TrainingMode", "_C._onnx")
-    .submodules("errors ops operators symbolic_helper utils")
+    .elsewhere("OperatorExportTypes TensorProtoDataType TrainingMode", "_C._onnx")
+    .submodules("errors ops operators symbolic_helper symbolic_opset9 symbolic_opset11 symbolic_opset12 utils")
     .parts()
 )
 
@@ -17,3 +20,18 @@ __getattr__, __dir__ = (
 def is_in_onnx_export() -> bool:
     """Whether a model is being exported."""
     return False
+
+
+_SYMBOLIC: dict[tuple[str, int], Callable[..., Any]] = {}
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
+    """Keep a rule for an operator of one's own, for the exporter."""
+    if "::" not in symbolic_name:
+        raise ValueError(f"expected the name of an operator as 'domain::name', got {symbolic_name!r}")
+    _SYMBOLIC[symbolic_name, opset_version] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Forget such a rule."""
+    _SYMBOLIC.pop((symbolic_name, opset_version), None)

@@ -14,6 +14,9 @@ def shape_as_tensor(x: Tensor) -> Tensor:
     return tensor(list(x.shape), dtype=int64)
 
 
+_shape_as_tensor = shape_as_tensor
+
+
 def reshape_from_tensor_shape(x: Tensor, shape: Tensor | Sequence[int]) -> Tensor:
     """A tensor in the shape that another tensor holds."""
     return x.reshape([int(each) for each in shape])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from .._core.names.absent import PAGE
@@ -9,7 +11,18 @@ from .._dispatch.overloads import OpOverload, OpOverloadPacket
 from . import aten, flambeau
 from ._custom import OPERATORS, Namespace
 
-__all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau"]
+__all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau", "load_library"]
+
+
+def load_library(path: str | os.PathLike[str]) -> None:
+    """Load the operators of a library's compiled part: those of torchvision have twins in Python, others cannot."""
+    file = Path(path)
+    if file.parent.name == "torchvision" and file.name.startswith("_C"):
+        from ._torchvision import register
+
+        register()
+        return
+    raise OSError(f"Could not load this library: {path}: Flambeau has no C++ part that it could be linked with")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from .._core.names.absent import refusal
 from .._core.tensor import Tensor
 
 
@@ -35,3 +37,63 @@ def convolution_backward(
         wanted = [number for number, asked in enumerate(output_mask) if asked and number < len(parts)]
         gradients = dict(zip(wanted, grad(result, [parts[each] for each in wanted], grad_output), strict=True))
     return tuple(gradients.get(number) for number in range(3))
+
+
+def _pin_memory(input: Tensor, device: Any = None) -> Tensor:
+    """A copy in memory that devices read directly."""
+    return input.pin_memory()
+
+
+def _local_scalar_dense(input: Tensor) -> Any:
+    """The one element as a number."""
+    return input.item()
+
+
+def _is_all_true(input: Tensor) -> Tensor:
+    """Whether all elements are true."""
+    return input.all()
+
+
+def _is_any_true(input: Tensor) -> Tensor:
+    """Whether an element is true."""
+    return input.any()
+
+
+def _assert_async(input: Tensor, assert_msg: str = "") -> None:
+    """An error if the one element is not true."""
+    from .._dispatch.checks import _assert_async as check
+
+    check(input, assert_msg) if assert_msg else check(input)
+
+
+def _assert_scalar(value: Any, assert_msg: str) -> None:
+    """An error if a number is not true."""
+    if not value:
+        raise RuntimeError(assert_msg)
+
+
+def _assert_tensor_metadata(
+    a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None
+) -> None:
+    """An error if a tensor is not as it is said to be."""
+    for what, said, found in (("dtype", dtype, a.dtype), ("layout", layout, a.layout), ("device", device, a.device)):
+        if said is not None and said != found:
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {said}, Got: {found}")
+    for what, said, numbers in (("sizes", size, a.shape), ("strides", stride, a.stride())):
+        if said is not None and tuple(said) != tuple(numbers):
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {list(said)}, Got: {list(numbers)}")
+
+
+def sym_size(input: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the extent of one dimension."""
+    return input.size() if dim is None else input.size(dim)
+
+
+def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """The elements at indices, one for each leading dimension; None takes all."""
+    return input[tuple(slice(None) if each is None else each for each in indices)]
+
+
+def _sparse_mm_reduce_impl(input: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
+    """Rows of a product with a sparse matrix, combined in another way than by a sum."""
+    raise refusal("torch.ops.aten._sparse_mm_reduce_impl", "sparse products with another reduction are not built yet")

@@ -15,7 +15,9 @@ from . import _composed
 
 _, __all__ = namespace("ops.aten")
 
-COMPOSED.update(_to_copy=_composed._to_copy, convolution_backward=_composed.convolution_backward)
+COMPOSED.update(
+    {n: each for n, each in vars(_composed).items() if getattr(each, "__module__", "") == _composed.__name__}
+)
 
 _OPERATORS = {*SAME, *OF_TENSORS, *OF_TENSORS_OR_NUMBERS, *(f"_{name}" for name in PRIVATE)} | {
     entry.partition(".")[0] for each in OTHERS.values() for entry in ((each,) if isinstance(each, str) else each)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
+import typing
 import warnings
 from pathlib import Path
 from typing import Any
@@ -347,3 +348,75 @@ def test_operators_of_ones_own(torch: Any) -> Any:
     x = torch.tensor([2.0], requires_grad=True)
     getattr(torch.ops, name).cube(x, 2.0).sum().backward()
     return plain, x.grad, tuple(cube(torch.ones(3, device="meta"), 1.0).shape)
+
+
+@differential
+def test_annotations_of_layers_are_types(torch: Any) -> Any:
+    return (
+        typing.get_type_hints(torch.nn.CrossEntropyLoss(), globalns={}, localns={}),
+        torch.nn.Linear.__annotations__["in_features"],
+        "__constants__" in torch.nn.MaxPool2d.__annotations__,
+    )
+
+
+@differential
+def test_parts_of_a_tensors_text(torch: Any) -> Any:
+    text = module(torch, "_tensor_str")
+    x = torch.tensor([[1.5, 2.0], [3.0, 4.25]])
+    return (
+        text._tensor_str(x, 4),
+        text._add_suffixes("x([1, 2]", ["nodes=3", "is_sorted=True"], 2, False),
+        text._str_intern(x, tensor_contents="..."),
+    )
+
+
+@differential
+def test_operators_that_few_programs_call(torch: Any) -> Any:
+    aten, x = torch.ops.aten, torch.arange(6.0).reshape(2, 3)
+    return (
+        aten.index.Tensor(x, [None, torch.tensor([2, 0])]),
+        aten._local_scalar_dense.default(x[1, 1]),
+        aten._is_all_true(x > 0),
+        aten._is_any_true(x > 0),
+        aten._pin_memory is not None,
+        outcome(lambda: aten._assert_scalar(False, "not so"), "not so"),
+        outcome(lambda: aten._assert_tensor_metadata(x, None, None, torch.int64), "dtype mismatch"),
+        aten._assert_tensor_metadata(x, [2, 3], [3, 1], torch.float32),
+    )
+
+
+@differential
+def test_small_names_that_libraries_import(torch: Any) -> Any:
+    device, dtype, non_blocking, memory_format = module(torch, "_C")._nn._parse_to("cpu", torch.float64)
+    reduction = module(torch, "distributed").ReduceOp
+    return (
+        str(device), dtype, non_blocking, memory_format,
+        module(torch, "_utils")._element_size(torch.float64),
+        reduction.SUM != reduction.MAX, module(torch, "distributed.fsdp").ShardingStrategy.FULL_SHARD.name,
+        issubclass(module(torch, "jit").TracerWarning, Warning),
+        module(torch, "jit.annotations").BroadcastingList2[int],
+        module(torch, "onnx").TensorProtoDataType.FLOAT,
+        module(torch, "distributed.constants").default_pg_timeout,
+        module(torch, "hub")._get_torch_home(), callable(module(torch, "utils.model_zoo").tqdm),
+        module(torch, "distributions.multivariate_normal").Distribution is torch.distributions.Distribution,
+        module(torch, "_subclasses.fake_tensor").is_fake(torch.ones(1)),
+        isinstance(torch.ones(1), torch._C.TensorBase), type(torch.Tensor) is torch._C._TensorMeta,
+        torch._shape_as_tensor(torch.ones(2, 3)),
+    )  # fmt: skip
+
+
+def test_a_loader_that_has_pytorchs_attributes_alone() -> None:
+    """Libraries hand such objects to the loader's iterators."""
+    from flambeau.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
+
+    class Loader:
+        _IterableDataset_len_called, _auto_collation, drop_last, generator = None, False, False, None
+        dataset, _dataset_kind, _index_sampler = [1, 2, 3], _DatasetKind.Iterable, range(10)
+        pin_memory, num_workers, timeout, persistent_workers = False, 0, 0, False
+
+        @staticmethod
+        def collate_fn(x: Any) -> Any:
+            return x
+
+    loader: Any = Loader()
+    assert list(_SingleProcessDataLoaderIter(loader)) == [1, 2, 3]

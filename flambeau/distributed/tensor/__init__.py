@@ -6,7 +6,7 @@ from ..._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("parallel placement_types")
+    .submodules("experimental parallel placement_types _utils")
     .elsewhere("Partial Placement Replicate Shard", "distributed.tensor.placement_types")
     .absent(
         "distributed is not built yet",

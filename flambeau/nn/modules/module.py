@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -102,6 +105,11 @@ class Module(Hooks, StateDict, Conversions):
     training: bool
     call_super_init: bool = False
     """Whether `__init__` hands its arguments on to the next class in line, for multiple inheritance."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.partition(".")[0] in ("flambeau", "torch"):
+            _evaluate_annotations(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -353,6 +361,21 @@ def _hooked(hooks: HookDict, module: Module, name: str, value: Any) -> Any:
 
 def _wrong_type(value: Any, what: str, name: str, expected: str) -> TypeError:
     return TypeError(f"cannot assign '{typename(value)}' as {what} '{name}' ({expected} expected)")
+
+
+def _evaluate_annotations(cls: type) -> None:
+    """Let a layer's annotations be types, as PyTorch's are, and not their texts: programs look at them from elsewhere.
+
+    What is there for the type checker alone goes.
+    """
+    names = vars(sys.modules[cls.__module__])
+    annotations = inspect.get_annotations(cls)
+    for name, text in list(annotations.items()):
+        if isinstance(text, str) and text.startswith("ClassVar"):
+            del annotations[name]
+        elif isinstance(text, str):
+            with contextlib.suppress(NameError):  # imported for the type checker alone
+                annotations[name] = eval(text, names)
 
 
 def _refuse_arguments(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -24,6 +24,8 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 State = dict[str, Any]
+_collate_fn_t = Callable[[list[Any]], Any]
+"""What joins examples to a batch."""
 
 default_collate = _collate.default_collate
 default_convert = _collate.default_convert
@@ -295,6 +297,13 @@ def _check_batches(
     return batch_size, drop_last
 
 
+def _taken_state(loader: DataLoader[Any]) -> State | None:
+    """The state that the next epoch continues, once. Libraries hand in objects that have PyTorch's attributes alone."""
+    state: State | None = getattr(loader, "_resume", None)
+    loader._resume = None
+    return state
+
+
 class _BaseDataLoaderIter:
     """One pass over a loader. It does not refer to the loader, so that it ends as soon as nobody holds it."""
 
@@ -389,7 +398,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             raise AssertionError(
                 f"a DataLoader without workers requires timeout == 0, but it is {self._timeout}: set num_workers too"
             )
-        state, loader._resume = loader._resume, None
+        state = _taken_state(loader)
         resumes = state is not None and state["running"]
         self._base_seed = state["base_seed"] if state is not None and resumes else random_seed(loader.generator)
         with replayed(loader, state):
@@ -418,7 +427,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         self._in_order = loader.in_order
         self._ahead = max(1, (loader.prefetch_factor or 0) * loader.num_workers)
-        state, loader._resume = loader._resume, None
+        state = _taken_state(loader)
         keeps_seed = state is not None and (state["running"] or loader.persistent_workers) and state["base_seed"] >= 0
         self._base_seed = state["base_seed"] if state is not None and keeps_seed else random_seed(loader.generator)
         self._outstanding: dict[int, int] = {}
@@ -452,7 +461,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             own = worker, loader.num_workers, self._base_seed
             parts = loader.dataset, self._make_fetcher, loader.worker_init_fn
             setups.append(WorkerSetup(*own, *parts, skip, random_state))
-        if loader.worker_method == THREAD:
+        if getattr(loader, "worker_method", MULTIPROCESSING) == THREAD:
             return ThreadPool(setups)
         return ProcessPool(loader.multiprocessing_context or multiprocessing.get_context(), setups)
 

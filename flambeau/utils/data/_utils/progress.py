@@ -12,11 +12,17 @@ from .randomness import process_states, restore_process
 VERSION = 1
 
 
+def _samplers(loader: Any) -> tuple[Any, Any, Any]:
+    """Those that order a loader's examples, as far as it has them: libraries hand in objects that are none."""
+    batches = getattr(loader, "batch_sampler", None)
+    return batches, getattr(loader, "sampler", None), getattr(batches, "sampler", None)
+
+
 def generators_of(loader: Any) -> list[Generator]:
     """The generators beside the default one that decide the order of samples."""
     found: list[Generator] = []
-    holders = (loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None))
-    for holder in holders:
+    batches, sampler, inner = _samplers(loader)
+    for holder in (loader, sampler, batches, inner):
         generator = getattr(holder, "generator", None)
         if isinstance(generator, Generator) and not any(generator is each for each in (default_generator, *found)):
             found.append(generator)
@@ -25,7 +31,7 @@ def generators_of(loader: Any) -> list[Generator]:
 
 def _stateful(loader: Any) -> Any:
     """The loader's sampler if it can say and take over its state itself."""
-    for sampler in (loader.batch_sampler, loader.sampler, getattr(loader.batch_sampler, "sampler", None)):
+    for sampler in _samplers(loader):
         if hasattr(sampler, "state_dict") and hasattr(sampler, "load_state_dict"):
             return sampler
     return None

@@ -1,0 +1,15 @@
+"""Several processes, under their compiled module's name: not built yet."""
+
+from __future__ import annotations
+
+from .._core.names.absent import Table
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .absent(
+        "distributed is not built yet",
+        functions="_register_process_group _resolve_process_group",
+        classes="ProcessGroup Work Store",
+    )
+    .parts()
+)

@@ -1,0 +1,98 @@
+"""Dispatch keys, under PyTorch's names: for which tensors and in which modes an operator's function is meant.
+
+There is no C++ dispatcher. The names say to `torch.library` where a function belongs: to a device, to derivatives, to
+autocast, to shapes without data; a set of them says what a region leaves out.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Any
+
+from .autocast import is_autocast_enabled, set_autocast_enabled
+
+_NAMES = (
+    "Undefined CPU CUDA Meta XPU MPS PrivateUse1 SparseCPU SparseCUDA SparseCsrCPU QuantizedCPU NestedTensorCPU "
+    "BackendSelect Python Functionalize Conjugate Negative ZeroTensor ADInplaceOrView AutogradOther "
+    "AutogradFunctionality AutogradCPU AutogradCUDA AutogradXPU AutogradMPS AutogradMeta AutogradNestedTensor "
+    "AutocastCPU AutocastCUDA AutocastXPU AutocastMPS FuncTorchBatched FuncTorchGradWrapper PythonTLSSnapshot "
+    "PreDispatch PythonDispatcher Autograd CompositeImplicitAutograd CompositeExplicitAutograd "
+    "CompositeExplicitAutogradNonFunctional"
+)
+
+DispatchKey: Any = enum.Enum("DispatchKey", _NAMES, module="torch._C")  # type: ignore[misc]
+
+
+def key_name(key: Any) -> str:
+    """The name of a key that is given as such or by its name; a ValueError if there is none of it."""
+    name = key.name if isinstance(key, DispatchKey) else str(key)
+    if name and name not in DispatchKey.__members__:
+        raise ValueError(f"Could not parse dispatch key: {name}")
+    return name
+
+
+class DispatchKeySet:
+    """Some dispatch keys."""
+
+    def __init__(self, keys: Any = ()) -> None:
+        listed = keys if isinstance(keys, Iterable) else (keys,)
+        self._names = frozenset(key_name(each) for each in listed)
+
+    def has(self, key: Any) -> bool:
+        """Whether the key is one of them."""
+        return key_name(key) in self._names
+
+    def add(self, key: Any) -> DispatchKeySet:
+        """These, and one more."""
+        return self | DispatchKeySet(key)
+
+    def remove(self, key: Any) -> DispatchKeySet:
+        """These without one."""
+        return self - DispatchKeySet(key)
+
+    def __iter__(self) -> Any:
+        return (DispatchKey[name] for name in sorted(self._names))
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet([*self, *other])
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet([each for each in self if other.has(each)])
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet([each for each in self if not other.has(each)])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._names == other._names
+
+    def __hash__(self) -> int:
+        return hash(self._names)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(self._names))})"
+
+
+class ExcludeDispatchKeyGuard:
+    """In its region what the keys stand for does not happen: autocast of the devices that they name."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        left = [each.name for each in keys if not each.name.startswith("Autocast")]
+        if left:
+            raise NotImplementedError(
+                f"_ExcludeDispatchKeyGuard: Flambeau can leave out autocast, not {', '.join(left)}: there is no C++ "
+                "dispatcher"
+            )
+        self._devices = [each.name.removeprefix("Autocast").lower() for each in keys]
+        self._before: dict[str, bool] = {}
+
+    def __enter__(self) -> None:
+        self._before = {device: is_autocast_enabled(device) for device in self._devices}
+        for device, on in self._before.items():
+            if on:
+                set_autocast_enabled(device, False)
+
+    def __exit__(self, *error: object) -> None:
+        for device, on in self._before.items():
+            if on:
+                set_autocast_enabled(device, True)

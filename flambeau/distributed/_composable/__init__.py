@@ -1,0 +1,16 @@
+"""The older name of functions that spread a model."""
+
+from __future__ import annotations
+
+from ..._core.names.absent import Table
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .submodules("fsdp")
+    .elsewhere("fully_shard", "distributed.fsdp")
+    .absent(
+        "distributed is not built yet",
+        functions="checkpoint replicate",
+    )
+    .parts()
+)

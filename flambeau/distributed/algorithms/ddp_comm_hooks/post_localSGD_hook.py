@@ -1,0 +1,15 @@
+"""Exchange after local steps: not built yet."""
+
+from __future__ import annotations
+
+from ...._core.names.absent import Table
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .absent(
+        "distributed is not built yet",
+        functions="post_localSGD_hook",
+        classes="PostLocalSGDState",
+    )
+    .parts()
+)

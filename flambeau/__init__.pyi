@@ -8,6 +8,7 @@ from . import _C as _C
 from . import _VF as _VF
 from . import __config__ as __config__
 from . import __future__ as __future__
+from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
 from . import _higher_order_ops as _higher_order_ops
 from . import _inductor as _inductor
@@ -17,6 +18,7 @@ from . import _lowrank as _lowrank
 from . import _prims_common as _prims_common
 from . import _refs as _refs
 from . import _sources as _sources
+from . import _subclasses as _subclasses
 from . import _tensor as _tensor
 from . import _tensor_str as _tensor_str
 from . import _utils as _utils
@@ -27,6 +29,7 @@ from . import amp as amp
 from . import ao as ao
 from . import autograd as autograd
 from . import backends as backends
+from . import classes as classes
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
@@ -291,6 +294,7 @@ _check_value: Any
 _check_with: Any
 _overload: Any
 _rebuild_from_type_v2: Any
+_shape_as_tensor: Any
 ccol_indices_copy: Any
 choose_qparams_optimized: Any
 classproperty: Any

@@ -16,8 +16,9 @@ __getattr__, __dir__ = (
     .absent(
         _REASON,
         functions="symbolic_trace replace_pattern map_arg",
-        classes="Tracer Graph GraphModule Interpreter Transformer Node Proxy CodeGen",
+        classes="Tracer Graph Interpreter Transformer Node Proxy CodeGen",
     )
+    .elsewhere("GraphModule", "fx._graph_module")
     .submodules("experimental graph graph_module interpreter node passes proxy _symbolic_trace")
     .parts()
 )

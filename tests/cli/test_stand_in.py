@@ -128,3 +128,13 @@ assert not hasattr(torch, "no_such")
     said = run(program)
     assert said.startswith(beginning)
     assert "docs/names.md" in said
+
+
+def test_sparse_tensors_where_flambeau_stands_in() -> None:
+    """What runs for a sparse tensor is found by the function's name, which is another one there."""
+    program = """
+import flambeau.as_torch, torch
+matrix = torch.eye(3).to_sparse()
+print(torch.is_complex(matrix), torch.sparse.mm(matrix, torch.ones(3, 1)).flatten().tolist())
+"""
+    assert run(program) == "False [1.0, 1.0, 1.0]\n"

@@ -45,7 +45,9 @@ def raising_function(full_name: str, error: Callable[[], Exception]) -> Callable
     return function
 
 
-def raising_class(full_name: str, error: Callable[[], Exception], **attributes: Any) -> type:
+def raising_class(
+    full_name: str, error: Callable[[], Exception], bases: tuple[type, ...] = (), **attributes: Any
+) -> type:
     """A class that can be named, tested for and inherited from; making an instance raises the error."""
 
     def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -53,7 +55,7 @@ def raising_class(full_name: str, error: Callable[[], Exception], **attributes: 
 
     module, _, last = full_name.rpartition(".")
     own = {"__unusable__": True, "__new__": refuse, "__module__": _home(module), "__doc__": str(error())}
-    return type(last, (), own | attributes)
+    return type(last, bases, own | attributes)
 
 
 def absent_function(full_name: str, reason: str) -> Callable[..., Any]:
@@ -63,9 +65,9 @@ def absent_function(full_name: str, reason: str) -> Callable[..., Any]:
     return function
 
 
-def absent_class(full_name: str, reason: str) -> type:
+def absent_class(full_name: str, reason: str, bases: tuple[type, ...] = ()) -> type:
     """A class that does not work yet."""
-    return raising_class(full_name, lambda: refusal(full_name, reason), __absent__=reason)
+    return raising_class(full_name, lambda: refusal(full_name, reason), bases, __absent__=reason)
 
 
 class Table:

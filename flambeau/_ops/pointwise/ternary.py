@@ -288,6 +288,16 @@ def _common(name: str, input: Tensor, *bounds: Any) -> list[Any]:
     ]
 
 
+def _bounds_alike(low: Operand | None, high: Operand | None) -> tuple[Operand | None, Operand | None]:
+    """The bounds of `clamp`; beside a number, a tensor without dimensions is one too."""
+    if low is None or high is None or isinstance(low, Tensor) is isinstance(high, Tensor):
+        return low, high
+    bound = low if isinstance(low, Tensor) else high
+    if not isinstance(bound, Tensor) or bound.dim() or bound.requires_grad:
+        return low, high
+    return (bound.item(), high) if bound is low else (low, bound.item())
+
+
 @public("clip", out=True)
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """Elements below `min` raised to it, elements above `max` lowered to it."""
@@ -300,7 +310,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
         and input._kind.dtype.is_floating_point
     ):
         return _clamp_numbers(input, min, max)
-    input, min, max = _common("clamp", input, min, max)
+    input, min, max = _common("clamp", input, *_bounds_alike(min, max))
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         return _clamp_numbers(input, min, max)
     for name, bound in (("min", min), ("max", max)):

@@ -77,7 +77,7 @@ def _load_implementations() -> None:
 
 def public_name(function: Any) -> str:
     """The name under which users find a function: "add", "linalg.norm"."""
-    space = function.__module__.removeprefix("flambeau").removeprefix(".")
+    space = function.__module__.partition(".")[2]  # of the package, which may stand in for torch
     return function.__name__ if not space or space.startswith("_") else f"{space}.{function.__name__}"
 
 

@@ -369,13 +369,15 @@ def _evaluate_annotations(cls: type) -> None:
     What is there for the type checker alone goes.
     """
     names = vars(sys.modules[cls.__module__])
-    annotations = inspect.get_annotations(cls)
-    for name, text in list(annotations.items()):
+    types: dict[str, Any] = {}
+    for name, text in inspect.get_annotations(cls).items():
         if isinstance(text, str) and text.startswith("ClassVar"):
-            del annotations[name]
-        elif isinstance(text, str):
-            with contextlib.suppress(NameError):  # imported for the type checker alone
-                annotations[name] = eval(text, names)
+            continue
+        types[name] = text
+        with contextlib.suppress(NameError):  # imported for the type checker alone
+            types[name] = eval(text, names) if isinstance(text, str) else text
+    if types or "__annotations__" in vars(cls):
+        cls.__annotations__ = types
 
 
 def _refuse_arguments(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ def decoder(name, encoder):
         model = smp.create_model(name, encoder_name=encoder, encoder_weights=None, in_channels=3, classes=2)
         images = torch.randn(2, 3, 64, 64)
         target = (torch.rand(2, 64, 64) > 0.5).long()
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
         loss_function = smp.losses.DiceLoss(mode="multiclass")
         losses = []
         for _ in range(2):

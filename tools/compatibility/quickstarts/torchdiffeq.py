@@ -18,6 +18,8 @@ def main():
     start, times = torch.tensor([[2.0, 0.0]]), torch.linspace(0.0, 2.0, 10)
     truth = odeint(lambda t, y: (y**3) @ matrix, start, times, method="dopri5")
     field = Field()
+    odeint_adjoint(field, start, times, method="rk4").square().mean().backward()
+    adjoint = field.net[0].weight.grad.clone()
     optimizer = torch.optim.RMSprop(field.parameters(), lr=1e-2)
     losses = []
     for _ in range(4):
@@ -26,6 +28,4 @@ def main():
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    field.zero_grad()
-    odeint_adjoint(field, start, times, method="rk4").square().mean().backward()
-    return {"truth": truth, "losses": losses, "adjoint": field.net[0].weight.grad}
+    return {"truth": truth, "losses": losses, "adjoint": adjoint}

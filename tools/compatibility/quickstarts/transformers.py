@@ -44,7 +44,16 @@ SEQ2SEQ = {
     "decoder_ffn_dim": 48,
     "max_position_embeddings": 64,
 }
-T5 = {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+T5 = {
+    "decoder_start_token_id": 0,
+    "pad_token_id": 0,
+    "vocab_size": 99,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": 2,
+    "num_heads": 4,
+}
 VISION = {
     "image_size": 32,
     "patch_size": 8,
@@ -213,7 +222,6 @@ CASES = {
     "roformer": masked("roformer", **TEXT, embedding_size=16),
     "squeezebert": masked("squeezebert", **TEXT, embedding_size=32),
     "modernbert": masked("modernbert", **TEXT),
-    "nystromformer": masked("nystromformer", **TEXT, num_landmarks=4, segment_means_seq_len=16),
     "longformer": masked("longformer", **TEXT, attention_window=4),
     "t5": translation("t5", **T5),
     "mt5": translation("mt5", **T5),
@@ -224,15 +232,18 @@ CASES = {
     "m2m_100": translation("m2m_100", **SEQ2SEQ),
     "led": translation("led", **SEQ2SEQ, attention_window=4, max_encoder_position_embeddings=64),
     "vit": images("vit", **VISION),
-    "deit": images("deit", **VISION),
     "beit": images("beit", **VISION),
     "dinov2": images("dinov2", **VISION),
-    "swin": images("swin", image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 4], window_size=4),
-    "convnext": images("convnext", hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1]),
-    "resnet": images("resnet", size=64, embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1]),
-    "mobilevit": images("mobilevit", size=64, image_size=64, hidden_sizes=[16, 16, 16], neck_hidden_sizes=[8] * 7),
-    "segformer": images("segformer", size=64, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1]),
-    "poolformer": images("poolformer", size=64, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1]),
+    "swin": images(
+        "swin", num_labels=5, image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 4], window_size=4
+    ),
+    "convnext": images("convnext", num_labels=5, hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1]),
+    "resnet": images("resnet", num_labels=5, size=64, embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1]),
+    "mobilevit": images(
+        "mobilevit", num_labels=5, size=64, image_size=64, hidden_sizes=[16, 16, 16], neck_hidden_sizes=[8] * 7
+    ),
+    "segformer": images("segformer", num_labels=5, size=64, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1]),
+    "poolformer": images("poolformer", num_labels=5, size=64, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1]),
     "wav2vec2": audio(
         "wav2vec2", **TEXT, conv_dim=[16] * 7, num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=2
     ),

@@ -23,6 +23,7 @@ HOMES: dict[str, str] = {
         "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with",
         "_dispatch.choices": "get_float32_matmul_precision get_num_interop_threads init_num_threads "
         "set_float32_matmul_precision set_flush_denormal set_num_interop_threads",
+        "_dispatch.keys": "DispatchKey DispatchKeySet",
         "_higher_order_ops": "cond while_loop",
         "_jit_internal": "_overload",
         "_utils": "classproperty",
@@ -88,7 +89,7 @@ _table = (
     )
     .absent(
         "there is no C++ dispatcher: ops are Python functions",
-        classes="DispatchKey DispatchKeySet ExcludeDispatchKeyGuard Tag",
+        classes="ExcludeDispatchKeyGuard Tag",
     )
     .absent("transforms of functions are being built", functions="vmap")
     .absent(

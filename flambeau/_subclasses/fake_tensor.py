@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.arrays.dataless import meta_array
-from .._core.device import CPU, fake_device, is_fake
+from .._core.device import CPU, fake_device
+from .._core.device import is_fake as is_fake_device
 from .._core.kind import Kind, kind_of
 from .._core.process.defaults import make_fakes
 from .._core.tensor import Tensor, new_counter
@@ -30,7 +31,7 @@ from ..utils.weak import WeakTensorKeyDictionary
 
 __all__ = [
     "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
-    "UnsupportedFakeTensorException", "is_fake_tensor", "unset_fake_temporarily",
+    "UnsupportedFakeTensorException", "is_fake", "is_fake_tensor", "unset_fake_temporarily",
 ]  # fmt: skip
 
 
@@ -40,7 +41,7 @@ class UnsupportedFakeTensorException(RuntimeError):
 
 class _FakeTensorMeta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and is_fake(instance._kind.device)
+        return isinstance(instance, Tensor) and is_fake_device(instance._kind.device)
 
 
 class FakeTensor(metaclass=_FakeTensorMeta):
@@ -55,6 +56,9 @@ class FakeTensor(metaclass=_FakeTensorMeta):
 def is_fake_tensor(value: Any) -> bool:
     """Whether a value is a fake tensor."""
     return isinstance(value, FakeTensor)
+
+
+is_fake = is_fake_tensor
 
 
 def _fake(tensor: Tensor, kind: Kind) -> Tensor:

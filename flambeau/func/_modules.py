@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from .._ops.shape.join import stack
+from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import _functional_call
 
@@ -75,3 +76,12 @@ def _stacked(tensors: list[Any]) -> Tensor:
             "Expected each model to have parameters that all require_grad or none: `requires_grad` differs for one name"
         )
     return stack([each.detach() for each in tensors]).requires_grad_(tensors[0].requires_grad)
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let batch normalizations in a module keep no running statistics: under `vmap` they could not be written."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

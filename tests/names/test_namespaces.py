@@ -399,6 +399,7 @@ def test_small_names_that_libraries_import(torch: Any) -> Any:
         module(torch, "distributed.constants").default_pg_timeout,
         module(torch, "hub")._get_torch_home(), callable(module(torch, "utils.model_zoo").tqdm),
         module(torch, "distributions.multivariate_normal").Distribution is torch.distributions.Distribution,
+        module(torch, "_subclasses.fake_tensor").is_fake(torch.ones(1)),
         isinstance(torch.ones(1), torch._C.TensorBase), type(torch.Tensor) is torch._C._TensorMeta,
         torch._shape_as_tensor(torch.ones(2, 3)),
     )  # fmt: skip

@@ -21,7 +21,8 @@ _NAMES = (
     "CompositeExplicitAutogradNonFunctional"
 )
 
-DispatchKey: Any = enum.Enum("DispatchKey", _NAMES, module="torch._C")  # type: ignore[misc]
+_enumeration: Any = enum.Enum
+DispatchKey: Any = _enumeration("DispatchKey", _NAMES, module="torch._C")
 
 
 def key_name(key: Any) -> str:

@@ -20,7 +20,7 @@ def parse_args(*arg_descriptors: str) -> Callable[[Function], Function]:
     """Say of which kind the arguments of a rule are."""
 
     def mark(fn: Function) -> Function:
-        fn._arg_descriptors = arg_descriptors  # type: ignore[attr-defined]
+        vars(fn)["_arg_descriptors"] = arg_descriptors
         return fn
 
     return mark
@@ -32,7 +32,7 @@ def quantized_args(
     """Say which arguments of a rule may be quantized."""
 
     def mark(fn: Function) -> Function:
-        fn._arg_q_descriptors = arg_q_descriptors  # type: ignore[attr-defined]
+        vars(fn)["_arg_q_descriptors"] = arg_q_descriptors
         return fn
 
     return mark

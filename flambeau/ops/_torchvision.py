@@ -118,7 +118,8 @@ def _by_image(
         for chosen in (images == number).nonzero()[:, 0].split(many):
             results.append(pool(input[number], rows[chosen], columns[chosen]))
             places.append(chosen)
-    return torch.cat(results)[torch.cat(places).argsort()]  # type: ignore[no-any-return]
+    pooled: Tensor = torch.cat(results)[torch.cat(places).argsort()]
+    return pooled
 
 
 def _same_dtype(input: Tensor, rois: Tensor) -> None:
@@ -163,7 +164,8 @@ def _channel_mapping(input: Tensor, rois: Tensor, bins: tuple[int, int]) -> Tens
         lambda: "input channels must be a multiple of pooling height * pooling width",
     )
     own = torch.arange(channels, dtype=torch.int32, device=input.device).reshape(-1, *bins)
-    return own.expand(rois.size(0), *own.shape).contiguous()  # type: ignore[no-any-return]
+    mapping: Tensor = own.expand(rois.size(0), *own.shape).contiguous()
+    return mapping
 
 
 def ps_roi_align(
@@ -180,7 +182,8 @@ def ps_roi_align(
 
     def pool(image: Tensor, y: Tensor, x: Tensor) -> Tensor:
         own = image.reshape(-1, *bins, *image.shape[1:])
-        return (torch.einsum("kih,cijhw->kcijw", y, own) * x[:, None, None]).sum(-1)  # type: ignore[no-any-return]
+        pooled: Tensor = (torch.einsum("kih,cijhw->kcijw", y, own) * x[:, None, None]).sum(-1)
+        return pooled
 
     return _by_image(input, rois, rows, columns, pool, mapping.shape), mapping
 
@@ -223,7 +226,8 @@ def roi_pool(
 def _rounded(corners: Tensor) -> list[list[int]]:
     """Rounded to whole numbers, halves away from zero."""
     halves = corners.sign() * (corners.abs() + 0.5).floor()
-    return halves.long().tolist()  # type: ignore[no-any-return]
+    numbers: list[list[int]] = halves.long().tolist()
+    return numbers
 
 
 def ps_roi_pool(
@@ -295,7 +299,8 @@ def deform_conv2d(
         total = total * mask.reshape(batch, offset_groups, 1, -1)
     points = total.reshape(batch, groups, channels // groups * kernel_h * kernel_w, out_h * out_w)
     kernels = weight.reshape(groups, weight.size(0) // groups, -1)
-    return (kernels @ points).reshape(batch, -1, out_h, out_w) + bias[:, None, None]  # type: ignore[no-any-return]
+    convolved: Tensor = (kernels @ points).reshape(batch, -1, out_h, out_w) + bias[:, None, None]
+    return convolved
 
 
 def _vector_jacobian(function: Callable[..., Any], grad: Tensor, inputs: list[Tensor]) -> list[Tensor]:

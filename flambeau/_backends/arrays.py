@@ -62,10 +62,13 @@ def selected(array: Array, dim: int, positions: Array) -> Array | None:
     return None if kernels is None else kernels.selected(array, dim, positions)
 
 
-def scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
-    """Write `values` at the positions `index` along `dim` of `target`, or add them there; positions are in range."""
+def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
+    """Bring `values` to the positions `index` along `dim` of `target`; positions are in range.
+
+    `how` is "write", or the name of the ufunc that combines them with what is there: "add", "maximum", ...
+    """
     kernels = _kernels("gather", target)
-    return kernels is not None and kernels.scattered(target, dim, index, values, adding)
+    return kernels is not None and kernels.scattered(target, dim, index, values, how)
 
 
 def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
@@ -105,6 +108,12 @@ def running(kind: str, array: Array, dim: int, fade: Array | None = None) -> Arr
     """`array` summed up ("add", "multiply", "logaddexp", "fading") along `dim`."""
     kernels = _kernels("scan", array)
     return None if kernels is None else kernels.running(kind, array, dim, fade)
+
+
+def running_extremes(array: Array, dim: int, largest: bool) -> tuple[Array, Array] | None:
+    """The extremes so far along `dim`, and where each was last attained."""
+    kernels = _kernels("scan", array)
+    return None if kernels is None else kernels.extremes(array, dim, largest)
 
 
 def ranked(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tuple[Array, Array] | None:

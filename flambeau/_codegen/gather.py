@@ -1,8 +1,8 @@
 """Kernels that read and write at positions along a dimension.
 
 Arrays are seen in three dimensions (outer, along, inner). `out[o, i, j] = x[o, index[o, i, j], j]` gathers, and
-`target[o, index[o, i, j], j] = x[o, i, j]`, or `+=`, scatters. Steps between elements are counted in elements. There
-are three forms:
+`target[o, index[o, i, j], j] = x[o, i, j]`, or `+=` and the like, scatters. Steps between elements are counted in
+elements. There are three forms:
 
 - SINGLE: the inner dimension has one element, and those along the dimension are neighbours, in the index too.
 - LINES: the index is the same along the inner dimension, whose elements are neighbours.
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from .arrays import Arguments
 from .build import Builder, Value
 from .kernel import kernel
+from .reduce import combination
 from .rows import GRAIN
 from .types import I64, SCALARS, Scalar
 
@@ -101,9 +102,7 @@ def gather_along(b: Builder, arguments: Arguments, dtype: str, index: str, form:
 
 
 @kernel
-def scatter_along(
-    b: Builder, arguments: Arguments, dtype: str, given: str, index: str, form: str, adding: bool
-) -> None:
+def scatter_along(b: Builder, arguments: Arguments, dtype: str, given: str, index: str, form: str, how: str) -> None:
     """(target, x, index, outer, along, inner, 3 steps each of the target, x and the index, skipped).
 
     In the form LINES nothing is done for a position that is `skipped`. Elements of `x`, of type `given`, may be of half
@@ -121,9 +120,11 @@ def scatter_along(
         target, x, index_, along_, inner_, *steps_, skipped_, blocks_ = inside
         of_target, of_x, of_index = (_Steps(steps_[start : start + 3]) for start in (0, 3, 6))
 
+        combine = combination(c, how)
+
         def put(into: Value, place: Value, value: Value) -> None:
-            if adding:
-                value = c.load(into, scalar, place, value.lanes) + value
+            if how != "write":
+                value = combine(c.load(into, scalar, place, value.lanes), value)
             c.store(into, scalar, place, value)
 
         for slice_, first, last in _lines(c, begin, end, blocks_):

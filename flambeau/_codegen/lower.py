@@ -78,6 +78,16 @@ def _bits_of(b: Builder, x: Value) -> Value:
     return bits
 
 
+def _next_after(b: Builder, x: Value, y: Value) -> Value:
+    """The neighbour of x in the direction of y: its bits, counted up or down."""
+    bits = _bits_of(b, x)
+    away = (x < y) == (x > 0)  # from zero
+    moved = b.bits(bits + b.select(away, b.constant(bits.type, 1), b.constant(bits.type, -1)), x.element)
+    least = b.copysign(b.bits(b.constant(bits.type, 1), x.element), y)
+    near = b.select(x == y, y, b.select(x == 0, least, moved))
+    return b.select((x != x) | (y != y), x + y, near)
+
+
 def _is_finite(b: Builder, x: Value) -> Value:
     return b.abs(x) < float("inf")
 
@@ -143,6 +153,7 @@ _OPERATIONS: dict[str, Operation] = {
     "isfinite": _is_finite,
     "signbit": lambda b, x: _bits_of(b, x) < 0,
     "copysign": lambda b, x, y: b.copysign(*b.matched(x, y)),
+    "nextafter": _next_after,
     "sign": _sign,
     "select": lambda b, condition, x, y: b.select(condition, x, y),
     "round_float16": lambda b, x: b.unpacked(b.packed(x, SCALARS["float16"]), SCALARS["float16"]),

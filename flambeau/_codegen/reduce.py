@@ -26,7 +26,8 @@ _WIDTH = 64
 _GRAIN = 16384
 
 
-def _combine(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
+def combination(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
+    """How two numbers become one in a reduction by the ufunc called `kind`."""
     if kind in ("add", "deviation"):
         return lambda x, y: x + y
     if kind == "multiply":
@@ -68,7 +69,7 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
     captured = (out, x, centres, length, chunk, chunks)
     with b.parallel(rows * chunks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, centres_, length_, chunk_, chunks_ = inside
-        combine = _combine(c, kind)
+        combine = combination(c, kind)
         start = _start(kind, target)
         with c.loop(begin, end) as task:
             row = task // chunks_
@@ -102,7 +103,7 @@ def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, resu
     captured = (out, x, centres, length, inner, chunk, chunks, blocks)
     with b.parallel(outer * chunks * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, centres_, length_, inner_, chunk_, chunks_, blocks_ = inside
-        combine = _combine(c, kind)
+        combine = combination(c, kind)
         with c.loop(begin, end) as task:
             line = task // blocks_
             column = (task - line * blocks_) * COLUMNS

@@ -16,7 +16,7 @@ from .functions import logaddexp
 from .functions.logarithm import log
 from .kernel import kernel
 from .softmax import exp
-from .types import F32, F64, SCALARS, Scalar
+from .types import F32, F64, I64, SCALARS, Scalar
 
 Step = Callable[[Value, Value, Value], Value]
 
@@ -68,6 +68,32 @@ def scan_rows(b: Builder, arguments: Arguments, kind: str, dtype: str) -> None:
                     faded = c.convert(c.load(fades, scalar, place), wide)
                     total.value = step(total.value, c.convert(c.load(source, scalar, place), wide), faded)
                     c.store(target, scalar, place, c.convert(total.value, scalar.compute))
+
+
+@kernel
+def extreme_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str) -> None:
+    """(values, indices, x, rows, length): the extremes so far and where they were last attained; a NaN stays."""
+    scalar, position = SCALARS[dtype], SCALARS["int64"]
+    values, indices, x = (arguments.array(number).data for number in range(3))
+    rows, length = arguments.integer(3), arguments.integer(4)
+    grain = b.larger(b.integer(_GRAIN) // b.larger(length, 1), 1)
+    with b.parallel(rows, grain, values, indices, x, length, unlock=True) as (c, begin, end, inside):
+        values_, indices_, x_, length_ = inside
+        with c.loop(begin, end) as row:
+            source, target = c.at(x_, scalar, row * length_), c.at(values_, scalar, row * length_)
+            places = c.at(indices_, position, row * length_)
+            best = c.variable(scalar.compute, c.load(source, scalar), 1, scalar.is_signed)
+            at = c.variable(I64, 0)
+            with c.loop(0, length_) as place:
+                value = c.load(source, scalar, place)
+                value.signed = scalar.is_signed
+                attained = value >= best.value if largest else value <= best.value
+                if scalar.is_float:
+                    attained = attained | (value != value)
+                best.value = c.select(attained, value, best.value)
+                at.value = c.select(attained, place, at.value)
+                c.store(target, scalar, place, best.value)
+                c.store(places, position, place, at.value)
 
 
 def _log_row(c: Builder, scalar: Scalar, target: Value, source: Value, length: Value) -> None:

@@ -168,7 +168,8 @@ class Elementwise(Op):
         result = kind_of(self.result_dtype(computed), kind.device)
         given = kind.dtype.numpy
         met = given if computed is kind.dtype else computed.numpy
-        large = LargeBody(kind.backend, body, self.body, given, met, result.dtype.numpy, self.exact_numbers)
+        scalar = _not_in_single if self.keeps_halves and kind.dtype in _HALF else self.body
+        large = LargeBody(kind.backend, body, scalar, given, met, result.dtype.numpy, self.exact_numbers)
         if kind.backend.costs_per_call and type(body) is not np.ufunc:
             body = large
         entry = body, result, large
@@ -208,6 +209,11 @@ class Elementwise(Op):
             for name, each in zip(self.parameters, operands, strict=True)
             if isinstance(each, Tensor) and each.requires_grad
         )
+
+
+def _not_in_single(*operands: Any) -> Any:
+    """The body of an op that generated code, which computes half precision in float32, has to leave alone."""
+    raise TypeError("half precision is not computed in float32")
 
 
 def _finish(op: Elementwise, operands: tuple[Any, ...], array: Any, kind: Kind) -> Tensor:

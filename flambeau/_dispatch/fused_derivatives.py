@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._core.dtype import dtype
 from .._core.modes import THREAD
 from .._core.node import OpNode
@@ -49,6 +51,14 @@ class Symbol:
         return self
 
     conjugate = conj
+
+    def where(self, condition: Any, other: Any) -> Symbol:
+        """Itself where the condition holds."""
+        return self.traced(np.where, (condition, self, other))
+
+    def masked_fill(self, mask: Any, value: Any) -> Symbol:
+        """Itself where the mask does not hold."""
+        return self.traced(np.where, (mask, value, self))
 
     def traced(self, kernel: Callable[..., Any], args: Sequence[Any]) -> Symbol:
         """What a kernel on arrays makes of symbols."""

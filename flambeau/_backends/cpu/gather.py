@@ -27,10 +27,10 @@ _NO_POSITION = -1
 def within(index: Array, size: int) -> bool:
     """Whether all positions are known to be in [0, size)."""
     kind = _INDICES.get(index.dtype)
-    if kind is None or not index.flags.c_contiguous:
+    if kind is None:
         return False
     wrong = np.zeros(1, np.int64)
-    positions_within(kind)(wrong, index, index.size, size)
+    positions_within(kind)(wrong, np.ascontiguousarray(index), index.size, size)
     return not wrong[0]
 
 
@@ -120,8 +120,8 @@ def _gather(
     return gather_along(bits, kind, form)(np.empty(shape, array.dtype), array, index, *sizes, *of_x, *of_index)
 
 
-def scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
-    """Write `values` at the positions `index` along `dim` of `target`, or add them there; whether it was done.
+def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
+    """Bring `values` to the positions `index` along `dim` of `target` ("write", "add", ...); whether it was done.
 
     Values may reach further than the index in every dimension.
     """
@@ -133,7 +133,7 @@ def scattered(target: Array, dim: int, index: Array, values: Array, adding: bool
     if of_index is None:
         index = index.copy()
         of_index = _steps(index, dim)
-    return _scatter(target, dim, index, of_index, values, adding)
+    return _scatter(target, dim, index, of_index, values, how)
 
 
 def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
@@ -141,12 +141,12 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
     if values.ndim != target.ndim or not values.size:
         return False
     of_index = (0, positions.strides[0] // positions.itemsize, 0)
-    return _scatter(target, dim, positions, of_index, values, True)
+    return _scatter(target, dim, positions, of_index, values, "add")
 
 
-def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, values: Array, adding: bool) -> bool:
+def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, values: Array, how: str) -> bool:
     kind = _INDICES.get(index.dtype)
-    name: str | None = target.dtype.name if adding else _BITS.get(target.itemsize)
+    name: str | None = _BITS.get(target.itemsize) if how == "write" else target.dtype.name
     if kind is None or name not in SCALARS or target.dtype is not values.dtype or target.dtype.kind == "b":
         return False
     if np.may_share_memory(target, values) or np.may_share_memory(target, index):
@@ -156,14 +156,14 @@ def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, valu
         values = np.ascontiguousarray(values)
         of_x = _steps(values, dim)
     wide = target
-    if adding and target.itemsize == 2 and float_name(target) is not None:
+    if how != "write" and target.itemsize == 2 and float_name(target) is not None:
         wide = _converted(target, np.dtype(np.float32))
     of_target = _steps(_cut(wide, values.shape, dim), dim)
     if of_index is None or of_x is None or of_target is None:
         return False
     sizes = _sizes(values.shape, dim)
     form = _form(sizes[2], of_index, of_x, of_target)
-    kernel = scatter_along(wide.dtype.name if adding else name, name, kind, form, adding)
+    kernel = scatter_along(name if how == "write" else wide.dtype.name, name, kind, form, how)
     kernel(wide, values, index, *sizes, *of_target, *of_x, *of_index, _NO_POSITION)
     if wide is not target:
         target[...] = wide
@@ -180,9 +180,9 @@ def embedding_backward(rows: Array, indices: Array, count: int, skipped: int, sc
         return None
     wide = wide_type(rows.dtype)
     total = np.zeros((count, width), wide)
-    kernel = scatter_along("float64" if wide.itemsize == 8 else "float32", name, kind, LINES, True)
+    kernel = scatter_along("float64" if wide.itemsize == 8 else "float32", name, kind, LINES, "add")
     sizes, steps = (1, indices.size, width), (0, width, 1)
-    kernel(total, np.ascontiguousarray(rows), indices, *sizes, *steps, *steps, 0, 1, 0, skipped)
+    kernel(total, np.ascontiguousarray(rows), np.ascontiguousarray(indices), *sizes, *steps, *steps, 0, 1, 0, skipped)
     return total if wide is rows.dtype else _converted(total, rows.dtype)
 
 

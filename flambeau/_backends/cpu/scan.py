@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.scan import scan_columns, scan_rows
+from ..._codegen.scan import extreme_rows, scan_columns, scan_rows
+from ..._codegen.types import SCALARS
 from .dtypes import float_name
 
 
@@ -26,3 +27,15 @@ def running(kind: str, array: Any, dim: int, fade: Any = None) -> Any:
     if inner == 1:
         return scan_rows(kind, name)(out, array, fade, outer, length)
     return scan_columns(kind, name)(out, array, fade, outer, length, inner)
+
+
+def extremes(array: Any, dim: int, largest: bool) -> Any:
+    """The extremes so far along `dim` and where they were last attained; None: NumPy has to do it."""
+    name = array.dtype.name if array.dtype.kind in "iu" else float_name(array)
+    if name not in SCALARS or not array.size:
+        return None
+    lines = np.ascontiguousarray(np.moveaxis(array, dim, -1))
+    values, indices = np.empty(lines.shape, array.dtype), np.empty(lines.shape, np.int64)
+    length = lines.shape[-1]
+    extreme_rows(largest, name)(values, indices, lines, lines.size // length, length)
+    return tuple(np.ascontiguousarray(np.moveaxis(each, -1, dim)) for each in (values, indices))

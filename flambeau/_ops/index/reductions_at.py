@@ -11,6 +11,9 @@ from ..._core.backend import is_array
 
 _HALF_SIZE = 2
 
+UFUNCS = {"sum": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+"""What combines two numbers in each reduction but the mean."""
+
 
 def reduce_at(target: Any, key: Any, values: Any, reduce: str, include_self: bool = True) -> None:
     """Reduce `values` into `target[key]`; positions that occur several times receive all their values.
@@ -23,15 +26,11 @@ def reduce_at(target: Any, key: Any, values: Any, reduce: str, include_self: boo
         target[...] = wide
         return
     if not include_self:
-        target[key] = _neutral(reduce, target.dtype)
+        target[key] = neutral(reduce, target.dtype)
     if reduce in ("sum", "mean"):
         _add_at(target, key, values)
-    elif reduce == "prod":
-        np.multiply.at(target, key, values)
-    elif reduce == "amax":
-        np.maximum.at(target, key, values)
     else:
-        np.minimum.at(target, key, values)
+        getattr(np, UFUNCS[reduce]).at(target, key, values)
     if reduce == "mean":
         counts = np.full(target.shape, int(include_self), np.int64, like=target)
         np.add.at(counts, key, 1)
@@ -54,7 +53,8 @@ def _add_at(target: Any, key: Any, values: Any) -> None:
         np.add.at(target, key, values)
 
 
-def _neutral(reduce: str, array_type: Any) -> Any:
+def neutral(reduce: str, array_type: Any) -> Any:
+    """What changes nothing in a reduction."""
     if reduce in ("sum", "mean"):
         return 0
     if reduce == "prod":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ..._backends import arrays
 from ..._core.backend import LARGE, is_array
 from ..._core.process.caller import warn_user_once
@@ -14,7 +16,7 @@ from ..._dispatch.scalar import fitting
 from ..shape.view import wrap_dim
 from .copy_then_write import change, publish_change, writing
 from .gather import check_index_tensor, check_positions, positions_along
-from .reductions_at import gradient_of_source, gradient_of_target, reduce_at
+from .reductions_at import UFUNCS, gradient_of_source, gradient_of_target, neutral, reduce_at
 
 
 def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> None:
@@ -66,12 +68,12 @@ def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, A
     return target, positions_along(index, target.shape, dim), values
 
 
-def _scattered(target: Array, dim: int, index: Array, values: Array, adding: bool) -> bool:
-    """Write or add values at many positions; whether it was done."""
+def _scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
+    """Bring values to many positions, see `arrays.scattered`; whether it was done."""
     if index.size < LARGE:
         return False
     check_positions(index, target.shape[dim] if target.ndim else 1, dim)
-    return arrays.scattered(target, dim, index, values, adding)
+    return arrays.scattered(target, dim, index, values, how)
 
 
 @writing(
@@ -80,7 +82,7 @@ def _scattered(target: Array, dim: int, index: Array, values: Array, adding: boo
     src=lambda grad, dim, index: grad.gather(dim, index),
 )
 def _scatter_src(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size and not _scattered(self, dim, index, src, adding=False):
+    if index.size and not _scattered(self, dim, index, src, "write"):
         target, key, values = _placed(self, dim, index, src)
         target[key] = values
 
@@ -113,7 +115,7 @@ def _scatter_value_reduce(self: Array, dim: int, index: Array, value: Any, reduc
 
 @writing("ScatterAddBackward0", self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index))
 def _scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size and not _scattered(self, dim, index, src, adding=True):
+    if index.size and not _scattered(self, dim, index, src, "add"):
         reduce_at(*_placed(self, dim, index, src), "sum")
 
 
@@ -208,8 +210,18 @@ def _scatter_reduce_src(
 
 @writing("ScatterReduceBackward0", self=_scatter_reduce_self, src=_scatter_reduce_src)
 def _scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
-    if index.size:
-        reduce_at(*_placed(self, dim, index, src), reduce, include_self)
+    if not index.size:
+        return
+    how = UFUNCS.get(reduce)
+    if how and (include_self or _scattered(self, dim, index, _neutral_elements(self, index, reduce), "write")):
+        if _scattered(self, dim, index, src, how):
+            return
+        include_self = True
+    reduce_at(*_placed(self, dim, index, src), reduce, include_self)
+
+
+def _neutral_elements(target: Array, index: Array, reduce: str) -> Array:
+    return np.broadcast_to(np.asarray(neutral(reduce, target.dtype), target.dtype), index.shape)
 
 
 def _scatter_reduce_call(

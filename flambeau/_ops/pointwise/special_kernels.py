@@ -176,24 +176,54 @@ def erfinv(x: Array) -> Array:
     return np.copysign(result, x)
 
 
+# The inverse of the normal distribution's area: Wichura's algorithm AS 241, numerators and denominators for the middle
+# and for the two parts of a tail.
+_MIDDLE = (
+    (
+        3.3871328727963665, 133.14166789178438, 1971.5909503065513, 13731.69376550946, 45921.95393154987,
+        67265.7709270087, 33430.57558358813, 2509.0809287301227,
+    ),
+    (
+        1.0, 42.31333070160091, 687.1870074920579, 5394.196021424751, 21213.794301586597, 39307.89580009271,
+        28729.085735721943, 5226.495278852854,
+    ),
+)  # fmt: skip
+_TAIL = (
+    (
+        1.4234371107496835, 4.630337846156546, 5.769497221460691, 3.6478483247632045, 1.2704582524523684,
+        0.2417807251774506, 0.022723844989269184, 0.0007745450142783414,
+    ),
+    (
+        1.0, 2.053191626637759, 1.6763848301838038, 0.6897673349851, 0.14810397642748008, 0.015198666563616457,
+        0.0005475938084995345, 1.0507500716444169e-09,
+    ),
+)  # fmt: skip
+_FAR_TAIL = (
+    (
+        6.657904643501103, 5.463784911164114, 1.7848265399172913, 0.29656057182850487, 0.026532189526576124,
+        0.0012426609473880784, 2.7115555687434876e-05, 2.0103343992922881e-07,
+    ),
+    (
+        1.0, 0.599832206555888, 0.1369298809227358, 0.014875361290850615, 0.0007868691311456133,
+        1.8463183175100548e-05, 1.421511758316446e-07, 2.0442631033899397e-15,
+    ),
+)  # fmt: skip
+
+
+def _ratio(fit: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
+    return polynomial(fit[0], x) / polynomial(fit[1], x)
+
+
 @compiled_at_any_size
 @in_double
 def ndtri(x: Array) -> Array:
-    """The inverse of the normal distribution's area: like erfinv, from the area of the nearer tail."""
-    low = x < 0.5
-    rest = 2 * np.where(low, x, 1 - x)
-    logarithm = np.log(rest * (2 - rest))
-    half = 2 / (math.pi * 0.147) + logarithm / 2
-    guess = np.sqrt(np.maximum(np.sqrt(half * half - logarithm / 0.147) - half, 0))
-    far = rest < 0.05  # areas become so small that their logarithms are to be brought together
-    for _ in range(4):
-        missing = np.where(rest > 0.5, (1 - rest) - erf(guess), erfc(guess) - rest)
-        near_step = missing * np.exp(np.minimum(guess * guess, 600)) * _SQRT_PI / 2
-        scaled = erfcx(guess)
-        far_step = (np.log(scaled) - guess * guess - np.log(rest)) * scaled * _SQRT_PI / 2
-        guess = guess + np.where(far, far_step, near_step / (1 + guess * near_step))
-    result = np.where(rest == 0, np.inf, np.where(rest < 0, np.nan, guess)) * math.sqrt(2)
-    return np.where(low, -result, result)
+    """The inverse of the normal distribution's area."""
+    centred = x - 0.5
+    middle = centred * _ratio(_MIDDLE, 0.180625 - centred * centred)
+    root = np.sqrt(-np.log(np.where(centred < 0, x, 1 - x)))
+    tail = np.where(root <= 5, _ratio(_TAIL, root - 1.6), _ratio(_FAR_TAIL, root - 5))
+    tail = np.where(root == np.inf, np.inf, tail)
+    return np.where(np.abs(centred) <= 0.425, middle, np.where(centred < 0, -tail, tail))
 
 
 # ----- the gamma function -----------------------------------------------------------------------------------------
@@ -382,40 +412,40 @@ _I1_LARGE = (
 )  # fmt: skip
 
 
-def _bessel(x: Array, small: Sequence[float], large: Sequence[float], odd: bool) -> Array:
-    """exp(-|x|) In(|x|)."""
-
-    def near(x: Array) -> Array:
-        fitted = chebyshev(small, x / 4 - 1)
-        return x * fitted if odd else fitted
-
-    size = np.abs(x)
-    return in_parts(size <= 8, size, near, lambda x: chebyshev(large, 16 / x - 1) / np.sqrt(x))
+def _short(coefficients: Sequence[float]) -> Sequence[float]:
+    """The part of a Chebyshev series that float32 can tell from zero."""
+    least = 1e-9 * max(map(abs, coefficients))
+    return coefficients[: 1 + max(place for place, each in enumerate(coefficients) if abs(each) > least)]
 
 
-@compiled_at_any_size
-@in_double
-def i0e(x: Array) -> Array:
-    """exp(-|x|) I0(x)."""
-    return _bessel(x, _I0_SMALL, _I0_LARGE, odd=False)
+def _bessel(
+    small: Sequence[float], large: Sequence[float], odd: bool, scaled: bool, doc: str
+) -> Callable[[Array], Array]:
+    """In(x), or exp(-|x|) In(x) if scaled. Generated code for float32 computes in that, as PyTorch does."""
+
+    def computed(x: Array, small: Sequence[float], large: Sequence[float]) -> Array:
+        def near(x: Array) -> Array:
+            fitted = chebyshev(small, x / 4 - 1)
+            return x * fitted if odd else fitted
+
+        size = np.abs(x)
+        result = in_parts(size <= 8, size, near, lambda x: chebyshev(large, 16 / x - 1) / np.sqrt(x))
+        if not scaled:
+            result = np.exp(size) * result
+        return np.where(x < 0, -result, result) if odd else result
+
+    in_full = in_double(lambda x: computed(x, small, large))
+
+    def function(x: Array) -> Array:
+        if hasattr(x, "is_expression") and x.dtype == np.float32:
+            return computed(x, _short(small), _short(large))
+        return in_full(x)
+
+    function.__doc__ = doc
+    return compiled_at_any_size(function)
 
 
-@compiled_at_any_size
-@in_double
-def i0(x: Array) -> Array:
-    """The modified Bessel function of the first kind of order 0."""
-    return np.exp(np.abs(x)) * _bessel(x, _I0_SMALL, _I0_LARGE, odd=False)
-
-
-@compiled_at_any_size
-@in_double
-def i1e(x: Array) -> Array:
-    """exp(-|x|) I1(x)."""
-    return np.where(x < 0, -1, 1) * _bessel(x, _I1_SMALL, _I1_LARGE, odd=True)
-
-
-@compiled_at_any_size
-@in_double
-def i1(x: Array) -> Array:
-    """The modified Bessel function of the first kind of order 1."""
-    return np.where(x < 0, -1, 1) * np.exp(np.abs(x)) * _bessel(x, _I1_SMALL, _I1_LARGE, odd=True)
+i0 = _bessel(_I0_SMALL, _I0_LARGE, False, False, "The modified Bessel function of the first kind of order 0.")
+i0e = _bessel(_I0_SMALL, _I0_LARGE, False, True, "exp(-|x|) I0(x).")
+i1 = _bessel(_I1_SMALL, _I1_LARGE, True, False, "The modified Bessel function of the first kind of order 1.")
+i1e = _bessel(_I1_SMALL, _I1_LARGE, True, True, "exp(-|x|) I1(x).")

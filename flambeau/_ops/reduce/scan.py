@@ -110,6 +110,9 @@ def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
     """Running extremes and where each was last attained; a NaN stays from where it occurs."""
     if array.ndim == 0 or array.shape[dim] == 0:
         return array.copy(), np.zeros(array.shape, np.int64, like=array)
+    done = arrays.running_extremes(array, dim, largest)
+    if done is not None:
+        return done
     lines = np.moveaxis(array, dim, 0)
     comparable = lines.astype(np.uint8) if lines.dtype == bool else lines
     values = (np.maximum if largest else np.minimum).accumulate(comparable, axis=0)

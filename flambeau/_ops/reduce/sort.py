@@ -17,6 +17,7 @@ from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
+from ..index.reductions_at import neutral
 from ..shape.view import wrap_dim
 from .extremes import check_nonempty, value_selecting_gradient
 from .reductions import no_kernel
@@ -137,10 +138,42 @@ def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
 
 def _leading_positions(array: Any, k: int, dim: int, largest: bool) -> Any:
     """The positions of the `k` first in order, without a sort of all: sorts only those that a partition picks."""
+    if 0 < k <= _ONE_BY_ONE:
+        found = _positions_one_by_one(array, k, dim, largest)
+        if found is not None:
+            return found
     size = array.shape[dim]
     pick = (slice(None),) * dim + (slice(size - k, None) if largest else slice(k),)
     picked = array.argpartition(min(size - k if largest else k, size - 1), dim)[pick]
     return np.take_along_axis(picked, ordered_positions(np.take_along_axis(array, picked, dim), dim, largest), dim)
+
+
+_ONE_BY_ONE = 8
+"""So many largest elements are found one after the other: a search for the largest is a quick pass."""
+
+
+def _positions_one_by_one(array: Any, k: int, dim: int, largest: bool) -> Any:
+    """The positions of the `k` first in order; None where some of them are what found elements are replaced by."""
+    last = neutral("amax" if largest else "amin", array.dtype)
+    lines = np.array(np.moveaxis(array, dim, -1), order="C", like=array)
+    rows = lines.reshape(-1, lines.shape[-1])
+    positions = np.empty((len(rows), k), np.int64, like=array)
+    every = np.arange(len(rows), like=array)
+    for number in range(k):
+        found = rows.argmax(-1) if largest else _places_of_smallest(rows)
+        if read((rows[every, found] == last).any()):
+            return None
+        positions[:, number] = found
+        rows[every, found] = last
+    return np.moveaxis(positions.reshape(*lines.shape[:-1], k), -1, dim)
+
+
+def _places_of_smallest(rows: Any) -> Any:
+    """Where the smallest elements of rows are; NaN counts as the largest."""
+    found = rows.argmin(-1)
+    if rows.dtype.kind == "f" and read(np.isnan(rows[np.arange(len(rows), like=rows), found]).any()):
+        return np.where(np.isnan(rows), np.inf, rows).argmin(-1)
+    return found
 
 
 @public()

@@ -25,10 +25,13 @@ _WIDTH = 64
 
 _GRAIN = 16384
 
+SUMS = ("deviation", "square", "present")
+"""Sums of squares of distances to given centres, of squares, and of the elements that are not NaN."""
+
 
 def combination(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
     """How two numbers become one in a reduction by the ufunc called `kind`."""
-    if kind in ("add", "deviation"):
+    if kind in ("add", *SUMS):
         return lambda x, y: x + y
     if kind == "multiply":
         return lambda x, y: x * y
@@ -37,8 +40,8 @@ def combination(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
 
 def _start(kind: str, scalar: Scalar) -> float:
     """What changes nothing when it is combined with anything."""
-    if kind in ("add", "deviation", "multiply"):
-        return 1.0 if kind == "multiply" else 0.0
+    if kind in ("add", "multiply", *SUMS):
+        return 1 if kind == "multiply" else 0
     if scalar.is_float:
         return float("-inf") if kind == "maximum" else float("inf")
     bits = 8 * scalar.size
@@ -46,8 +49,12 @@ def _start(kind: str, scalar: Scalar) -> float:
     return low if kind == "maximum" else high
 
 
-def _deviation(value: Value, centre: Value | None) -> Value:
-    """The square of the distance to `centre`, if there is one."""
+def _summand(c: Builder, kind: str, value: Value, centre: Value | None) -> Value:
+    """What an element adds to a reduction."""
+    if kind == "present":
+        return c.select(value == value, value, c.constant(value.type, 0))
+    if kind == "square":
+        return value * value
     if centre is None:
         return value
     apart = value - centre
@@ -81,7 +88,7 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
             centre = c.load(centres_, target, row) if kind == "deviation" else None
             for position, lanes in c.lanes(first, last, width):
                 value = c.convert(c.load(place, source, position, lanes), target.compute, target.is_signed)
-                value = _deviation(value, centre)
+                value = _summand(c, kind, value, centre)
                 total = wide if lanes > 1 else single
                 total.value = combine(total.value, value)
             folded = c.fold(wide.value, combine)
@@ -119,13 +126,14 @@ def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, resu
             for position, lanes in c.lanes(0, count, _WIDTH // max(4, target.size)):
                 c.store(goal, target, position, c.splat(start, lanes))
             with c.loop(first, fours, 4) as row:
-                _take_rows(c, source, target, place, goal, centre, inner_, row, 4, count, combine)
+                _take_rows(c, kind, source, target, place, goal, centre, inner_, row, 4, count, combine)
             with c.loop(fours, last) as row:
-                _take_rows(c, source, target, place, goal, centre, inner_, row, 1, count, combine)
+                _take_rows(c, kind, source, target, place, goal, centre, inner_, row, 1, count, combine)
 
 
 def _take_rows(
     c: Builder,
+    kind: str,
     source: Scalar,
     target: Scalar,
     place: Value,
@@ -144,7 +152,7 @@ def _take_rows(
             for number in range(rows)
         ]
         at = None if centre is None else c.load(centre, target, position, lanes)
-        values = [_deviation(value, at) for value in values]
+        values = [_summand(c, kind, value, at) for value in values]
         while len(values) > 1:
             values = [combine(one, two) for one, two in zip(values[::2], values[1::2], strict=True)]
         c.store(goal, target, position, combine(c.load(goal, target, position, lanes), values[0]))

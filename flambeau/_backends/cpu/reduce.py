@@ -7,28 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, reduce_rows
+from ..._codegen.reduce import COLUMN_CHUNK, ROW_CHUNK, SUMS, reduce_columns, reduce_rows
+from ..._codegen.types import SCALARS
 from .dtypes import name_of_type
 
-_KINDS = frozenset(("add", "multiply", "maximum", "minimum"))
+_KINDS = frozenset(("add", "multiply", "maximum", "minimum", "square", "present"))
 _DOUBLE = np.dtype(np.float64)
 
 
 def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Any:
     """`array` reduced by the ufunc called `kind` to `dtype`; None: NumPy has to do it.
 
-    The reduced dimensions are gone from the result. Sums and products are computed in float64.
+    The reduced dimensions are gone from the result. Sums and products of floats are computed in float64. There are two
+    kinds more: the sums of the squares and of the elements that are "present", which NaN is not.
     """
-    if kind not in _KINDS or name_of_type(array.dtype) is None or name_of_type(dtype) is None:
+    if kind not in _KINDS or _name(array.dtype) is None or _name(dtype) is None:
         return None
+    if array.dtype.kind in "iu" and (dtype.kind not in "iu" or array.itemsize > dtype.itemsize):
+        return None
+    computed = dtype if dtype.kind in "iu" or kind in ("maximum", "minimum") else _DOUBLE
+    if (dims is None or len(dims) == 1) and array.size and array.flags.c_contiguous and array.ndim:
+        first, last = (0, array.ndim - 1) if dims is None else (dims[0], dims[0])
+        return np.asarray(_reduced_run(kind, array, first, last, computed), dtype)
     laid = _laid_out(array, dims)
     if laid is None:
         return None
     array, _, runs, back = laid
-    computed = _DOUBLE if kind in ("add", "multiply") else dtype
     for first, last in runs:
         array = _reduced_run(kind, array, first, last, computed)
+        kind = "add" if kind in SUMS else kind
     return np.asarray(array.transpose(back), dtype, order="C")
+
+
+_INTEGERS = {np.dtype(name): name for name, scalar in SCALARS.items() if not scalar.is_float and name != "bool"}
+
+
+def _name(dtype: np.dtype[Any]) -> str | None:
+    return name_of_type(dtype) or _INTEGERS.get(dtype)
 
 
 def squared_deviations(array: Any, dims: tuple[int, ...], centres: Any) -> Any:
@@ -73,13 +88,13 @@ def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:
 
 def _reduced_run(kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], centres: Any = None) -> Any:
     """Neighbouring dimensions of a contiguous array reduced."""
-    given, computed = name_of_type(array.dtype), name_of_type(dtype)
+    given, computed = _name(array.dtype), _name(dtype)
     shape = array.shape[:first] + array.shape[last + 1 :]
     outer = math.prod(array.shape[:first])
     length = math.prod(array.shape[first : last + 1])
     inner = math.prod(array.shape[last + 1 :])
     while True:
-        chunk = ROW_CHUNK if inner == 1 else COLUMN_CHUNK
+        chunk = COLUMN_CHUNK if inner > 1 else ROW_CHUNK if length > 2 * ROW_CHUNK else length
         chunks = -(-length // chunk)
         if centres is None:
             centres = array
@@ -92,4 +107,4 @@ def _reduced_run(kind: str, array: Any, first: int, last: int, dtype: np.dtype[A
         if chunks == 1:
             return array.reshape(shape)
         given, length = computed, chunks
-        kind = "add" if kind == "deviation" else kind
+        kind = "add" if kind in SUMS else kind

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import as_array
+from ..._backends import arrays
+from ..._core.backend import LARGE, as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import composite
@@ -17,7 +18,7 @@ from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.registry import public
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
-from .reductions import Dims, in_single, reduced, reduced_dims, restore_dims
+from .reductions import Dims, in_single, kept_shape, reduced, reduced_dims, restore_dims
 
 
 def _norm_gradient(
@@ -56,6 +57,11 @@ def _norm_tangent(
 
 
 def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    if ord == 2 and array.size >= LARGE:
+        done = arrays.reduced("square", array, dim, np.dtype(np.float64))
+        if done is not None:
+            norms = as_array(np.sqrt(done)).astype(array.dtype)
+            return norms.reshape(kept_shape(array.shape, dim)) if keepdim else norms
     wide = in_single(array)
     if ord == 2 and wide.dtype.kind == "f":
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))

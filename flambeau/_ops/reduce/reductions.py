@@ -120,6 +120,11 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
     return reduced(np.add, array, dim, keepdim)
 
 
+def total_of(array: Any) -> Any:
+    """The sum of all elements, a number."""
+    return _total(array, None, False)
+
+
 def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType) -> Any:
     if array.dtype is dtype.numpy and dtype.itemsize > 2 and dtype.category >= FLOAT:
         if 0 < array.size <= _BLOCK and array.flags.c_contiguous:
@@ -133,7 +138,7 @@ def _sum_of(array: Any, dim: tuple[int, ...] | None, keepdim: bool, dtype: DType
             return done.astype(dtype.numpy)
         return as_array(_total(array.astype(wide), dim, keepdim)).astype(dtype.numpy)
     if dtype.category <= INTEGER:
-        return reduced(np.add, array.astype(dtype.numpy), dim, keepdim, dtype.numpy)
+        return reduced(np.add, array.astype(dtype.numpy, copy=False), dim, keepdim, dtype.numpy)
     return _total(array.astype(dtype.numpy), dim, keepdim)
 
 
@@ -182,6 +187,10 @@ def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: 
 
 @primitive("NansumBackward0", self=_nansum_gradient)
 def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Array:
+    if self.size >= LARGE and self.dtype is dtype.numpy:
+        done = arrays.reduced("present", self, dim, self.dtype)
+        if done is not None:
+            return done.reshape(kept_shape(self.shape, dim)) if keepdim else done
     return _sum_of(_without_nan(self), dim, keepdim, dtype)
 
 

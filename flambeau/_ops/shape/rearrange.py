@@ -42,7 +42,8 @@ def _repeat_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], repeats: tup
         return grad.new_zeros(self_sym_sizes)
     shape = (1,) * (len(repeats) - len(self_sym_sizes)) + self_sym_sizes
     pairs = [size for pair in zip(repeats, shape, strict=True) for size in pair]
-    summed = grad.reshape(pairs).sum(tuple(range(0, len(pairs), 2)))
+    repeated = tuple([place for place in range(0, len(pairs), 2) if pairs[place] > 1])
+    summed = grad.reshape(pairs).sum(repeated) if repeated else grad
     return summed.reshape(self_sym_sizes)
 
 

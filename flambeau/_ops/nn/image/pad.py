@@ -113,12 +113,28 @@ def _taken(array: Any, pad: Pads, sources: Any) -> Any:
     amounts = _amounts(pad, array.ndim)
     shape = tuple([size + before + after for size, (before, after) in zip(array.shape, amounts, strict=True)])
     result = _new(shape, array)
+    if min(pad) >= 0:
+        _surround(result, array, amounts, sources)
+        return result
     found = array
     for dim, (size, (before, after)) in enumerate(zip(array.shape, amounts, strict=True)):
         if before or after:
             found = np.take(found, beside(sources(size, before, after), found), axis=dim)
     result[...] = found
     return result
+
+
+def _surround(result: Any, array: Any, amounts: list[tuple[int, int]], sources: Any) -> None:
+    """Write `array` into the middle of `result`, then the edges of one dimension after the other."""
+    inside = [slice(before, before + size) for size, (before, _) in zip(array.shape, amounts, strict=True)]
+    result[tuple(inside)] = array
+    for dim, (size, (before, after)) in enumerate(zip(array.shape, amounts, strict=True)):
+        if not (before or after):
+            continue
+        lead, rest = (slice(None),) * dim, tuple(inside[dim + 1 :])
+        places = beside(sources(size, before, after) + before, array)
+        for edge in (slice(before), slice(before + size, before + size + after)):
+            result[(*lead, edge, *rest)] = result[(*lead, places[edge], *rest)]
 
 
 def _put_back(grad: Any, shape: Shape, pad: Pads, sources: Any) -> Any:

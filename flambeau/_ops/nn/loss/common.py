@@ -11,12 +11,14 @@ from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.tensor import Tensor
+from ...._dispatch.compiled_body import pointwise
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.inplace import check_castable
 from ...._dispatch.precision import in_single, refuse
 from ...._dispatch.registry import public
 from ...pointwise.binary import div_number, mul_number
+from ...reduce.reductions import total_of
 from ...reduce.softmax import log_softmax
 from ...shape.named_shapes import common_shape
 
@@ -41,7 +43,7 @@ def reduction_number(reduction: str, size_average: bool | None, reduce: bool | N
 def reduced_array(losses: Array, reduction: int) -> Array:
     if reduction == NONE:
         return losses
-    total = np.add.reduce(losses, axis=None)
+    total = total_of(losses)
     return total / losses.dtype.type(losses.size) if reduction == MEAN else total
 
 
@@ -105,7 +107,12 @@ def _mse_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction: int) ->
 )
 @in_single
 def _mse_loss(self: Array, target: Array, reduction: int) -> Array:
-    return reduced_array(as_array(np.square(self - target)), reduction)
+    return reduced_array(as_array(_squared_distance(self, target)), reduction)
+
+
+@pointwise
+def _squared_distance(x: Array, y: Array) -> Array:
+    return np.square(x - y)
 
 
 @public("nn.functional.mse_loss", function=False, method=False)
@@ -153,8 +160,13 @@ def _smooth_l1_gradient(grad: Tensor, self: Tensor, target: Tensor, beta: float,
 )
 @in_single
 def _smooth_l1_loss(self: Array, target: Array, reduction: int, beta: float) -> Array:
-    size = as_array(np.abs(self - target))
-    return reduced_array(np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+    return reduced_array(_smooth_l1(self, target, beta), reduction)
+
+
+@pointwise
+def _smooth_l1(x: Array, y: Array, beta: float) -> Array:
+    size = np.abs(x - y)
+    return np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
 
 
 @public("nn.functional.smooth_l1_loss", function=False, method=False)
@@ -187,8 +199,13 @@ def _huber_gradient(grad: Tensor, self: Tensor, target: Tensor, delta: float, re
 )
 @in_single
 def _huber_loss(self: Array, target: Array, reduction: int, delta: float) -> Array:
-    size = as_array(np.abs(self - target))
-    return reduced_array(np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+    return reduced_array(_huber(self, target, delta), reduction)
+
+
+@pointwise
+def _huber(x: Array, y: Array, delta: float) -> Array:
+    size = np.abs(x - y)
+    return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
 
 
 @public("nn.functional.huber_loss", function=False, method=False)
@@ -228,9 +245,14 @@ def _bce_target_gradient(grad: Tensor, self: Tensor, weight: Tensor, reduction: 
 @primitive("BinaryCrossEntropyBackward0", self=_bce_gradient, target=_bce_target_gradient)
 @in_single
 def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, reduction: int) -> Array:
-    yes, no = np.maximum(np.log(self), _LOWEST_LOG), np.maximum(np.log1p(-self), _LOWEST_LOG)
-    losses = as_array((target - 1) * no - target * yes)
+    losses = as_array(_cross_entropy_of_two(self, target))
     return reduced_array(losses if weight is None else losses * weight, reduction)
+
+
+@pointwise
+def _cross_entropy_of_two(x: Array, target: Array) -> Array:
+    yes, no = np.maximum(np.log(x), _LOWEST_LOG), np.maximum(np.log1p(-x), _LOWEST_LOG)
+    return (target - 1) * no - target * yes
 
 
 @public("nn.functional.binary_cross_entropy", function=False, method=False)
@@ -364,13 +386,13 @@ def _nll_kernel(self: Array, target: Array, weight: Array | None, reduction: int
         losses = as_array(-_picked(self, target))
         if reduction == NONE:
             return losses
-        total = np.add.reduce(losses, axis=None)
+        total = total_of(losses)
         return total / self.dtype.type(target.size) if reduction == MEAN else total
     safe, weights = _class_weights(target, weight, ignore_index, self.dtype)
     losses = as_array(-_picked(self, safe) * weights) if target.size else np.empty(target.shape, self.dtype, like=self)
     if reduction == NONE:
         return np.where(weights == 0, self.dtype.type(0), losses) if weight is None else losses
-    total = np.add.reduce(losses, axis=None)
+    total = total_of(losses)
     return total / np.add.reduce(weights, axis=None) if reduction == MEAN else total
 
 

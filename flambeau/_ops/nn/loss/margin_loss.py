@@ -10,6 +10,7 @@ from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
 from ...._core.tensor import Tensor
+from ...._dispatch.compiled_body import pointwise
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
@@ -29,7 +30,12 @@ def _soft_margin_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction:
 @primitive("SoftMarginLossBackward0", self=_soft_margin_gradient)
 @in_single
 def _soft_margin_loss(self: Array, target: Array, reduction: int) -> Array:
-    return reduced_array(as_array(np.log1p(np.exp(-target * self))), reduction)
+    return reduced_array(as_array(_soft_margin(self, target)), reduction)
+
+
+@pointwise
+def _soft_margin(x: Array, target: Array) -> Array:
+    return np.log1p(np.exp(-target * x))
 
 
 @public("nn.functional.soft_margin_loss", function=False, method=False)

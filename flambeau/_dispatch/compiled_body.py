@@ -111,16 +111,28 @@ def pointwise(kernel: Body) -> Body:
 
     Other arguments become part of the code: a kernel for values that change from call to call is better left alone.
     """
+    return _compiled_from(LARGE, kernel)
+
+
+def pointwise_at_any_size(kernel: Body) -> Body:
+    """The same for a kernel of many calls of NumPy: compiled it is quicker even for a few elements."""
+    return _compiled_from(1, kernel)
+
+
+def _compiled_from(least: int, kernel: Body) -> Body:
     compiled: dict[tuple[Any, ...], Any] = {}
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
         first = args[0]
         kind = type(first)
-        if (kind is np.ndarray and first.size < LARGE) or (module := faster_for(first, "pointwise")) is None:
+        if (kind is np.ndarray and first.size < least) or (module := faster_for(first, "pointwise")) is None:
             return kernel(*args)
-        arrays = [each for each in args if type(each) is kind]
-        key = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
+        key: tuple[Any, ...]
+        if len(args) == 1:
+            key = kind, first.dtype
+        else:
+            key = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
         try:
             found = compiled[key]
         except KeyError:
@@ -130,9 +142,17 @@ def pointwise(kernel: Body) -> Body:
             found = compiled[key] = module.pointwise(kernel, operands, first.dtype)
         except TypeError:  # an argument without a hash
             return kernel(*args)
-        if found is None or any(each.shape != first.shape for each in arrays):
+        if found is None:
             return kernel(*args)
-        return found.unary(first) if len(arrays) == 1 else found.many(*arrays)[0]
+        if len(args) == 1:
+            return found.unary(first)
+        arrays = [each for each in args if type(each) is kind]
+        if len(arrays) == 1:
+            return found.unary(first)
+        for each in arrays:
+            if each.shape != first.shape:
+                return kernel(*args)
+        return found.binary(*arrays) if len(arrays) == 2 else found.many(*arrays)[0]
 
     return run
 

@@ -31,9 +31,9 @@ def positions_along(index: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, 
 
 def check_positions(index: Any, size: int, dim: int) -> None:
     """Refuse positions outside a dimension of `size`."""
-    if index.size >= LARGE and arrays.within(index, size):
+    if not index.size or arrays.within(index, size):
         return
-    if index.size and (read(index.min() < 0) or read(index.max() >= size)):
+    if read(index.min() < 0) or read(index.max() >= size):
         wrong = index[(index < 0) | (index >= size)]
         raise RuntimeError(
             f"index {int(read(wrong.reshape(-1)[0]))} is out of bounds for dimension {dim} with size {size}: positions "
@@ -70,10 +70,9 @@ def _gather(self: Array, dim: int, index: Array) -> Array:
     source = self if self.ndim else self.reshape(1)
     positions = index if index.ndim else index.reshape(1)
     check_positions(positions, source.shape[dim], dim)
-    if index.size >= LARGE:
-        done = arrays.gathered(source, dim, positions)
-        if done is not None:
-            return done.reshape(index.shape)
+    done = arrays.gathered(source, dim, positions)
+    if done is not None:
+        return done.reshape(index.shape)
     if source.ndim == 1:
         return source[positions].reshape(index.shape)
     return contiguous_array(source[positions_along(positions, source.shape, dim)])

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.backend import LARGE, is_array
+from ..._core.backend import is_array
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
@@ -69,9 +69,7 @@ def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, A
 
 
 def _scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
-    """Bring values to many positions, see `arrays.scattered`; whether it was done."""
-    if index.size < LARGE:
-        return False
+    """Bring values to positions, see `arrays.scattered`; whether it was done."""
     check_positions(index, target.shape[dim] if target.ndim else 1, dim)
     return arrays.scattered(target, dim, index, values, how)
 

@@ -11,7 +11,7 @@ from ..._core.backend import as_array, read
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import Tensor
-from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
 from ..._dispatch.inplace import run_inplace
@@ -273,14 +273,14 @@ def _elu_backward(self: Array, input: Array, alpha: float, scale: float, input_s
     "EluBackward0",
     self=lambda grad, self, alpha, scale, input_scale: _elu_backward(grad, self, alpha, scale, input_scale),
 )
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _elu(self: Array, alpha: float, scale: float, input_scale: float) -> Array:
     return np.where(self <= 0, np.expm1(self * input_scale) * (alpha * scale), self * scale)
 
 
 @primitive("CeluBackward0", self=lambda grad, self, alpha: _elu_backward(grad, self, alpha, 1.0, 1.0 / alpha))
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _celu(self: Array, alpha: float) -> Array:
     return np.where(self <= 0, np.expm1(self * (1.0 / alpha)) * alpha, self)
@@ -397,7 +397,7 @@ def _silu_gradient(grad: Tensor, self: Tensor) -> Tensor:
 
 
 @primitive("SiluBackward0", self=_silu_gradient)
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _silu(self: Array) -> Array:
     return self / (1 + np.exp(-self))
@@ -420,7 +420,7 @@ def _mish_gradient(grad: Tensor, self: Tensor) -> Any:
 
 
 @primitive("MishBackward0", self=_mish_gradient)
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _mish(self: Array) -> Array:
     return self * np.tanh(_log1p_exp(self))
@@ -440,7 +440,7 @@ def _softplus_gradient(grad: Tensor, self: Tensor, beta: float, threshold: float
 
 
 @primitive("SoftplusBackward0", self=_softplus_gradient)
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _softplus(self: Array, beta: float, threshold: float) -> Array:
     scaled = self * beta
@@ -455,7 +455,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 
 @primitive("LogSigmoidBackward0", self=lambda grad, self: grad * (-self).sigmoid())
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _log_sigmoid(self: Array) -> Array:
     return np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self)))
@@ -514,7 +514,7 @@ _SIXTH = float(np.float32(1 / 6))  # the slope that PyTorch takes in every preci
 
 
 @primitive("HardsigmoidBackward0", self=lambda grad, self: only_where(grad * _SIXTH, (self > -3) & (self < 3)))
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _hardsigmoid(self: Array) -> Array:
     return np.minimum(np.maximum(self + 3, 0), 6) / self.dtype.type(6)
@@ -536,7 +536,7 @@ def _hardswish_gradient(grad: Tensor, input: Tensor) -> Any:
     self=_hardswish_gradient,
     input=lambda grad, self, input: only_where(grad * self / 3, (input > -3) & (input < 3)),
 )
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _hardswish_backward(self: Array, input: Array) -> Array:
     slope = np.where(input >= 3, self, self * (input / 3 + 0.5))
@@ -544,7 +544,7 @@ def _hardswish_backward(self: Array, input: Array) -> Array:
 
 
 @primitive("HardswishBackward0", self=lambda grad, self: _hardswish_backward(grad, self))
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _hardswish(self: Array) -> Array:
     return self * np.minimum(np.maximum(self + 3, 0), 6) / self.dtype.type(6)
@@ -574,7 +574,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 @primitive("SoftshrinkBackward0", self=_shrink_gradient)
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _softshrink(self: Array, lambd: float) -> Array:
     return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0))

@@ -22,6 +22,7 @@ from ..._core.dtype import (
     float64,
 )
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.direct_updates import add_scaled, can_write, write
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary, change, shape_error
@@ -354,6 +355,11 @@ def _modulo(a: Array, b: Array) -> Array:
     if as_array(a).dtype.kind in "iu":
         _check_divisor(b)
         return np.remainder(a, b)
+    return _float_modulo(a, b)
+
+
+@compiled_at_any_size
+def _float_modulo(a: Array, b: Array) -> Array:
     rest = np.fmod(a, b)  # NumPy's remainder gives zeros the sign of the divisor, PyTorch's that of the dividend
     return np.where((rest != 0) & ((rest < 0) != (as_array(b) < 0)), rest + b, rest)
 

@@ -165,6 +165,7 @@ erfcx = unary(
 )
 
 
+@compiled_at_any_size
 def _entr(x: Array) -> Array:
     return np.where(
         x > 0, -x * np.log(x), np.where(x == 0, x.dtype.type(0), np.where(np.isnan(x), x, x.dtype.type(-np.inf)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES, dtype
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.direct_updates import add_product, add_quotient, approach, can_write, limit, write
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.inplace import run_inplace
@@ -53,7 +53,7 @@ def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
 )
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     return _interpolated(self, end, weight)

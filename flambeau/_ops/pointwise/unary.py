@@ -11,7 +11,7 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_
 from ..._core.tensor import Tensor
-from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.compiled_body import compiled_at_any_size, pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, unary
 from ..._dispatch.exact_out import store_exactly
@@ -401,6 +401,7 @@ rad2deg = unary(
 )
 
 
+@compiled_at_any_size
 def _sinc(x: Array) -> Array:
     angle = x * x.dtype.type(math.pi)
     return np.where(x == 0, x.dtype.type(1), np.sin(angle) / angle)
@@ -481,24 +482,24 @@ logical_not = unary("logical_not", np.logical_not, rule=TO_BOOL, doc="Whether ea
 bitwise_not = unary("bitwise_not", np.invert, refuses=(FLOAT, COMPLEX), doc="Bits inverted; of bool the logical not.")
 
 
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _replaced(self: Array, nan: float, high: float, low: float) -> Array:
-    number = self.dtype.type
-    finite = np.where(self == np.inf, number(high), np.where(self == -np.inf, number(low), self))
-    return np.where(self != self, number(nan), finite)
+    with np.errstate(over="ignore"):  # a number that the dtype cannot hold is infinite
+        nan, high, low = (self.dtype.type(each) for each in (nan, high, low))
+    finite = np.where(self == np.inf, high, np.where(self == -np.inf, low, self))
+    return np.where(self != self, nan, finite)
 
 
 @primitive("NanToNumBackward0", self=lambda grad, self: grad * self.isfinite())
 def _nan_to_num(self: Array, nan: float | None, posinf: float | None, neginf: float | None) -> Array:
     largest = _largest_number(self.dtype)
     numbers = nan or 0.0, largest if posinf is None else posinf, -largest if neginf is None else neginf
-    with np.errstate(over="ignore"):  # a number that the dtype cannot hold is infinite
-        if self.dtype.kind == "c":
-            result = np.empty_like(self)
-            result.real, result.imag = (_replaced(part, *numbers) for part in (self.real, self.imag))
-            return result
-        return _replaced(self, *numbers)
+    if self.dtype.kind == "c":
+        result = np.empty_like(self)
+        result.real, result.imag = (_replaced(part, *numbers) for part in (self.real, self.imag))
+        return result
+    return _replaced(self, *numbers)
 
 
 @functools.cache

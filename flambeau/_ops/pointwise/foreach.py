@@ -171,6 +171,10 @@ def _publish(
 
     def function(self: Any, *args: Any, **kwargs: Any) -> Any:
         form, rows = plan(self, *args, **kwargs)
+        if len(rows[0][0]) > 1 and _unrecorded_in(self):  # several steps for each tensor: one kernel for all of them
+            copies = [each.clone() for each in self]
+            if change_at_once(f"{of_form.get(form, name)}_", copies, rows):
+                return copies
         op = getattr(Tensor, of_form.get(form, name))
         results = [op(each, *row, **options) for each, (row, options) in zip(self, rows, strict=True)]
         return _as_one(results, f"Foreach{_titled(name)}Backward{nodes[form]}")
@@ -189,6 +193,12 @@ def _publish(
         body.__doc__ = f"`{name}{suffix}` of each tensor of a list."
         vars(body)["__signature__"] = signature.replace(return_annotation="Any")
         public(method=False)(body)
+
+
+def _unrecorded_in(tensors: Sequence[Tensor]) -> bool:
+    """Whether nothing watches what is done with the tensors."""
+    modes = THREAD.modes
+    return modes.plain and not (modes.grad and any(each.requires_grad for each in tensors))
 
 
 # ----- the families -------------------------------------------------------------------------------------------------

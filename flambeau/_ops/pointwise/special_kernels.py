@@ -351,11 +351,13 @@ def polygamma(order: int, x: Array) -> Array:
 
 @compiled_at_any_size
 def trigamma(x: Array) -> Array:
-    """The derivative of `digamma`."""
-    return _trigamma(x, x.dtype.type(math.pi) * x)
+    """The derivative of `digamma`. Generated code for float32 computes in that, as PyTorch does."""
+    turns = x.dtype.type(math.pi) * x
+    if hasattr(x, "is_expression") and x.dtype == np.float32:
+        return _trigamma(x, turns)
+    return in_double(_trigamma)(x, turns)
 
 
-@in_double
 def _trigamma(x: Array, turns: Array) -> Array:
     """`turns` is pi times x as it is rounded in the given precision: at poles PyTorch divides by the sine of that."""
     reflected = x < 0.5

@@ -329,13 +329,16 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
 def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)
-    lines = np.moveaxis(self, dim, -1)
-    positions = np.zeros((*lines.shape[:-1], 1), np.int64, like=self)
-    for place in np.ndindex(lines.shape[:-1]):
-        line = _sortable(lines[place])
-        values, counts = np.unique(line, return_counts=True, equal_nan=False)
-        positions[place] = np.flatnonzero(line == values[np.argmax(counts)])[-1] if read(counts.max() > 0) else 0
-    return _chosen(self, np.moveaxis(positions, -1, dim), dim, keepdim)
+    lines = np.moveaxis(_sortable(self), dim, -1)
+    ordered = np.sort(lines, -1)
+    places = np.arange(lines.shape[-1], like=lines)
+    begins = np.ones(lines.shape, bool, like=lines)
+    np.not_equal(ordered[..., 1:], ordered[..., :-1], out=begins[..., 1:])
+    # How many elements up to each place equal it: the first of the largest counts belongs to the smallest value.
+    counts = places - np.maximum.accumulate(np.where(begins, places, 0), -1)
+    values = np.take_along_axis(ordered, counts.argmax(-1)[..., None], -1)
+    last = np.where(lines == values, places, 0).max(-1, keepdims=True)
+    return _chosen(self, np.moveaxis(last, -1, dim), dim, keepdim)
 
 
 @public()

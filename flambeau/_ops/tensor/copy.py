@@ -39,7 +39,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
         and memory_format is None
         and array.flags.c_contiguous
         and 0 < array.size < _MANY
-        and 1 not in array.shape
+        and (1 not in array.shape or (array.ndim == 1 and array.strides[0] == array.itemsize))
     ):
         return array.copy()
     if array.size >= LARGE:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.backend import LARGE
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.geometry.layout import contiguous_array
 from ..._core.process.processor import ON_X86_64
@@ -69,7 +70,11 @@ def _c2c_gradient(grad: Tensor, dim: Dim, normalization: int, forward: bool) -> 
 def _fft_c2c(self: Array, dim: Dim, normalization: int, forward: bool) -> Array:
     if not dim:
         return self.copy(order="K")
-    transform, norm = np.fft.fftn if forward else np.fft.ifftn, _numpy_norm(normalization, forward)
+    norm = _numpy_norm(normalization, forward)
+    if len(dim) == 1:
+        one: Any = np.fft.fft if forward else np.fft.ifft
+        return _transformed(lambda array, axes: one(array, None, axes[0], norm), self, dim)
+    transform = np.fft.fftn if forward else np.fft.ifftn
     dim = _in_order(self, dim)
     return _transformed(lambda array, axes: transform(array, axes=axes, norm=norm), self, dim)
 
@@ -91,9 +96,27 @@ def _r2c_gradient(grad: Tensor, self_sym_sizes: Dim, dim: Dim, normalization: in
     return _fft_c2r(_middle_weighed(grad, dim[-1], points, 0.5), dim, normalization, points)
 
 
+def _both_sides(array: Any, points: None, axis: int, norm: Any) -> Any:
+    """The whole spectrum of real numbers along an axis: the second half mirrors the first."""
+    if array.size < LARGE:
+        return np.fft.fft(array, points, axis, norm)
+    half = np.fft.rfft(array, points, axis, norm)
+    size, known = array.shape[axis], half.shape[axis]
+    result = np.empty(array.shape, half.dtype, like=half)
+    lead = (slice(None),) * axis
+    result[(*lead, slice(known))] = half
+    if size > known:
+        np.conjugate(half[(*lead, slice(size - known, 0, -1))], out=result[(*lead, slice(known, None))])
+    return result
+
+
 @primitive("FftR2CBackward0", self=_r2c_gradient)
 def _fft_r2c(self: Array, dim: Dim, normalization: int, onesided: bool) -> Array:
-    transform, norm = np.fft.rfftn if onesided else np.fft.fftn, _numpy_norm(normalization, True)
+    norm = _numpy_norm(normalization, True)
+    if len(dim) == 1:
+        one: Any = np.fft.rfft if onesided else _both_sides
+        return _transformed(lambda array, axes: one(array, None, axes[0], norm), self, dim)
+    transform = np.fft.rfftn if onesided else np.fft.fftn
     dim = (*_in_order(self, dim[:-1]), dim[-1])
     return _transformed(lambda array, axes: transform(array, axes=axes, norm=norm), self, dim)
 

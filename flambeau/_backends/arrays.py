@@ -128,7 +128,7 @@ def ranked(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tuple
 def gamma_integral(
     a: Array, x: Array, distance: Array, side: Array, width: Array, points: Array, weights: Array
 ) -> Array | None:
-    """The integrals by which gamma numbers move with their shapes, for flat arrays of float64."""
+    """The integrals by which gamma numbers move with their shapes, for flat arrays of one type, float64 or float32."""
     kernels = _kernels("slopes", a)
     return None if kernels is None else kernels.gamma_integral(a, x, distance, side, width, points, weights)
 

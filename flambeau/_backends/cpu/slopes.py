@@ -14,5 +14,7 @@ Array = Any
 def gamma_integral(
     a: Array, x: Array, distance: Array, side: Array, width: Array, points: Array, weights: Array
 ) -> Array:
-    """The integrals for flat arrays of float64."""
-    return gamma_integrals()(np.empty_like(a), a, x, distance, side, width, points, weights, a.size, points.size)
+    """The integrals for flat arrays of float64 or float32."""
+    return gamma_integrals(a.dtype.name)(
+        np.empty_like(a), a, x, distance, side, width, points, weights, a.size, points.size
+    )

@@ -128,21 +128,21 @@ def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
         first: Any = int(start)
         last: Any = int(end)
         step: Any = (last - first) / (steps - 1)
-        positions: Any = np.arange(steps, dtype=np.float64)
+        positions: Any = np.arange(steps - steps // 2, dtype=np.float64)
     else:
         first, last = array_type.type(start), array_type.type(end)
         step = (last - first) / array_type.type(steps - 1)
         # Half precision rounds every operation; the others multiply and add in one.
         wide = array_type if array_type.itemsize == 2 else np.dtype(np.complex128 if dtype.is_complex else np.float64)
         first, last, step = wide.type(first), wide.type(last), wide.type(step)
-        positions = np.arange(steps).astype(wide)
+        positions = np.arange(steps - steps // 2).astype(wide)
     half = steps // 2
     if dtype is float64:
-        far = positions[: steps - half][::-1]
-        return np.concatenate((fused(positions[:half], step, first), fused(far, -step, last)))
-    values = first + step * positions
-    values[half:] = last - step * positions[: steps - half][::-1]
-    return values.astype(array_type, copy=False)
+        return np.concatenate((fused(positions[:half], step, first), fused(positions[::-1], -step, last)))
+    values = np.empty(steps, array_type)
+    values[:half] = first + step * positions[:half]
+    values[half:] = (last - step * positions)[::-1]
+    return values
 
 
 def _spaced_arguments(

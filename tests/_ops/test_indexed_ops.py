@@ -180,3 +180,18 @@ def test_positions(T: Any) -> Any:
         x.nonzero(), x.nonzero(as_tuple=True), T.argwhere(x), T.where(x > 3), T.tensor(3).nonzero(),
         T.isin(x, T.tensor([3, 5])), T.isin(x, 4, invert=True), T.unravel_index(T.tensor([1, 5]), (2, 3)),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("dtype", ["int64", "float16", "bfloat16", "float32"])
+@differential(tolerance=1e-2)
+def test_many_elements_scattered(T: Any, reduce: str, dtype: str) -> Any:
+    x = (T.arange(6000) % 7 + 1).reshape(60, 100).to(getattr(T, dtype))
+    index = (T.arange(6000) * 7919 % 1009 % 60).reshape(60, 100)
+    values = (T.arange(6000) * 31 % 17 % 3 + 1).reshape(60, 100).to(getattr(T, dtype))
+    if reduce == "prod":  # no product is beyond half precision
+        values = values.clamp(max=1)
+    if x.is_floating_point():
+        values[5, 7] = T.nan
+    kinds = [(0, True), (0, False), (1, True), (1, False)]
+    return [x.scatter_reduce(dim, index, values, reduce, include_self=included) for dim, included in kinds]

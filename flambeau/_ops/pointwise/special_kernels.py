@@ -414,33 +414,45 @@ _I1_LARGE = (
 )  # fmt: skip
 
 
-def _short(coefficients: Sequence[float]) -> Sequence[float]:
-    """The part of a Chebyshev series that float32 can tell from zero."""
+_LEADING = 6
+"""So many terms of a Chebyshev series are summed in float64 for a result of float32; those after them are small."""
+
+
+def _short_chebyshev(coefficients: Sequence[float], x: Array) -> Array:
+    """The same for an expression of float64, to the digits of float32: as far as these tell a term from zero."""
     least = 1e-9 * max(map(abs, coefficients))
-    return coefficients[: 1 + max(place for place, each in enumerate(coefficients) if abs(each) > least)]
+    count = 1 + max(place for place, each in enumerate(coefficients) if abs(each) > least)
+    narrow = x.astype(np.float32)
+    last = before = np.zeros_like(narrow)
+    for coefficient in reversed(coefficients[_LEADING:count]):
+        last, before = 2 * narrow * last - before + coefficient, last
+    last, before = last.astype(np.float64), before.astype(np.float64)
+    for coefficient in reversed(coefficients[1 : min(_LEADING, count)]):
+        last, before = 2 * x * last - before + coefficient, last
+    return x * last - before + coefficients[0]
 
 
 def _bessel(
     small: Sequence[float], large: Sequence[float], odd: bool, scaled: bool, doc: str
 ) -> Callable[[Array], Array]:
-    """In(x), or exp(-|x|) In(x) if scaled. Generated code for float32 computes in that, as PyTorch does."""
+    """In(x), or exp(-|x|) In(x) if scaled."""
 
-    def computed(x: Array, small: Sequence[float], large: Sequence[float]) -> Array:
+    def computed(x: Array, series: Callable[[Sequence[float], Array], Array]) -> Array:
         def near(x: Array) -> Array:
-            fitted = chebyshev(small, x / 4 - 1)
+            fitted = series(small, x / 4 - 1)
             return x * fitted if odd else fitted
 
         size = np.abs(x)
-        result = in_parts(size <= 8, size, near, lambda x: chebyshev(large, 16 / x - 1) / np.sqrt(x))
+        result = in_parts(size <= 8, size, near, lambda x: series(large, 16 / x - 1) / np.sqrt(x))
         if not scaled:
             result = np.exp(size) * result
         return np.where(x < 0, -result, result) if odd else result
 
-    in_full = in_double(lambda x: computed(x, small, large))
+    in_full = in_double(lambda x: computed(x, chebyshev))
 
     def function(x: Array) -> Array:
         if hasattr(x, "is_expression") and x.dtype == np.float32:
-            return computed(x, _short(small), _short(large))
+            return computed(x.astype(np.float64), _short_chebyshev).astype(np.float32)
         return in_full(x)
 
     function.__doc__ = doc

@@ -118,3 +118,23 @@ def test_a_long_sum_of_rows_keeps_its_precision() -> None:
     rows = flambeau.full((200_000, 2), 0.1)  # added up row by row, in float32, it would be wrong by 2e-3
     assert rows.sum(0).tolist() == pytest.approx([20_000.0] * 2, rel=1e-5)
     assert rows.mean(0, keepdim=True).tolist()[0] == pytest.approx([0.1] * 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+@differential
+def test_many_integers(T: Any, dtype: str) -> Any:
+    x = (T.arange(18000) * 7919 % 1009 % 251).reshape(60, 3, 100).to(getattr(T, dtype))
+    return [
+        each
+        for dim in ((0,), (1,), (2,), (0, 2), (0, 1, 2))
+        for each in (x.sum(dim), x.amax(dim), x.amin(dim, keepdim=True), x.permute(2, 0, 1).sum(dim))
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@differential(tolerance=1e-2)
+def test_many_numbers_without_nan(T: Any, dtype: str) -> Any:
+    x = (T.arange(6000) % 13 / 8).reshape(60, 100).to(getattr(T, dtype))
+    norms = [T.linalg.vector_norm(x, dim=dim, keepdim=True) for dim in (0, 1, (0, 1))]
+    x[::7, ::3] = T.nan
+    return [x.nansum(), x.nansum(0), x.nansum(1, keepdim=True), x.nansum((0, 1)), x.T.nansum(1), norms]

@@ -104,3 +104,14 @@ def test_errors(T: Any) -> Any:
         outcome(lambda: T.trapezoid(x, T.ones(3)), "There must be one `x` value for each sample point"),
         outcome(lambda: T.trapezoid(rows(T, "bool")), "bool is not supported"),
     )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+@differential
+def test_running_extremes_of_many(T: Any, name: str, dtype: str) -> Any:
+    x = (T.arange(6000) * 7919 % 1009 % 101).reshape(20, 30, 10).to(getattr(T, dtype))
+    if x.is_floating_point():
+        x[3, 4:9, 2], x[5, 1], x[7, 2:] = T.nan, T.inf, -T.inf
+    op = getattr(T, name)
+    return op(x, 0), op(x, 1), op(x, 2), op(x.reshape(-1), 0), op(x.permute(2, 0, 1), 1)

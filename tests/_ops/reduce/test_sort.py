@@ -147,3 +147,20 @@ def test_errors(T: Any) -> Any:
         outcome(lambda: x.histc(0), "bins must be > 0"),
         outcome(lambda: T.sort(x, out=(T.empty(0, dtype=T.float64), T.empty(0, dtype=T.int64))), "Expected out tensor"),
     )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("largest", [True, False])
+@differential
+def test_few_of_many(T: Any, dtype: str, largest: bool) -> Any:
+    x = (T.arange(600) * 7919 % 1009 % 211).reshape(3, 200).to(getattr(T, dtype))
+    if x.is_floating_point():
+        x[0, ::3], x[1, ::50], x[2, 5:9] = -T.inf, T.nan, T.inf
+    return [each.topk(k, dim, largest)[0] for k in (1, 5, 8, 150) for each, dim in ((x, 1), (x.T.contiguous(), 0))]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bfloat16", "float32"])
+@differential
+def test_modes_of_many(T: Any, dtype: str) -> Any:
+    x = (T.arange(600) * 7919 % 1009 % 7).reshape(4, 5, 30).to(getattr(T, dtype))
+    return [x.mode(dim, keepdim)[0] for dim in (0, 1, 2) for keepdim in (True, False)]

@@ -186,3 +186,11 @@ def test_errors_of_several_dimensions(T: Any, name: str) -> Any:
 def test_complex_input_of_real_transforms(T: Any, name: str) -> Any:
     x = signal(T, "fft")
     return outcome(lambda: getattr(T.fft, name)(x), "but got ComplexDouble", "but found: ComplexDouble")
+
+
+@pytest.mark.parametrize("points", [99, 100])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@differential(tolerance=1e-4)
+def test_many_lines(T: Any, dtype: str, points: int) -> Any:
+    x = (T.arange(50 * points) * 7919 % 1009 / 1009).reshape(50, points).to(getattr(T, dtype))
+    return [T.fft.fft(x, dim=dim, norm=norm) for dim in (0, 1) for norm in (None, "ortho", "forward")]

@@ -221,7 +221,7 @@ def ndtri(x: Array) -> Array:
     centred = x - 0.5
     middle = centred * _ratio(_MIDDLE, 0.180625 - centred * centred)
     root = np.sqrt(-np.log(np.where(centred < 0, x, 1 - x)))
-    tail = np.where(root <= 5, _ratio(_TAIL, root - 1.6), _ratio(_FAR_TAIL, root - 5))
+    tail: Array = np.where(root <= 5, _ratio(_TAIL, root - 1.6), _ratio(_FAR_TAIL, root - 5))
     tail = np.where(root == np.inf, np.inf, tail)
     return np.where(np.abs(centred) <= 0.425, middle, np.where(centred < 0, -tail, tail))
 

@@ -104,6 +104,9 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "cross_entropy of places": _differentiated(
         lambda x: F.cross_entropy(x, _labels(x).reshape(2, 4), ignore_index=2, reduction="sum"), (2, 5, 4)
     ),
+    "dropout's gradient": _differentiated(
+        lambda x: torch.ops.aten.native_dropout_backward(x, torch.ones(x.shape, device=x.device) > 0, 1.5), (6, 5)
+    ),
     "embedding": _differentiated(
         lambda w: F.embedding(torch.tensor([[1, 2, 1], [0, 4, 2]], device=w.device), w, padding_idx=2), (5, 7)
     ),

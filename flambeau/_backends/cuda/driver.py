@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .blas import Blas
+from .pinned import is_pinned
 
 Launch = Callable[[int, int, bytes], None]
 """Start a kernel: so many blocks, so many threads in each, the fields of its arguments."""
@@ -161,8 +162,10 @@ class CupyDriver:
         self._faults: Any = None
 
     def upload(self, pointer: int, host: Any) -> None:
-        self._runtime.memcpyAsync(pointer, _address(host), host.nbytes, 1, self._current_stream().ptr)
-        # Pageable memory is staged before the call returns; page-locked memory is kept until the copy is done.
+        stream = self._current_stream()
+        self._runtime.memcpyAsync(pointer, _address(host), host.nbytes, 1, stream.ptr)
+        if is_pinned(host):  # other memory has been read when the call returns; this may be somebody else's soon
+            stream.synchronize()
 
     def download(self, host: Any, pointer: int) -> None:
         stream = self._current_stream()

@@ -10,7 +10,7 @@ import numpy as np
 from ..._codegen.cuda.types import TYPES
 from .array import DeviceArray, dense_like, empty, from_host, to_host, view_of, zeros
 from .driver import driver
-from .host import adopted, by_host, by_library_or_host, geometry
+from .host import adopted, by_host, by_library_or_host, geometry, movable
 from .names import RAW, name_of
 from .products import product
 from .reduce import position, reduced
@@ -454,7 +454,7 @@ def getitem(self: DeviceArray, index: Any) -> Any:
         if not any(each is Ellipsis for each in whole):
             whole = (*whole, Ellipsis)  # so that a single element is a view too
         return view_of(self, self.form[whole])
-    source = _raw(self)
+    source = movable(self)
     try:
         result = adopted(driver().seen(source)[_positions(index)])
     except (TypeError, ValueError, NotImplementedError, IndexError):
@@ -473,12 +473,12 @@ def setitem(self: DeviceArray, index: Any, value: Any) -> None:
         copyto(self, value if type(value) is not DeviceArray else value.reshape(()), where=index)
         return
     if type(value) is DeviceArray:
-        value = _raw(value.astype(self.form.dtype, copy=False))
-    elif name_of(self.form.dtype) not in TYPES:
+        value = movable(value.astype(self.form.dtype, copy=False))
+    elif movable(self) is not self:
         given: Any = np.asarray(value)
         value = np.asarray(given.astype(self.form.dtype)).view(RAW[self.itemsize])[()]
     try:
-        driver().seen(_raw(self))[_positions(index)] = driver().seen(value) if type(value) is DeviceArray else value
+        driver().seen(movable(self))[_positions(index)] = driver().seen(value) if type(value) is DeviceArray else value
     except (TypeError, ValueError, NotImplementedError, IndexError):
         by_host(_Subscript.put, (self, index, value), {})
 

@@ -42,6 +42,12 @@ _REDUCTIONS = {
 }  # fmt: skip
 
 
+def movable(array: DeviceArray) -> DeviceArray:
+    """An array as one of a type that the library knows, for what only moves elements."""
+    dtype = array.form.dtype
+    return array if name_of(dtype) in _LIBRARY_TYPES else array.view(RAW[dtype.itemsize])
+
+
 def by_library_or_host(function: Any, args: Any, kwargs: Any, method: str = "__call__") -> Any:
     """A function that has no kernel here, on arrays of the device."""
     name = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"

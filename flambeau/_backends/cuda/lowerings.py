@@ -34,6 +34,8 @@ _PLACES = {
     "bernoulli_number_": "random.bernoulli_number",
     "bernoulli_tensor_": "random.bernoulli_tensor",
     "dropout_mask_": "random.dropout_mask",
+    "native_dropout": "fused.dropout",
+    "native_dropout_backward": "fused.dropout_backward",
 }
 """For the name of an op `module.function`."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.cuda.reduce import KINDS, THREADS, position_source, reduce_source
+from ..._codegen.cuda.reduce import KINDS, THREADS, columns_source, position_source, reduce_source
 from ..._codegen.cuda.types import TYPES
 from .array import DeviceArray, empty
 from .driver import driver
@@ -40,6 +40,8 @@ def reduced(
     made = empty(plan.shape(keepdims), result)
     if not made.form.size:
         return made
+    if plan.columns and _by_columns(plan, kind, array, made, accumulated):
+        return made
     if plan.splits == 1:
         plan.run(
             _compiled(kind, name_of(form.dtype), accumulated, name_of(result), *plan.code), array.pointer, made.pointer
@@ -53,6 +55,39 @@ def reduced(
         launch = _compiled(kind, accumulated, accumulated, name_of(result), *second.code)
         second.run(launch, partial.pointer, made.pointer)
     return made
+
+
+def _by_columns(plan: _Plan, kind: str, array: DeviceArray, made: DeviceArray, accumulated: str) -> bool:
+    """Reduce the rows of a matrix, several columns by a thread; False: it was not done."""
+    item = array.form.itemsize
+    width = 16 // item
+    step = plan.columns
+    if width < 2 or plan.results % width or step % 16 or array.pointer % 16:
+        return False
+    threads = driver().block_threads(THREADS)
+    across = min(threads, 32)
+    blocks = -(-plan.results // (across * width))
+    most = -(-plan.length // (threads // across * _LEAST_SHARE))
+    splits = max(1, min(-(-_ENOUGH_BLOCKS // blocks), most))
+    part = -(-plan.length // splits)
+    splits = -(-plan.length // part)
+    stored = name_of(made.form.dtype)
+    target = made if splits == 1 else empty((splits, plan.results), np.dtype(accumulated))
+    launch = _compiled_columns(kind, name_of(array.form.dtype), accumulated, name_of(target.form.dtype), width)
+    fields = _COLUMNS(plan.results, plan.length, array.pointer, target.pointer, across, blocks, part, step)
+    launch(blocks * splits, threads, fields)
+    if target is not made:
+        second = _plan(target.form.shape, target.form.strides, 0, 0, True)
+        second.run(_compiled(kind, accumulated, accumulated, stored, *second.code), target.pointer, made.pointer)
+    return True
+
+
+_COLUMNS = Struct("=qqQQqqqq").pack
+
+
+@cache
+def _compiled_columns(kind: str, given: str, accumulated: str, result: str, width: int) -> Any:
+    return driver().compile(columns_source(kind, given, accumulated, result, width))
 
 
 def _result_type(kind: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -116,6 +151,9 @@ class _Plan:
         length = math.prod([shape[axis] for axis in self.axes])
         self.threads = threads = driver().block_threads(THREADS)
         fast = abs(rest[-1][1]) <= abs(kept[-1][1]) or self.results == 1
+        self.length = length
+        self.columns = rest[0][1] if item and not fast and kept[-1][1] == item and len(kept) == len(rest) == 1 else 0
+        """If it is a matrix whose rows are reduced, how far they are apart; else 0."""
         width = 1
         if item and fast and len(rest) == 1 and rest[0][1] == item and item < 16:
             width = 16 // item

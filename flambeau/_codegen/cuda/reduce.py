@@ -66,6 +66,49 @@ FN A joined(A x, A y) {{ return {join}; }}
     return _kernel(body, kept, reduced, fast, f"A all = {begin};", step, write)
 
 
+def columns_source(kind: str, given: str, accumulated: str, result: str, width: int) -> str:
+    """The kernel that reduces the rows of a matrix whose rows are without gaps; a thread has `width` neighbours."""
+    source, target, sums = TYPES[given], TYPES[result], TYPES[accumulated]
+    begin, join = _COMPLEX[kind] if sums.is_complex else KINDS[kind]
+    element = sums.converted(source.loaded("several.at[j]"), source)
+    return f"""{functions()}{_LIMITS}
+typedef {sums.compute} A;
+FN A joined(A x, A y) {{ return {join}; }}
+struct alignas({source.size * width}) Several {{ {source.memory} at[{width}]; }};
+struct Arguments {{
+  i64 results; i64 length; const char* in; {target.memory}* out; i64 across; i64 blocks; i64 part; i64 step;
+}};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  __shared__ A shared[{THREADS}][{width}];
+  const u32 along = blockDim.x / a.across, at = threadIdx.x / a.across, beside = threadIdx.x % a.across;
+  const i64 group = (i64)(blockIdx.x % a.blocks) * a.across + beside, split = blockIdx.x / a.blocks;
+  A all[{width}];
+  for (int j = 0; j < {width}; j++) all[j] = {begin};
+  const i64 end = (split + 1) * a.part < a.length ? (split + 1) * a.part : a.length;
+  if (group * {width} < a.results) {{
+#pragma unroll 4
+    for (i64 row = split * a.part + at; row < end; row += along) {{
+      const Several several = *(const Several*)(a.in + row * a.step + group * {source.size * width});
+      for (int j = 0; j < {width}; j++) all[j] = joined(all[j], {element});
+    }}
+  }}
+  for (int j = 0; j < {width}; j++) shared[threadIdx.x][j] = all[j];
+  __syncthreads();
+  for (u32 s = along / 2; s > 0; s /= 2) {{
+    if (at < s)
+      for (int j = 0; j < {width}; j++)
+        shared[threadIdx.x][j] = joined(shared[threadIdx.x][j], shared[threadIdx.x + s * a.across][j]);
+    __syncthreads();
+  }}
+  if (at == 0 && group * {width} < a.results)
+    for (int j = 0; j < {width}; j++) {{
+      const A value = shared[threadIdx.x][j];
+      a.out[split * a.results + group * {width} + j] = {target.stored(target.converted("value", sums))};
+    }}
+}}
+"""
+
+
 def position_source(kind: str, given: str, kept: int, reduced: int, fast: bool, partial: int) -> str:
     """The kernel that finds where the largest or smallest element is, the first of several; NaN counts as such.
 

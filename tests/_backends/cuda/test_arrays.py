@@ -95,6 +95,14 @@ def test_writes_reach_the_base() -> None:
     np.testing.assert_array_equal(to_host(array), [[0, 0, 1, 0], [1, 2, 9, 2], [2, 0, 1, 0]])
 
 
+def test_positions_in_half_precision() -> None:
+    values = np.arange(6).astype(ml_dtypes.bfloat16)
+    array = from_host(values)
+    np.testing.assert_array_equal(to_host(array[array > 2]), values[3:])
+    array[np.array([1, 3], like=array)] = 9
+    assert to_host(array).astype(int).tolist() == [0, 9, 2, 9, 4, 5]
+
+
 def test_overlapping_writes_read_first() -> None:
     array = from_host(np.arange(6.0))
     array[1:] = array[:-1]

@@ -62,7 +62,7 @@ def cuda() -> Stand:
 def simulated() -> Stand:
     """The CUDA backend on simulated memory."""
     install_simulated_device()
-    return cuda()
+    return cuda()._replace(gaps=_FOLDER / "foreign_gaps.json")
 
 
 STANDS = {each.__name__: each for each in (foreign, cuda, simulated)}

@@ -97,6 +97,9 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "layer_norm in half precision": _differentiated(lambda x: F.layer_norm(x, (5, 20)), (6, 5, 20), **_HALF),
     "rms_norm": _differentiated(lambda x, w: F.rms_norm(x, (20,), w), (6, 5, 20), (20,)),
     "reductions": _differentiated(lambda x: x.sum(0) + x.mean(0) + x.amax(0), (50, 20)),
+    "reductions in half precision": _differentiated(
+        lambda x: x.sum([0, 2]) + x.mean(2).sum(0) + x.sum() + x[:0].sum(0).sum(1), (9, 16, 3), **_HALF
+    ),
     "linear": _differentiated(F.linear, (6, 5, 20), (7, 20), (7,)),
     "linear in half precision": _differentiated(F.linear, (6, 5, 20), (7, 20), (7,), **_HALF),
     "batches of products": _differentiated(lambda x, y: x @ y.transpose(-1, -2), (2, 3, 4, 5), (3, 6, 5)),

@@ -62,7 +62,7 @@ def _by_columns(plan: _Plan, kind: str, array: DeviceArray, made: DeviceArray, a
     item = array.form.itemsize
     width = 16 // item
     step = plan.columns
-    if width < 2 or plan.results % width or step % 16 or array.pointer % 16:
+    if width < 2 or plan.results % width or step % 16 or array.pointer % 16 or not plan.length:
         return False
     threads = driver().block_threads(THREADS)
     across = min(threads, 32)
@@ -95,6 +95,43 @@ def _result_type(kind: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     if kind in ("add", "multiply") and dtype.kind in "iub" and dtype.itemsize < 8:
         return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
     return dtype
+
+
+def sum_all(self: DeviceArray, dtype: Any) -> DeviceArray | None:
+    """The op: halves are added up in float32, without a copy of them all."""
+    return _sum(self, None, False, dtype.numpy)
+
+
+def sum_dim(self: DeviceArray, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> DeviceArray | None:
+    """The op, along some dimensions."""
+    return _sum(self, dim, keepdim, dtype.numpy)
+
+
+def mean_all(self: DeviceArray, dtype: Any) -> DeviceArray | None:
+    """The op."""
+    return _mean(self, None, False, dtype.numpy)
+
+
+def mean_dim(self: DeviceArray, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> DeviceArray | None:
+    """The op, along some dimensions."""
+    return _mean(self, dim, keepdim, dtype.numpy)
+
+
+_FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
+
+
+def _sum(array: DeviceArray, dim: Any, keepdim: bool, dtype: np.dtype[Any]) -> DeviceArray | None:
+    if name_of(array.form.dtype) not in _FLOATS or name_of(dtype) not in _FLOATS or dim == ():
+        return None
+    return reduced("add", array, dim, dtype, keepdim)
+
+
+def _mean(array: DeviceArray, dim: Any, keepdim: bool, dtype: np.dtype[Any]) -> DeviceArray | None:
+    wide = np.dtype(np.float64 if name_of(dtype) == "float64" else np.float32)
+    total = _sum(array, dim, keepdim, wide) if name_of(dtype) in _FLOATS else None
+    if total is None or not array.form.size:
+        return None
+    return np.divide(total, array.form.size // total.form.size).astype(dtype, copy=False)  # type: ignore[call-overload, no-any-return]
 
 
 def position(kind: str, array: DeviceArray, axis: int | None, keepdims: bool) -> DeviceArray | None:

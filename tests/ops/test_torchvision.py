@@ -93,6 +93,9 @@ def test_gradients_of_pooling() -> None:
     (expected,) = flambeau.autograd.grad(twins.roi_align(images, rois, 0.5, 2, 2, 2, True), images, grad)
     found = operators._roi_align_backward(grad, rois, 0.5, 2, 2, 2, 6, 5, 6, 2, True)
     assert flambeau.allclose(found, expected)
+    nothing = operators._roi_align_backward(grad[:0], rois[:0], 0.5, 2, 2, 2, 6, 5, 6, 2, True)
+    assert nothing.shape == images.shape
+    assert not nothing.any()
     pooled, where = operators.roi_pool(images, rois, 0.5, 2, 2)
     (expected,) = flambeau.autograd.grad(pooled, images, grad)
     found = operators._roi_pool_backward(grad, rois, where, 0.5, 2, 2, 2, 6, 5, 6)

@@ -230,7 +230,7 @@ def usable_device(value: Any) -> device:
             return found
         raise RuntimeError(f"invalid device ordinal: {found}: with {CPU_VARIABLE}={CPU_DEVICES} the last is one less")
     if found.type == "cuda":
-        return SLOTS.usable_cuda_device(found)  # type: ignore[no-any-return]
+        return SLOTS.usable_cuda_device(found)
     if is_installed(found.type):
         return found
     raise NotImplementedError(

@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .device import device
     from .tensor import Tensor
 
 
 class Slots:
     """What is called upwards."""
 
-    usable_cuda_device: Callable[[Any], Any]
+    usable_cuda_device: Callable[[device], device]
     """A CUDA device with its ordinal, ready to hold tensors; an error where there is none."""
     pinned_copy: Callable[[Any], Any]
     """A copy of a host array in page-locked memory."""

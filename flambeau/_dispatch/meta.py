@@ -53,7 +53,7 @@ def shape_in_elements(name: str) -> Callable[..., Any]:
             "the elements, which they do not have."
         )
 
-    refuse.refuses = True  # type: ignore[attr-defined]
+    vars(refuse)["refuses"] = True
     return refuse
 
 

@@ -24,7 +24,7 @@ class DeviceArray:
     """An array on a device. `memory` keeps what it lies in alive; `pointer` is the address of its first element."""
 
     __slots__ = ("__weakref__", "base", "form", "memory", "pointer")
-    form: Any
+    form: np.ndarray[tuple[int, ...], np.dtype[Any]]
     memory: Memory
     pointer: int
     base: DeviceArray | None
@@ -33,31 +33,31 @@ class DeviceArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.form.shape  # type: ignore[no-any-return]
+        return self.form.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return self.form.strides  # type: ignore[no-any-return]
+        return self.form.strides
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.form.dtype  # type: ignore[no-any-return]
+        return self.form.dtype
 
     @property
     def ndim(self) -> int:
-        return self.form.ndim  # type: ignore[no-any-return]
+        return self.form.ndim
 
     @property
     def size(self) -> int:
-        return self.form.size  # type: ignore[no-any-return]
+        return self.form.size
 
     @property
     def itemsize(self) -> int:
-        return self.form.itemsize  # type: ignore[no-any-return]
+        return self.form.itemsize
 
     @property
     def nbytes(self) -> int:
-        return self.form.nbytes  # type: ignore[no-any-return]
+        return self.form.nbytes
 
     @property
     def flags(self) -> Any:
@@ -79,7 +79,7 @@ class DeviceArray:
     def __repr__(self) -> str:
         return f"<array of shape {self.shape} and type {self.dtype} on cuda>"
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's arrays have none
 
     # ----- views --------------------------------------------------------------------------------------------------
 
@@ -112,15 +112,15 @@ class DeviceArray:
     def view(self, *dtype: Any) -> DeviceArray:
         return view_of(self, self.form.view(*dtype))
 
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceArray:
+    def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> DeviceArray:
         wanted = shape[0] if len(shape) == 1 else shape
         try:
-            return view_of(self, np.reshape(self.form, wanted, order=order, copy=False))  # type: ignore[call-overload]
+            return view_of(self, np.reshape(self.form, wanted, order=order, copy=False))
         except ValueError:
             if copy is False:
                 raise
         moved = self.copy(order)
-        return view_of(moved, np.reshape(moved.form, wanted, order=order, copy=False))  # type: ignore[call-overload]
+        return view_of(moved, np.reshape(moved.form, wanted, order=order, copy=False))
 
     def ravel(self, order: str = "C") -> DeviceArray:
         return self.reshape(-1, order=order)

@@ -62,8 +62,10 @@ def _sizes(input: Shape, kernel: Shape, geometry: Geometry) -> Shape:
     return tuple([(size + 2 * pad - gap * (window - 1) - 1) // step + 1 for size, window, step, pad, gap in given])
 
 
-def _with_bias(result: DeviceArray, bias: DeviceArray) -> DeviceArray:
-    return np.add(result, bias.reshape(1, -1, *[1] * (result.ndim - 2)), out=result)  # type: ignore[call-overload, no-any-return]
+def _with_bias(result: Any, bias: DeviceArray) -> DeviceArray:
+    shift: Any = bias.reshape(1, -1, *[1] * (result.ndim - 2))
+    added: DeviceArray = np.add(result, shift, out=result)
+    return added
 
 
 def _run(product: str, geometry: Geometry, last: bool, **operands: Any) -> DeviceArray | None:

@@ -188,7 +188,7 @@ class CupyDriver:
             parameters.list[0] = id(fields) + _HEAD  # the driver copies the fields before it returns
             launch_kernel(handle, blocks, 1, 1, threads, 1, 1, 0, current_stream().ptr, parameters.address, 0)
 
-        launch.module = module  # type: ignore[attr-defined]
+        vars(launch)["module"] = module
         return launch
 
     def multiply(self, result: Any, left: Any, right: Any) -> None:
@@ -237,7 +237,8 @@ class CupyDriver:
 
 
 def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    place: int = array.__array_interface__["data"][0]
+    return place
 
 
 _driver: Driver | None = None

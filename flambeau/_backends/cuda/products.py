@@ -5,6 +5,8 @@ Sums are in float32 for 16-bit floats, else in the type itself.
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from .array import DeviceArray, empty, zeros
@@ -43,10 +45,16 @@ def _as_batch(array: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
     """An array of matrices along one dimension: a view where the strides allow it."""
     sizes = array.shape[-2:]
     if array.ndim == 2:
-        return np.broadcast_to(array[None], (int(np.prod(batch, dtype=np.int64)), *sizes))  # type: ignore[call-overload, no-any-return]
+        return _broadcast(array[None], (int(np.prod(batch, dtype=np.int64)), *sizes))
     if array.shape[:-2] != batch:
-        array = np.broadcast_to(array, (*batch, *sizes))  # type: ignore[call-overload]
+        array = _broadcast(array, (*batch, *sizes))
     return array.reshape(-1, *sizes) if array.size else array.reshape(int(np.prod(batch, dtype=np.int64)), *sizes)
+
+
+def _broadcast(array: Any, shape: tuple[int, ...]) -> DeviceArray:
+    """NumPy's function, which the array runs itself."""
+    found: Any = np.broadcast_to(array, shape)
+    return cast(DeviceArray, found)
 
 
 def _batch(left: DeviceArray, right: DeviceArray) -> DeviceArray:

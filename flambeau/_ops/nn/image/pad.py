@@ -16,6 +16,9 @@ from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 
+_MANY = 2**16
+"""From so many elements on it pays to move the middle only once."""
+
 Pads = tuple[int, ...]
 """Two amounts, before and after, for each dimension, from the last one backwards."""
 
@@ -113,7 +116,7 @@ def _taken(array: Any, pad: Pads, sources: Any) -> Any:
     amounts = _amounts(pad, array.ndim)
     shape = tuple([size + before + after for size, (before, after) in zip(array.shape, amounts, strict=True)])
     result = _new(shape, array)
-    if min(pad) >= 0:
+    if array.size >= _MANY and min(pad) >= 0:
         _surround(result, array, amounts, sources)
         return result
     found = array

@@ -49,7 +49,17 @@ WRITTEN = {
     "bool scale_grad_by_freq=, Any mode=, bool sparse=, Tensor? per_sample_weights=, bool include_last_offset=, "
     "int? padding_idx=",
     "nn.functional.interpolate": "Tensor input, Any size=, Any scale_factor=, Any mode=, bool? align_corners=",
-    "nn.functional.dropout": "Tensor input, float p=, bool training=, Any inplace=",
+    **dict.fromkeys(
+        (
+            "nn.functional.dropout",
+            "nn.functional.dropout1d",
+            "nn.functional.dropout2d",
+            "nn.functional.dropout3d",
+            "nn.functional.alpha_dropout",
+            "nn.functional.feature_alpha_dropout",
+        ),
+        "Tensor input, Any p=, bool training=, Any inplace=",
+    ),
     "frombuffer": "Any buffer, *, ScalarType dtype, int count=, int offset=, bool requires_grad=",
     "grid_sample": "Tensor input, Tensor grid, Any mode=, Any padding_mode=, bool? align_corners=",
     "lp_pool1d": "Tensor input, Any norm_type, int[1] kernel_size, int[1]? stride=, bool ceil_mode=",
@@ -57,6 +67,7 @@ WRITTEN = {
     "lp_pool3d": "Tensor input, Any norm_type, int[3] kernel_size, int[3]? stride=, bool ceil_mode=",
     "meshgrid": "Tensor[] tensors, *, str? indexing=",
     "nonzero": "Tensor input, *, bool as_tuple=",
+    "numpy": "Tensor input, *, bool force=",
     "pack_padded_sequence": "Tensor input, Any lengths, bool batch_first=",
     "pad_sequence": "Any sequences, bool batch_first=, float padding_value=, str padding_side=",
     "stft": "Tensor input, int n_fft, int? hop_length=, int? win_length=, Tensor? window=, bool center=, "

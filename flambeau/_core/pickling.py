@@ -109,7 +109,7 @@ def restore_state(tensor: Tensor, state: Any) -> None:
     if len(state) == 5:  # a Variable of PyTorch 0.1: its data, grad, hooks, flag, volatile
         target.data, _, hooks, flag, volatile = state
         state = flag, volatile, hooks
-    target.requires_grad_(state[0])  # one of 0.2 or 0.3
+    target.requires_grad_(bool(state[0]))  # one of 0.2 or 0.3
 
 
 def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:

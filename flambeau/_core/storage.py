@@ -262,8 +262,12 @@ class UntypedStorage:
         A tensor that does not fit into a smaller storage keeps the old memory. `mover` is a tensor that takes care
         of itself.
         """
+        if not isinstance(nbytes, int) or isinstance(nbytes, bool):
+            raise RuntimeError(f"resize_ expects an int, but got {type(nbytes).__name__}")
         if nbytes < 0:
             raise RuntimeError(f"a storage cannot have a negative size: {nbytes}")
+        if nbytes >= 2**63:
+            raise ValueError(f"Overflow when unpacking long long: {nbytes} bytes")
         if not self.resizable():
             raise RuntimeError(
                 "Trying to resize storage that is not resizable: its memory is shared with a NumPy array or another "

@@ -271,6 +271,9 @@ class Tensor(TensorMethods):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
+        if type(requires_grad) not in _FLAGS:
+            kind = type(requires_grad).__name__
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}")
         if not requires_grad and self._grad_fn is not None:
             raise RuntimeError(_CHANGES_FLAG)
         self._set_requires_grad(bool(requires_grad), "only Tensors of floating point dtype can require gradients")
@@ -494,6 +497,7 @@ class Tensor(TensorMethods):
         return len(self._array)
 
 
+_FLAGS = frozenset((bool,))
 _CHANGES_FLAG = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
     "that doesn't require differentiation use var_no_grad = var.detach()."

@@ -151,7 +151,7 @@ def forms_of(name: str) -> tuple[Form, ...]:
     """The forms in which PyTorch takes the arguments of a public function; none if it is not an op there."""
     from .parameter_types import FORMS
 
-    key = name if name in FORMS else "" if name.startswith(_OTHER_SPACES) else _short(name)
+    key = "" if name.startswith(_OTHER_SPACES) else name if name in FORMS else _short(name)
     if key not in FORMS:
         return ()
     forms = []

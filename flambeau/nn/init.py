@@ -127,7 +127,8 @@ def _propose_uniform(mean: float, std: float, a: float, b: float, like: Any, gen
     values = empty_like(like).uniform_(a, b, generator=generator)
     chance = empty_like(like).uniform_(generator=generator)
     peak = min(max(mean, a), b)
-    return values, chance.log() <= ((peak - mean) ** 2 - (values - mean) ** 2) / (2 * std**2)
+    ratio = ((peak - mean) ** 2 - (values - mean) ** 2) / (2 * std**2)
+    return values, ~(chance.log() > ratio)  # where the ratio is NaN too: nothing else would ever be accepted
 
 
 @_outside_the_graph

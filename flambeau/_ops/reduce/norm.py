@@ -16,6 +16,7 @@ from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.registry import public
+from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
 from .reductions import Dims, in_single, kept_shape, reduced, reduced_dims, restore_dims
@@ -108,7 +109,7 @@ def vector_norm(
     if not isinstance(ord, (int, float)):
         raise TypeError(f"linalg.vector_norm: ord must be a number, not {type(ord).__name__}")
     if dtype is not None:
-        input = input.to(dtype)
+        input = input.to(as_dtype(dtype, "linalg_vector_norm"))
     dims = reduced_dims(dim, input._array.ndim)
     if ord < 0 or math.isinf(ord):
         empty = input._array.size == 0 and (dim is None or math.prod(input.shape[each] for each in dims) == 0)

@@ -190,7 +190,12 @@ def _method_broadcast_to(input: Tensor, *size: Any) -> Tensor:
 
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which all `shapes` broadcast."""
-    full = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    for shape in shapes:
+        if shape is not None and not isinstance(shape, (int, Sequence)):
+            raise RuntimeError(
+                f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {type(shape).__name__}"
+            )
+    full = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes if shape is not None]
     result = [1] * max(map(len, full), default=0)
     for number, shape in enumerate(full):
         for position in range(-1, -1 - len(shape), -1):

@@ -50,7 +50,7 @@ def _window(
         modes.grad = grad
     if periodic:
         window = window.narrow(0, 0, length).detach()
-    return window.requires_grad_(requires_grad)
+    return window.requires_grad_(bool(requires_grad))
 
 
 def _rounded(steps: Any, value: float) -> Tensor:

@@ -199,6 +199,8 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """
     if reduce is None:
         return _any_product(mat1, mat2)
+    if not isinstance(reduce, str):
+        raise TypeError(f"_sparse_mm(): argument 'reduce' (position 3) must be str, not {type(reduce).__name__}")
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"unknown reduce operator {reduce}: it must be one of {', '.join(_REDUCTIONS)}")
     if mat1.layout is not CSR or isinstance(mat2, SparseTensor):

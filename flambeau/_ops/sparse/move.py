@@ -121,7 +121,7 @@ def zeros_like(
         made = sparse_tensor(CsrArray(rows, none, np.zeros(0, element.numpy), input._array.shape), place)
     else:
         made = sparse_tensor(no_elements(input._array, element.numpy), place)
-    return made.requires_grad_(requires_grad)
+    return made.requires_grad_(bool(requires_grad))
 
 
 # ----- shapes ------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from ... import __future__ as choices
 from ..._core.device import device, memory_format
 from ..._core.device import device as Device
 from ..._core.dtype import dtype
+from ..._core.dtype import dtype as DType
 from ..._core.self_type import Self
 from ..._core.tensor import Tensor
 from ..._ops.create.like import empty_like
@@ -190,8 +191,11 @@ def _parse_to(
     """Dtype, device, flags and memory format among the arguments of `to`."""
     named_dtype, named_device, flags = _targets(args if tensor is None else (tensor, *args))
     wanted = named_device if device is None else device
+    element = named_dtype if dtype is None else dtype
+    if element is not None and not isinstance(element, DType):
+        raise TypeError(f"to() received an invalid combination of arguments: {type(element).__name__} is no dtype")
     return (
-        named_dtype if dtype is None else dtype,
+        element,
         Device(wanted) if isinstance(wanted, str) else wanted,
         (bool(flags[0]) if flags else non_blocking,),
         memory_format,

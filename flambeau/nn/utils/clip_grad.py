@@ -63,13 +63,14 @@ def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scale the gradients of `parameters`, in place, by `max_norm / total_norm` if that is below one."""
+    limit = float(max_norm)
     with no_grad():
         gradients = [each.grad for each in _listed(parameters) if each.grad is not None]
         if not gradients:
             return
         _check_foreach(gradients, foreach)
         # No look at the values: the factor is always multiplied in, and is one where nothing is to be clipped.
-        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        factor = (limit / (total_norm + 1e-6)).clamp(max=1.0)
         if not change_at_once("mul_", gradients, [((factor,), {})] * len(gradients)):
             for each in gradients:
                 each.mul_(factor.to(each.device))

@@ -16,7 +16,7 @@ from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.registry import public
 from ...reduce.reductions import no_kernel
 from ..pool.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from ..pool.pool_window import Sizes, empty, laid_out
+from ..pool.pool_window import Sizes, empty, is_integer, laid_out
 from . import resample
 from .linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
 
@@ -154,7 +154,7 @@ def _sizes(input: Tensor, size: Any, factors: Any, rank: int) -> Sizes:
         spatial = input._array.shape[2:]
         return tuple([math.floor(float(each) * factor) for each, factor in zip(spatial, factors, strict=True)])
     numbers = size if isinstance(size, (tuple, list)) else [size] * rank
-    if not all(hasattr(each, "__index__") for each in numbers):
+    if not all(map(is_integer, numbers)) or (numbers and isinstance(numbers[0], bool)):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
             f"with types {[type(each) for each in numbers]}"

@@ -18,7 +18,7 @@ from ...._dispatch.inplace import check_castable
 from ...._dispatch.precision import in_single, refuse
 from ...._dispatch.registry import public
 from ...pointwise.binary import div_number, mul_number
-from ...reduce.reductions import total_of
+from ...reduce.reductions import no_kernel, total_of
 from ...reduce.softmax import log_softmax
 from ...shape.named_shapes import common_shape
 
@@ -460,6 +460,8 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, ignore_
             raise RuntimeError(
                 f"0D or 1D target tensor expected, multi-target not supported: it has shape {list(given)}"
             )
+        if given not in ((), (1,)):
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {given[0]}")
     elif not given or shape[0] != given[0]:
         raise ValueError(
             f"Expected input batch_size ({shape[0]}) to match target batch_size ({given[0] if given else 'none'})."
@@ -503,6 +505,8 @@ def nll_loss(
     """The negative of the log-probabilities that `input` gives to the target classes."""
     number = reduction_number(reduction, size_average, reduce)
     _check_classes(input, target, weight, ignore_index)
+    if not input.dtype.is_floating_point:
+        raise no_kernel("nll_loss_out_frame", input)
     return _nll_any(input, target, weight, number, ignore_index)
 
 

@@ -36,16 +36,23 @@ def _variance(input: Tensor, var: Tensor | float) -> Tensor:
     return var
 
 
+def _check_text(reduction: object) -> None:
+    """Refuse a reduction that is no text, of which PyTorch makes the message of its error."""
+    if not isinstance(reduction, str):
+        raise TypeError(f"reduction must be str, not {type(reduction).__name__}")
+
+
 @public("nn.functional.gaussian_nll_loss", function=False, method=False)
 def gaussian_nll_loss(
     input: Tensor,
-    target: Tensor,
+    target: Tensor | float,
     var: Tensor | float,
     full: bool = False,
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
     """Of normal distributions around `input` with the variances `var`, of which none counts as less than `eps`."""
+    _check_text(reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid: reduction is one of 'none', 'mean', 'sum'")
     variance = _variance(input, var).clone()
@@ -84,5 +91,6 @@ def _functional_poisson_nll_loss(
 
     `full` adds Stirling's approximation of log(target!) where the target is above 1.
     """
+    _check_text(reduction)
     number = reduction_number(reduction, size_average, reduce)
     return poisson_nll_loss(input, target, log_input, full, eps, number)

@@ -49,7 +49,11 @@ def soft_margin_loss(
     """log(1 + exp(-target * input)), for targets of 1 and -1."""
     number = reduction_number(reduction, size_average, reduce)
     refuse_gradients("soft_margin_loss", target=target)
-    common_shape((input, target))
+    if common_shape((input, target)) != input._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(input._array.shape)} doesn't match the broadcast shape: target has "
+            f"{list(target._array.shape)}"
+        )
     if not input.dtype.is_floating_point:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {LEGACY_NAMES[input.dtype]}")
     return _soft_margin_loss(input, target.to(input.dtype), number)
@@ -58,8 +62,8 @@ def soft_margin_loss(
 @public("nn.functional.multilabel_soft_margin_loss", function=False, method=False)
 def multilabel_soft_margin_loss(
     input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
+    target: Tensor | float,
+    weight: Tensor | float | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",

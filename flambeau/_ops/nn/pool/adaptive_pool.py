@@ -21,7 +21,7 @@ from ...reduce.reductions import no_kernel
 from ..image.linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
 from .max_pool import has_nan, lowest, maxima, picked, scattered
 from .mean_pool import averaged, spread
-from .pool_window import Sizes, along, check_line, empty, laid_out, row_major, sizes
+from .pool_window import Sizes, along, check_line, empty, is_integer, laid_out, row_major, sizes
 
 
 def _bounds(size: int, count: int) -> tuple[Any, Any]:
@@ -205,14 +205,24 @@ def _adaptive_max_pool3d(self: Array, output_size: Sizes) -> Any:
 def _completed(name: str, input: Tensor, output_size: Any, rank: int) -> Sizes:
     """The output size with the input's own in place of None."""
     if not isinstance(output_size, (tuple, list)):
-        return (output_size,) * rank
+        return _whole(name, (output_size,) * rank)
     shape = input._array.shape
     if len(shape) <= len(output_size):
         raise ValueError(
             f"{name}: Input dimension should be at least {len(output_size) + 1}, but the input has shape {list(shape)}"
         )
     own = shape[len(shape) - len(output_size) :]
-    return tuple([mine if given is None else given for given, mine in zip(output_size, own, strict=True)])
+    return _whole(name, tuple([mine if given is None else given for given, mine in zip(output_size, own, strict=True)]))
+
+
+def _whole(name: str, counts: tuple[Any, ...]) -> Sizes:
+    """The output size, if it is made of integers."""
+    if all(type(each) is int for each in counts):
+        return counts
+    if not all(map(is_integer, counts)) or isinstance(counts[0], bool):
+        kinds = ", ".join(type(each).__name__ for each in counts)
+        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not ({kinds})")
+    return tuple([int(each) for each in counts])
 
 
 def _check(name: str, input: Tensor, rank: int, empty_dims: range) -> None:

@@ -17,7 +17,7 @@ from ...create.like import zeros_like
 from ...random.draws import rand
 from ...reduce.reductions import no_kernel
 from .max_pool import has_nan, lowest, picked, scattered
-from .pool_window import Sizes, row_major
+from .pool_window import Sizes, is_integer, row_major
 
 
 def _starts(samples: Any, size: int, count: int, length: int) -> Any:
@@ -101,10 +101,12 @@ def _fractional_max_pool3d(self: Array, kernel_size: Sizes, output_size: Sizes, 
 
 
 def _expanded(name: str, argument: str, value: Any, rank: int) -> Sizes:
-    given = (value,) * rank if isinstance(value, int) else tuple(value)
+    given = (value,) * rank if is_integer(value) else value
+    if isinstance(value, bool) or not isinstance(given, (tuple, list)) or not all(map(is_integer, given)):
+        raise TypeError(f"{name}(): argument '{argument}' must be tuple of ints, not {type(value).__name__}")
     if len(given) != rank:
         raise RuntimeError(f"{name}: {argument} must either be a single Int or tuple of Ints: got {list(given)}")
-    return given
+    return tuple([int(each) for each in given])
 
 
 def _counts(name: str, rank: int, shape: Sizes, output_size: Any, output_ratio: Any) -> Sizes:

@@ -25,7 +25,7 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
     if value is None and argument == "stride":
         return ()
     given = value if isinstance(value, (tuple, list)) else (value,)
-    if not all(map(_is_integer, given)) or (given and isinstance(given[0], bool)):
+    if not all(map(is_integer, given)) or (given and isinstance(given[0], bool)):
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be tuple of ints, not {type(value).__name__}"
         )
@@ -45,7 +45,7 @@ def sizes(name: str, argument: str, value: Any, rank: int, position: int) -> Siz
     return numbers * rank
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Whether PyTorch takes `value` for a number of a tuple of ints."""
     if isinstance(value, Tensor):
         return not value.dim() and not value.is_floating_point() and not value.is_complex()

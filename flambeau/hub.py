@@ -29,7 +29,9 @@ _folder: str | None = None
 class _Bar:
     """A count of what was done, on stderr: in place of the package `tqdm` where that is missing."""
 
-    def __init__(self, total: int | None = None, disable: bool = False, unit: str = "", **options: Any) -> None:
+    def __init__(
+        self, total: int | None = None, disable: bool = False, unit: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
         self.total, self.disable, self.n = total, disable, 0
 
     def update(self, n: int) -> None:

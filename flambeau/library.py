@@ -60,7 +60,7 @@ class Library:
         dispatch_key: Any = "",
         *,
         with_keyset: bool = False,
-        allow_override: bool = False,
+        allow_override: bool = True,
     ) -> None:
         """Give an operator its function for a dispatch key, by default the library's own."""
         if not callable(fn):

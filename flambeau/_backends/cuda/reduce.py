@@ -131,7 +131,10 @@ def _mean(array: DeviceArray, dim: Any, keepdim: bool, dtype: np.dtype[Any]) -> 
     total = _sum(array, dim, keepdim, wide) if name_of(dtype) in _FLOATS else None
     if total is None or not array.form.size:
         return None
-    return np.divide(total, array.form.size // total.form.size).astype(dtype, copy=False)  # type: ignore[call-overload, no-any-return]
+    whole: Any = total
+    divided: Any = np.divide(whole, array.form.size // total.form.size)
+    mean: DeviceArray = divided.astype(dtype, copy=False)
+    return mean
 
 
 def position(kind: str, array: DeviceArray, axis: int | None, keepdims: bool) -> DeviceArray | None:

@@ -28,7 +28,8 @@ def value_selecting_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any,
         return grad
     if not keepdim:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
-    return grad.new_zeros(self_sym_sizes).scatter_add_(dim, indices, grad)  # type: ignore[no-any-return]
+    spread: Tensor = grad.new_zeros(self_sym_sizes).scatter_add_(dim, indices, grad)
+    return spread
 
 
 def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:

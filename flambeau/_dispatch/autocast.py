@@ -1,15 +1,13 @@
 """Autocast: ops that first bring their inputs to the precision that suits them.
 
-While no thread has autocast on, nothing of this is on anyone's way. When the first region opens, the functions that the
-rules name are replaced in the slots from which they are called (`replace_bodies`): the body of a public function, and
-what a family whose own ops are made of it has declared as `by_rule`. What stands there then asks the modes of the
-running thread. When the last region closes, everything is as before. Elementwise functions have no such slot; they ask
-on their long path, which `Modes.cast` makes them take.
+A public function that has a rule looks at one list, `CASTING`, which is empty while no thread has autocast on: that is
+all it costs then. Otherwise it calls `run_by_rule`, which asks the modes of the running thread. What a family makes of
+such a function without calling the public one it has declared as `by_rule`. Elementwise functions ask on their long
+path, which `Modes.cast` makes them take.
 """
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +19,7 @@ from .._core.modes import THREAD
 from .._core.process.locks import new_lock
 from .._core.tensor import Tensor
 from .autocast_rules import ELEMENTWISE, RULES, Rule
-from .registry import replace_bodies
+from .registry import CASTING
 
 Function = Callable[..., Any]
 
@@ -53,7 +51,6 @@ class _State(threading.local):
 
 
 _STATE = _State()
-_NAMES = frozenset(name for rules in RULES.values() for name in rules)
 _LOCK = new_lock()
 _threads = 0
 
@@ -169,7 +166,7 @@ class AutocastState:
             present.restore()
 
 
-# ----- replacing functions ------------------------------------------------------------------------------------------
+# ----- the rules at work --------------------------------------------------------------------------------------------
 
 
 def _enable(enabled: dict[str, dtype]) -> None:
@@ -182,30 +179,19 @@ def _enable(enabled: dict[str, dtype]) -> None:
     modes.refresh()
     if change:
         with _LOCK:
-            before, _threads = _threads, _threads + change
-            if not before:
-                replace_bodies(_NAMES, _casting)
-            elif not _threads:
-                replace_bodies(_NAMES, None)
+            _threads += change
+            CASTING[:] = [True] if _threads else []
 
 
-@functools.cache
-def _casting(name: str, body: Function) -> Function:
-    """`body`, the computation of the public function `name`, behind the casts that the rules want; itself if none."""
-    if name not in _NAMES:
-        return body
-
-    @functools.wraps(body)
-    def cast_first(*args: Any, **kwargs: Any) -> Any:
-        state = _STATE
-        if not state.casting:
-            for kind, target in state.enabled.items():
-                rule = RULES.get(kind, {}).get(name)
-                if rule is not None and any(_is_on(each, kind) for each in (*args, *kwargs.values())):
-                    return _run(rule, body, args, kwargs, Caster(kind, target))
-        return body(*args, **kwargs)
-
-    return cast_first
+def run_by_rule(name: str, body: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`body`, the computation of the public function `name`, behind the casts that the rules want in this thread."""
+    state = _STATE
+    if not state.casting:
+        for kind, target in state.enabled.items():
+            rule = RULES.get(kind, {}).get(name)
+            if rule is not None and any(_is_on(each, kind) for each in (*args, *kwargs.values())):
+                return _run(rule, body, args, kwargs, Caster(kind, target))
+    return body(*args, **kwargs)
 
 
 def _run(rule: Rule, body: Function, args: tuple[Any, ...], kwargs: dict[str, Any], caster: Caster) -> Any:

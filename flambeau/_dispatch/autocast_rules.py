@@ -177,3 +177,6 @@ ELEMENTWISE: dict[str, dict[str, Rule]] = {
     )
 }
 """The same for elementwise ops, by the names of the ops."""
+
+NAMES = frozenset(name for rules in RULES.values() for name in rules)
+"""The functions that have a rule for some type of device."""

@@ -6,10 +6,11 @@ users call is made around it on first use (`Published.function`): importing the 
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from .._core.process.caller import GENERATED, warn_user
 from .._core.slots import SLOTS
@@ -31,10 +32,8 @@ METHODS: dict[str, Any] = {}
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _PUBLISHED: dict[Function, Published] = {}
-_SCOPES: dict[str, dict[str, Any]] = {}
-"""The global names of the functions made so far, by their public names: `body` is what such a function calls."""
-_replaced: Callable[[str, Function], Function] | None = None
-"""What stands for the bodies of public functions at present, if not they themselves; see `replace_bodies`."""
+CASTING: list[Any] = []
+"""Not empty while autocast is on in some thread: functions that have a rule then ask `autocast.run_by_rule`."""
 
 _home = "flambeau"
 """The package in which public functions say that they stand."""
@@ -222,9 +221,6 @@ def _at_home(function: Function, name: str) -> Function:
     if name:
         space, _, function.__qualname__ = name.rpartition(".")
         function.__module__ = f"{_home}.{space}" if space else _home
-        scope = _SCOPES[name] = function.__globals__
-        if _replaced is not None:
-            scope["body"] = _replaced(name, scope["own_body"])
     return function
 
 
@@ -242,41 +238,24 @@ def _made(value: Any) -> Any:
     return value._function if isinstance(value, Published) else value
 
 
-class ByRule(Generic[Body]):
-    """A function of which ops are made, which goes by the rule of a public one: `call` it. See `replace_bodies`."""
+def by_rule(name: str, own: Body) -> Body:
+    """`own`, to be called as the public function `name` is: within a region of autocast, on cast arguments."""
 
-    __slots__ = ("call", "name", "own")
+    @functools.wraps(own)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not CASTING:
+            return own(*args, **kwargs)
+        from .autocast import run_by_rule
 
-    call: Body
+        return run_by_rule(name, own, args, kwargs)
 
-    def __init__(self, name: str, own: Body) -> None:
-        self.name, self.own = name, own
-        self.call = own if _replaced is None else cast(Body, _replaced(name, own))
-
-
-def by_rule(name: str, own: Body) -> ByRule[Body]:
-    """`own`, which is to be called as the public function `name` is: within a region of autocast, on cast arguments."""
-    found = ByRule(name, own)
-    _BY_RULE.append(found)
-    return found
+    return cast(Body, call)
 
 
-_BY_RULE: list[ByRule[Any]] = []
+def _has_rule(name: str) -> bool:
+    from .autocast_rules import NAMES
 
-
-def replace_bodies(names: frozenset[str], replacement: Callable[[str, Function], Function] | None) -> None:
-    """Let the public functions `names` call `replacement(name, body)`, unless they are given `out=`; None: the body.
-
-    `replacement` is asked about functions that are made later too, and then gives what it is not about back.
-    """
-    global _replaced
-    _replaced = replacement
-    for name in _SCOPES.keys() & names:
-        scope = _SCOPES[name]
-        own = scope["own_body"]
-        scope["body"] = own if replacement is None else replacement(name, own)
-    for each in _BY_RULE:
-        each.call = each.own if replacement is None else replacement(each.name, each.own)
+    return name in NAMES
 
 
 _TEMPLATE = """\
@@ -424,7 +403,8 @@ def with_protocol(
     variadic = next((each.name for each in parameters if each.kind is each.VAR_POSITIONAL), None)
     given = ", ".join([*(f"{each!r}: {each}" for each in positional if each != f"*{variadic}"), named])
     passed = ", ".join([*positional, *(each for each in by_name if not (out and each == "out=out"))])
-    compute = f"return body({passed})"
+    cast_first = overridable and inplace_of is None and _has_rule(label)
+    compute = f"return (body if not CASTING else by_rule)({passed})" if cast_first else f"return body({passed})"
     if inplace_of is not None:
         rest = "".join(f"{each}, " for each in positional[1:])
         compute = f"return run_inplace(body, {inplace_of!r}, {positional[0]}, ({rest}), {{{', '.join(keywords)}}})"
@@ -450,17 +430,20 @@ def with_protocol(
         if late
         else "",
         compute=f"if out is None: {compute}" if out else compute,
-        out=f"return write_out(own_body({passed}), out, ({', '.join(tensors) or 'None'},))" if out else "",
+        out=f"return write_out(body({passed}), out, ({', '.join(tensors) or 'None'},))" if out else "",
     )
     source = "\n".join(line for line in source.splitlines() if line.strip()) + "\n"
     file = f"{GENERATED}function {label}>"
     scope = {
-        "body": body, "own_body": body, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS, "has_override": has_override,
-        "run_override": run_override, "is_overriding": is_overriding, "run_inplace": run_inplace,
+        "body": body, "CASTING": CASTING, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS,
+        "has_override": has_override, "run_override": run_override, "is_overriding": is_overriding,
+        "run_inplace": run_inplace,
         "explain": explain, "check_kind": check_kind,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
         "OLDER": older, "reordered": reordered, "write_out": out if callable(out) else write_out, **defaults,
     }  # fmt: skip
+    if cast_first:
+        scope["by_rule"] = by_rule(label, body)
     exec(compile(source, file, "exec"), scope)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     wrapped: Function = scope[name]

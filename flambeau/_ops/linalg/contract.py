@@ -85,7 +85,7 @@ def _contracted(left: Tensor, right: Tensor, first: list[int], second: list[int]
     two = _permute(right, tuple(second + free_right))
     if not shape:
         return reshaped(dot(reshaped(one, (summed,)), reshaped(two, (summed,))), ())
-    return reshaped(_checked_mm.call(reshaped(one, (rows, summed)), reshaped(two, (summed, columns))), shape)
+    return reshaped(_checked_mm(reshaped(one, (rows, summed)), reshaped(two, (summed, columns))), shape)
 
 
 # ----- chains -------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _multiplied(matrices: list[Any], split: dict[tuple[int, int], int], first: i
     if first == last:
         return matrices[first]
     middle = split[first, last]
-    return _checked_mm.call(_multiplied(matrices, split, first, middle), _multiplied(matrices, split, middle + 1, last))
+    return _checked_mm(_multiplied(matrices, split, first, middle), _multiplied(matrices, split, middle + 1, last))
 
 
 @public(method=False)
@@ -190,13 +190,13 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     if n == 1:
         return base if base is not input else _clone(base, None)
     if n == 3:
-        return _matmul.call(_matmul.call(base, base), base)
+        return _matmul(_matmul(base, base), base)
     power: Any = None
     result: Tensor | None = None
     while n:
-        power = base if power is None else _matmul.call(power, power)
+        power = base if power is None else _matmul(power, power)
         if n & 1:
-            result = power if result is None else _matmul.call(result, power)
+            result = power if result is None else _matmul(result, power)
         n >>= 1
     assert result is not None, "n is positive here"
     return result

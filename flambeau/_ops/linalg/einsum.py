@@ -294,4 +294,4 @@ def _product_sum(left: Tensor, right: Tensor, summed: list[int], only_two: bool)
     inverse = [0] * len(places)
     for position, dim in enumerate(places):
         inverse[dim] = position
-    return _permute(reshaped(_bmm.call(left, right), shape), tuple(inverse))
+    return _permute(reshaped(_bmm(left, right), shape), tuple(inverse))

@@ -16,7 +16,7 @@ from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import by_rule, export_method, public, write_out
+from ..._dispatch.registry import CASTING, by_rule, export_method, public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
 from .products import array_dot
@@ -70,14 +70,14 @@ def _is_column_major(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 def _mm_left(grad: Tensor, mat2: Tensor, self_sym_sizes: Any, self_sym_strides: Any) -> Tensor:
     """The gradient of the left matrix, in the memory order that this matrix has."""
     if _is_column_major(self_sym_sizes, self_sym_strides):
-        return _t(_mm_by_rule.call(conj(mat2), _t(grad)))
-    return _mm_by_rule.call(grad, conj(_t(mat2)))
+        return _t((_mm_by_rule if CASTING else _mm)(conj(mat2), _t(grad)))
+    return (_mm_by_rule if CASTING else _mm)(grad, conj(_t(mat2)))
 
 
 def _mm_right(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Tensor:
     if _is_column_major(mat2_sym_sizes, mat2_sym_strides):
-        return _t(_mm_by_rule.call(_t(grad), conj(self)))
-    return _mm_by_rule.call(conj(_t(self)), grad)
+        return _t((_mm_by_rule if CASTING else _mm)(_t(grad), conj(self)))
+    return (_mm_by_rule if CASTING else _mm)(conj(_t(self)), grad)
 
 
 @primitive("MmBackward0", self=_mm_left, mat2=_mm_right)
@@ -108,7 +108,7 @@ def checked_mm(left: Tensor, right: Tensor) -> Tensor:
     """The product of two tensors that are known to be matrices."""
     if left._kind is not right._kind or left._array.shape[1] != right._array.shape[0]:
         check_mm(left, right)
-    return _mm_by_rule.call(left, right)
+    return (_mm_by_rule if CASTING else _mm)(left, right)
 
 
 @public(out=True)
@@ -382,13 +382,13 @@ def _matmul_operator(self: Any, other: Any) -> Any:
     if type(self) in DIRECT_TYPES and type(other) in DIRECT_TYPES:
         left, right = self._array, other._array
         if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
-            return _mm_by_rule.call(self, other)
-        return _matmul_by_rule.call(self, other)
+            return (_mm_by_rule if CASTING else _mm)(self, other)
+        return (_matmul_by_rule if CASTING else matmul)(self, other)
     if has_override((self, other)):
         return run_override(_matmul_operator, (self, other), (self, other), {})
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
         return NotImplemented  # the other operand may know
-    return _matmul_by_rule.call(self, other)
+    return (_matmul_by_rule if CASTING else matmul)(self, other)
 
 
 def _reversed_matmul_operator(self: Any, other: Any) -> Any:
@@ -396,7 +396,7 @@ def _reversed_matmul_operator(self: Any, other: Any) -> Any:
         return run_override(_reversed_matmul_operator, (self, other), (self, other), {})
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
         return NotImplemented
-    return _matmul_by_rule.call(other, self)
+    return (_matmul_by_rule if CASTING else matmul)(other, self)
 
 
 for _function, _name in ((_matmul_operator, "__matmul__"), (_reversed_matmul_operator, "__rmatmul__")):

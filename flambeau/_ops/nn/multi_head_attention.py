@@ -87,7 +87,7 @@ def _with_column(mask: Any) -> Any:
 
 def _projected_together(source: Any, weight: Any, bias: Any, parts: int) -> tuple[Any, ...]:
     """Several projections of one tensor by one product."""
-    together: Any = _linear.call(source, weight, bias)
+    together: Any = _linear(source, weight, bias)
     apart = _permute(reshaped(together, (*source._array.shape[:2], parts, source._array.shape[2])), (2, 0, 1, 3))
     return _unbind(apart if apart._array.flags.c_contiguous else _contiguous_clone(apart), 0)
 
@@ -105,10 +105,10 @@ def _project(query: Any, key: Any, value: Any, weight: Any, bias: Any) -> tuple[
         own, shared = weight.split([width, 2 * width])
         own_bias, shared_bias = (None, None) if bias is None else bias.split([width, 2 * width])
         second, third = _projected_together(key, shared, shared_bias, 2)
-        return _linear.call(query, own, own_bias), second, third
+        return _linear(query, own, own_bias), second, third
     weights = weight.chunk(3)
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    first, second, third = map(_linear.call, (query, key, value), weights, biases)
+    first, second, third = map(_linear, (query, key, value), weights, biases)
     return first, second, third
 
 
@@ -127,7 +127,7 @@ def _project_separately(
         wanted = (width, source.shape[-1])
         _require(tuple(weight.shape) == wanted, f"expecting {name} weights shape of {wanted}, but got {weight.shape}")
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    first, second, third = map(_linear.call, (query, key, value), weights, biases)
+    first, second, third = map(_linear, (query, key, value), weights, biases)
     return first, second, third
 
 
@@ -152,11 +152,11 @@ def _check_attn_mask(attn_mask: Any, heads: int, targets: int, sources: int) -> 
 def _attend_with_weights(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[Any, Any]:
     scaled = q * math.sqrt(1.0 / q._array.shape[-1])
     turned = _transpose(k, 1, 2)
-    scores = _bmm.call(scaled, turned) if mask is None else mask.baddbmm(scaled, turned)
+    scores = _bmm(scaled, turned) if mask is None else mask.baddbmm(scaled, turned)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
-    return _bmm.call(weights, v), weights
+    return _bmm(weights, v), weights
 
 
 def _prepared_masks(q: Any, hidden: Any, mask: Any, need_weights: bool, is_causal: bool) -> tuple[Any, Any, bool]:
@@ -286,7 +286,7 @@ def multi_head_attention_forward(
         weights = weights.mean(1) if average_attn_weights else weights
     else:
         attended = _attend(q, k, v, mask, chance, is_causal, batch)
-    result: Any = _linear.call(attended, out_proj_weight, out_proj_bias)
+    result: Any = _linear(attended, out_proj_weight, out_proj_bias)
     result = reshaped(result, (targets, batch, result._array.shape[1]))
     if batched:
         return result, weights

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import ByRule, by_rule, public
+from ..._dispatch.registry import by_rule, public
 from ..random.dropout import dropout as dropped
 from ..shape.join import cat, stack
 from .recurrent_cells import gru_layer, lstm_layer, rnn_layer
@@ -302,7 +302,7 @@ def rnn_relu_cell(
     return rnn_layer(input, *rest, sizes, False, True)[1]
 
 
-BY_RULE: dict[str, ByRule[Callable[..., Any]]] = {
+BY_RULE: dict[str, Callable[..., Any]] = {
     function.__name__: by_rule(function.__name__, function)
     for function in (gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell)
 }

@@ -207,7 +207,7 @@ class RNNBase(Module):
 
     def _network(self, input: Tensor, hx: Any, batch_sizes: Tensor | None) -> tuple[Tensor, Any]:
         options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        network = recurrent.BY_RULE[self.mode.lower()].call
+        network = recurrent.BY_RULE[self.mode.lower()]
         if batch_sizes is None:
             output, *last = network(input, hx, *options, self.batch_first)
         else:
@@ -523,7 +523,7 @@ class RNNCellBase(Module):
         if hx is None:
             hx = zeros(batch._array.shape[0], self.hidden_size, dtype=input.dtype, device=input.device)
             hx = (hx, hx) if cell == "lstm_cell" else hx
-        result = recurrent.BY_RULE[cell].call(batch, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        result = recurrent.BY_RULE[cell](batch, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return result if batched else _each(result, lambda state: state.squeeze(0))
 
 

@@ -264,5 +264,5 @@ def linear_cross_entropy(
         )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     flat = linear_weight if len(outputs) == 1 else linear_weight.reshape(-1, linear_weight.shape[-1])
-    logits = _linear.call(input, flat, bias).view(*input.shape[:-1], *outputs)
-    return _cross_entropy.call(logits, target, weight, None, ignored, None, reduction, label_smoothing)
+    logits = _linear(input, flat, bias).view(*input.shape[:-1], *outputs)
+    return _cross_entropy(logits, target, weight, None, ignored, None, reduction, label_smoothing)

@@ -420,7 +420,7 @@ def _translate(error: Exception, name: str, values: Mapping[str, Any]) -> NoRetu
         raise OverflowError(f"{name}(): a number does not fit into the dtype: {_shown(values)}") from error
     if "array is too big" in text or "Maximum allowed dimension" in text or isinstance(error, OverflowError):
         raise RuntimeError(f"{name}(): Storage size calculation overflowed: {_shown(values)}") from error
-    if isinstance(error, TypeError) and any(isinstance(each, complex) for each in values.values()):
+    if isinstance(error, TypeError) and forms_of(name) and any(isinstance(each, complex) for each in values.values()):
         raise RuntimeError(
             f"{name}(): value cannot be converted to type double without overflow: {_shown(values)}"
         ) from error

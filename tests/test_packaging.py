@@ -138,3 +138,8 @@ def test_digits_are_a_balanced_split_without_overlap() -> None:
     assert len(train) == 4000
     assert len(test) == 1000
     assert not train & test
+
+
+def test_few_places_tell_the_type_checker_to_look_away() -> None:
+    found = [line for path in SOURCES for line in matching_lines(path, re.compile(r"# type: ignore"))]
+    assert len(found) <= 60, "\n".join(found)

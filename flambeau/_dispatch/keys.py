@@ -12,17 +12,39 @@ from typing import Any
 
 from .autocast import is_autocast_enabled, set_autocast_enabled
 
-_NAMES = (
-    "Undefined CPU CUDA Meta XPU MPS PrivateUse1 SparseCPU SparseCUDA SparseCsrCPU QuantizedCPU NestedTensorCPU "
-    "BackendSelect Python Functionalize Conjugate Negative ZeroTensor ADInplaceOrView AutogradOther "
-    "AutogradFunctionality AutogradCPU AutogradCUDA AutogradXPU AutogradMPS AutogradMeta AutogradNestedTensor "
-    "AutocastCPU AutocastCUDA AutocastXPU AutocastMPS FuncTorchBatched FuncTorchGradWrapper PythonTLSSnapshot "
-    "PreDispatch PythonDispatcher Autograd CompositeImplicitAutograd CompositeExplicitAutograd "
-    "CompositeExplicitAutogradNonFunctional"
+_MODES = (
+    "Undefined CompositeExplicitAutogradNonFunctional CompositeExplicitAutograd CompositeImplicitAutogradNestedTensor "
+    "CompositeImplicitAutograd AutogradNestedTensor AutogradOther Autograd Conjugate ZeroTensor Negative BackendSelect "
+    "ADInplaceOrView PythonTLSSnapshot Python FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode "
+    "FuncTorchBatchedDecomposition FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper PythonDispatcher "
+    "PreDispatch Functionalize AutocastCPU AutocastMPS AutocastXPU AutocastHPU AutocastIPU AutocastCUDA AutocastPrivateUse1"
 )
+_DEVICES = "CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta"
+_BY_DEVICE = {
+    "Dense": "",
+    "Quantized": "Quantized",
+    "Sparse": "Sparse",
+    "SparseCsr": "SparseCsr",
+    "NestedTensor": "NestedTensor",
+    "AutogradFunctionality": "Autograd",
+}
+"""What there is a key of for each device, and how such a key begins."""
+
+
+def _names() -> list[str]:
+    names = _MODES.split()
+    for kind, prefix in _BY_DEVICE.items():
+        names += [
+            kind,
+            f"StartOf{kind}Backends",
+            *(prefix + device for device in _DEVICES.split()),
+            f"EndOf{kind}Backends",
+        ]
+    return names
+
 
 _enumeration: Any = enum.Enum
-DispatchKey: Any = _enumeration("DispatchKey", _NAMES, module="torch._C")
+DispatchKey: Any = _enumeration("DispatchKey", _names(), module="torch._C")
 
 
 def key_name(key: Any) -> str:

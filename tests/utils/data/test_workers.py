@@ -326,6 +326,8 @@ def test_epochs_that_are_begun_and_left_do_not_fill_a_connection() -> None:
 
 
 PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore in the background
 import os, sys, time
 import flambeau
 from flambeau.utils.data import DataLoader

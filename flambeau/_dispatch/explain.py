@@ -226,7 +226,7 @@ def check_types(name: str, values: Mapping[str, Any], order: list[str]) -> None:
     forms = forms_of(name)
     if not forms or (name in _NUMBERS_AS_TENSORS and all(map(_is_number, list(values.values())[:2]))):
         return
-    if name == "result_type":  # its operands have other names in each form: its own check is by number
+    if name in _BY_NUMBER:
         return
     if name.startswith("nn.functional."):
         forms = tuple([tuple([each for each in form if each.name not in _OTHERWISE]) for form in forms])
@@ -280,6 +280,8 @@ def _described(parameter: _Parameter) -> str:
     return f"{_WORDS.get(parameter.kind, parameter.kind)} {parameter.name}"
 
 
+_BY_NUMBER = ("result_type", "_native_batch_norm_legit")
+"""Functions whose arguments have other names in each form: they look at them themselves."""
 _NUMBERS_AS_TENSORS = ("add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract", "true_divide")
 """Functions that take two numbers, too: PyTorch makes tensors of them."""
 _OTHERWISE = ("reduction", "train", "output_ratio", "output_size")

@@ -125,7 +125,7 @@ def scattered(target: Array, dim: int, index: Array, values: Array, how: str) ->
 
     Values may reach further than the index in every dimension.
     """
-    if index.ndim != values.ndim or index.ndim != target.ndim or not index.size:
+    if not index.ndim == values.ndim == target.ndim > 0 or not index.size:
         return False
     if index.shape != values.shape:
         values = values[tuple([slice(size) for size in index.shape])]

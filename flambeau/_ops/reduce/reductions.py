@@ -304,6 +304,8 @@ def _is_without_zeros(self: Tensor) -> bool:
 
 
 def _prod_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    if self.ndim == 0:
+        return grad
     if _is_without_zeros(self):
         return grad * conj(result / self)
     return grad * conj(_product_of_others(self.reshape(-1), 0)).reshape(self.shape)

@@ -18,7 +18,7 @@ from ..._core.process.caller import calling_place
 from ..._core.slots import SLOTS
 from ..._core.storage import owner_of
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
-from ..._dispatch.dispatch import Array, Primitive, after, primitive
+from ..._dispatch.dispatch import Array, Primitive, after, note_traceback, primitive
 from ..._dispatch.factory import constant, constant_beside
 from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
 from ..._dispatch.overrides import has_override, run_override
@@ -190,8 +190,14 @@ def changed(target: Tensor, op: Primitive[Any], *args: Any) -> None:
         op.record((target, *args), [stand_in])
         assert stand_in._grad_fn is not None
         rebase_history(target, stand_in._grad_fn, 0)
-    if not modes.plain:
+    if op in _COPIES:  # who copies gives the target, and its base, the tangent of the source
+        if modes.anomaly:
+            note_traceback(target._grad_fn)
+    elif not modes.plain:
         after(op, (target, *args), [target], modes)
+
+
+_COPIES = (_copy, _copy_across)
 
 
 def quick_counter(target: Tensor) -> Any:

@@ -213,3 +213,25 @@ def test_inference_tensors(T: Any) -> Any:
         outcome(lambda: inside.fill_(3), phrase),
         inside.clone().zero_(),
     )
+
+
+@differential
+def test_tangents_of_what_is_copied_into_a_part(T: Any) -> Any:
+    ad = T.autograd.forward_ad
+    results = []
+    with ad.dual_level():
+        dual = ad.make_dual(T.tensor([1.0, 2.0]), T.tensor([3.0, 4.0]))
+        for write in (lambda part: part.copy_(dual), lambda part: part.add_(dual)):
+            whole = T.zeros(4)
+            write(whole[1:3])
+            results.append(ad.unpack_dual(whole).tangent)
+        whole = T.zeros(4)
+        whole[2:] = dual
+        results.append(ad.unpack_dual(whole).tangent)
+    return results
+
+
+@differential
+def test_scatter_without_dimensions(T: Any) -> Any:
+    x, zero, src = T.tensor(1.0), T.tensor(0), T.tensor(2.0)
+    return x.scatter(0, zero, src), x.scatter_add(0, zero, src), x.scatter_reduce(0, zero, src, "amax")

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 import flambeau
+from flambeau._core.process.processor import ON_X86_64
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "accumulation.md"
 SIZE = 10_000_000
@@ -34,9 +35,10 @@ FACTOR = 2.0
 ENOUGH = 1.0
 """...unless it is at most this many units: a rightly rounded result has at most half a unit."""
 
-ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
 EXCEPTIONS: dict[tuple[str, str], str] = (
-    {("conv1d, gradient of weight", "float32"): "oneDNN adds up the positions of an image one by one"} if ON_X86 else {}
+    {("conv1d, gradient of weight", "float32"): "oneDNN adds up the positions of an image one by one"}
+    if ON_X86_64
+    else {}
 )
 """Cases and dtypes in which Flambeau's error is larger than that, with the reason. Entries may only go."""
 

@@ -322,15 +322,7 @@ def unary(
             _check_same_dtype(result._kind.dtype, out._kind.dtype)
         return write_out(result, out, (input,))
 
-    _describe(function, name, doc)
-    published = cast(ElementwiseFunction, function)
-    published.op = op
-    export(function, name, *aliases)
-    if method:
-        export_method(function, name, *(each for each in aliases if "." not in each))
-    if inplace:
-        _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
-    return published
+    return _published(op, function, (name, *aliases), doc, True, method, inplace)
 
 
 def binary(
@@ -376,15 +368,29 @@ def binary(
             raise
 
     function = short_binary(op, name, slow)
-    _describe(function, name, doc)
+    return _published(op, function, (name, *aliases), doc, public, method, inplace)
+
+
+def _published(
+    op: Elementwise,
+    function: Callable[..., Tensor],
+    names: tuple[str, ...],
+    doc: str,
+    public: bool,
+    method: bool,
+    inplace: bool,
+) -> ElementwiseFunction:
+    """The function of an op under its names: those without a namespace are methods too."""
+    _describe(function, names[0], doc)
     published = cast(ElementwiseFunction, function)
     published.op = op
+    of_tensors = (names[0], *(each for each in names[1:] if "." not in each))
     if public:
-        export(function, name, *aliases)
+        export(function, *names)
     if method:
-        export_method(function, name, *(each for each in aliases if "." not in each))
+        export_method(function, *of_tensors)
     if inplace:
-        _publish_inplace(op, function, (name, *(each for each in aliases if "." not in each)))
+        _publish_inplace(op, function, of_tensors)
     return published
 
 

@@ -175,14 +175,12 @@ def propagate(op: Any, args: Sequence[Any], outputs: list[Tensor], level: int) -
     if not tangents or op.node_class is None:
         return
     with _no_level():
-        if getattr(op, "is_view", False) or getattr(op, "is_linear", False):
-            tangent = tangents[id(args[0])]
-            if op.name == "as_strided":  # which looks at memory beyond the tensor
-                tangent = _laid_out_like(args[0], tangent)
-            moved = op(tangent, *args[1:])
-            found: list[Any] = list(moved) if isinstance(moved, tuple) else [moved]
-        elif op.tangent is not None:
+        found: list[Any]
+        if op.tangent is not None:
             found = [op.tangent(tangents[id(args[0])], outputs[0], *args)]
+        elif getattr(op, "is_view", False) or getattr(op, "is_linear", False):
+            moved = op(tangents[id(args[0])], *args[1:])
+            found = list(moved) if isinstance(moved, tuple) else [moved]
         elif isinstance(op, Elementwise) and not any(each.dtype.is_complex for each in (*_tensors(args), *outputs)):
             found = [_diagonal(op, args, outputs[0], tangents)]
         else:
@@ -190,18 +188,6 @@ def propagate(op: Any, args: Sequence[Any], outputs: list[Tensor], level: int) -
     for output, tangent in zip(outputs, found, strict=True):
         if tangent is not None:
             _set_tangent(output, tangent)
-
-
-def _laid_out_like(primal: Tensor, tangent: Tensor) -> Tensor:
-    """`tangent` at the place in a memory that `primal` has in its own; nothing else there depends on the input."""
-    geometry = (primal.shape, primal.stride(), primal.storage_offset())
-    elements = primal.untyped_storage().nbytes() // primal.element_size()
-    if geometry == (tangent.shape, tangent.stride(), tangent.storage_offset()) and (
-        tangent.untyped_storage().nbytes() // tangent.element_size() >= elements
-    ):
-        return tangent
-    memory = tangent.new_zeros(elements)
-    return memory.as_strided_scatter(tangent, *geometry).as_strided(*geometry)
 
 
 def _tensors(args: Sequence[Any]) -> list[Tensor]:

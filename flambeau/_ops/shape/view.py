@@ -648,6 +648,23 @@ def _as_strided(self: Array, size: tuple[int, ...], stride: tuple[int, ...], sto
     return window(owner, self.dtype, size, tuple([step * item for step in stride]), start)
 
 
+def _as_strided_tangent(tangent: Tensor, result: Tensor, self: Tensor, *window: Any) -> Tensor:
+    """The same window on a memory where the tangent has the place that `self` has in its own.
+
+    The op looks beyond `self`; nothing there depends on it.
+    """
+    geometry = (self.shape, self.stride(), self.storage_offset())
+    elements = self.untyped_storage().nbytes() // self.element_size()
+    if geometry != (tangent.shape, tangent.stride(), tangent.storage_offset()) or (
+        tangent.untyped_storage().nbytes() // tangent.element_size() < elements
+    ):
+        tangent = tangent.new_zeros(elements).as_strided_scatter(tangent, *geometry).as_strided(*geometry)
+    return _as_strided(tangent, *window)
+
+
+_as_strided.tangent = _as_strided_tangent
+
+
 def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> tuple[Any, Any, int | None]:
     """The arguments of `as_strided`, checked."""
     size, stride = as_shape((size,)), as_shape((stride,))

@@ -26,28 +26,27 @@ def correlate(
     input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
 ) -> Array | None:
     """The convolution of `input` with `weight`, plus `bias`."""
-    name = float_name(input)
-    if name is None or weight.dtype is not input.dtype:
-        return None
-    outputs = weight.shape[0]
-    result = new_array((input.shape[0], outputs, *output), input.dtype, last, input)
-    more = () if bias is None else (bias,)
-    kernel = correlate_few(name, len(output), bias is not None)
-    return kernel(result, input, weight, _table(geometry), outputs // geometry.groups, *more)
+    return _multiplied(correlate_few, input, weight, bias, (weight.shape[0], *output), geometry, last)
 
 
 def spread(
     grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
 ) -> Array | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
-    name = float_name(grad)
-    if name is None or weight.dtype is not grad.dtype:
+    return _multiplied(spread_few, grad, weight, bias, (weight.shape[1] * geometry.groups, *sizes), geometry, last)
+
+
+def _multiplied(
+    kernel: Any, source: Array, weight: Array, bias: Array | None, shape: Shape, geometry: Geometry, last: bool
+) -> Array | None:
+    """What one of the two kernels makes of an array and the weight; `shape` is that of one sample of the result."""
+    name = float_name(source)
+    if name is None or weight.dtype is not source.dtype:
         return None
-    groups = geometry.groups
-    result = new_array((grad.shape[0], weight.shape[1] * groups, *sizes), grad.dtype, last, grad)
+    result = new_array((source.shape[0], *shape), source.dtype, last, source)
     more = () if bias is None else (bias,)
-    kernel = spread_few(name, len(sizes), bias is not None)
-    return kernel(result, grad, weight, _table(geometry), weight.shape[0] // groups, *more)
+    run = kernel(name, len(shape) - 1, bias is not None)
+    return run(result, source, weight, _table(geometry), weight.shape[0] // geometry.groups, *more)
 
 
 def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,11 @@ import pytest
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # PyTorch on the CPU is compared; read when PyTorch is imported
 
+import flambeau
+
+from .support.global_state import allow_settings, left_as_found
 from .support.older_oracle import reason_to_fail
-from .support.oracle import WITH_CUDA, older_than
+from .support.oracle import WITH_CUDA, older_than, pytorch
 
 NO_PYTORCH = "needs PyTorch, which is not installed"
 
@@ -31,6 +34,17 @@ class OracleModule(pytest.Module):
             if not _misses_pytorch(error.__cause__):
                 raise
         return pytest.skip(NO_PYTORCH, allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_the_process() -> Iterator[None]:
+    """No test depends on what another one has left behind."""
+    with left_as_found(*filter(None, (flambeau, pytorch))):
+        if pytorch is not None:
+            allow_settings(pytorch)  # modules of tests have imported the database
+        yield
+        if pytorch is not None:
+            allow_settings(pytorch)  # this test may have
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> OracleModule:

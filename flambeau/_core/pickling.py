@@ -69,6 +69,11 @@ def reduce_tensor(tensor: Tensor, protocol: Any = 2) -> tuple[Any, ...]:
         found: tuple[Any, ...] | None = SLOTS.pytorch_reduced(tensor)
         if found is not None:
             return found
+    return as_window(tensor)
+
+
+def as_window(tensor: Tensor) -> tuple[Any, ...]:
+    """How to make this tensor again: a storage, which is pickled in its own way, and a window on it."""
     parts: tuple[Any, ...] = (tensor.untyped_storage(), tensor.dtype, _geometry(tensor), tensor.requires_grad)
     if isinstance(tensor._kind, LazyKind):
         parts += (tensor._kind.conj, tensor._kind.neg)

@@ -280,33 +280,42 @@ class UntypedStorage:
         return self
 
     def _move(self, memory: Any, mover: Any = None) -> None:
-        old, old_start, content = self._owner, self.data_ptr(), self.bytes()
-        nbytes = memory.nbytes
-        kept = min(nbytes, content.nbytes)
+        old = self._owner
+        start = self._exchange(memory)
+        if mover is None or not _is_alone(mover, old):  # else there is nobody to look for, which takes long
+            _follow({id(old): (old, start, memory)})
+
+    def _exchange(self, memory: Any) -> int:
+        """Take `memory`, with what fits of the content; the address of what it replaces."""
+        start, content = self.data_ptr(), self.bytes()
+        kept = min(memory.nbytes, content.nbytes)
         memory[:kept] = content[:kept]
-        del content
         self._owner = memory
         _STORAGES[id(memory)] = self
-        if mover is not None and _is_alone(mover, old):
-            return  # nobody else to look for, which takes long
-        for tensor in _tensors_on(old):
-            array = tensor._array
-            offset = address_of(array) - old_start
-            if needed_bytes(array.shape, array.strides, offset, array.itemsize) <= nbytes:
-                tensor._array = window(memory, array.shape, array.dtype, offset, array.strides)
+        return start
 
-    def share_memory_(self) -> UntypedStorage:
-        """Move the content to memory that processes started by fork have in common."""
-        if not self.device.dataless and self.nbytes() and not self.is_shared():
-            import mmap
+    def share_memory_(self, mover: Any = None) -> UntypedStorage:
+        """Move the content to memory that other processes can see; `mover` is a tensor that takes care of itself."""
+        if self._can_be_shared():
+            from .shared_memory import new_shared
 
-            self._move(np.frombuffer(mmap.mmap(-1, self.nbytes()), np.uint8, self.nbytes()))
+            self._move(new_shared(self.nbytes()), mover)
         return self
 
+    def _can_be_shared(self) -> bool:
+        return self.device.type == "cpu" and not self.device.dataless and self.nbytes() > 0 and not self.is_shared()
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """A storage of so many bytes in memory that other processes can see."""
+        return cls(size, device=device).share_memory_()
+
     def is_shared(self) -> bool:
-        """Whether the memory is one that `share_memory_` made."""
+        """Whether other processes can see the memory."""
+        if self.device.dataless:
+            return False
         base = self._owner.base
-        return type(getattr(base, "obj", base)).__name__ == "mmap"
+        return type(getattr(base, "obj", base)).__name__ in ("mmap", "SharedBlock")
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
@@ -372,13 +381,37 @@ def _new_storage(owner: Any, place: device, meta_bytes: int = 0) -> UntypedStora
     return storage
 
 
-def _tensors_on(owner: Any) -> list[Any]:
-    """The living tensors whose memory `owner` is. Growing a storage is rare; a table of tensors would cost every op."""
+def share_together(storages: list[UntypedStorage]) -> None:
+    """Share the memory of many storages, and look only once for the tensors on them."""
+    from .shared_memory import new_shared
+
+    moves = {}
+    for storage in storages:
+        if storage._can_be_shared():
+            old, memory = storage._owner, new_shared(storage.nbytes())
+            moves[id(old)] = old, storage._exchange(memory), memory
+    _follow(moves)
+
+
+def _follow(moves: dict[int, tuple[Any, int, Any]]) -> None:
+    """Make tensors follow memory that moved: the old owner, its address, the new memory, by the id of the old owner.
+
+    That is rare, so that all living objects are looked at; a table of tensors would cost every op.
+    """
     import gc
 
     from .tensor import Tensor
 
-    return [each for each in gc.get_objects() if issubclass(type(each), Tensor) and _is_on(each, owner)]
+    for each in gc.get_objects() if moves else ():
+        if not issubclass(type(each), Tensor):
+            continue
+        array: Any = getattr(each, "_array", None)  # a tensor under construction has none yet
+        if not is_array(array) or (move := moves.get(id(owner_of(array)))) is None:
+            continue
+        _, start, memory = move
+        offset = address_of(array) - start
+        if needed_bytes(array.shape, array.strides, offset, array.itemsize) <= memory.nbytes:
+            each._array = window(memory, array.shape, array.dtype, offset, array.strides)
 
 
 def _is_alone(tensor: Any, owner: Any) -> bool:
@@ -390,11 +423,6 @@ def _is_alone(tensor: Any, owner: Any) -> bool:
     if array is owner:
         return holders == 2  # `array` here, and the tensor
     return holders == 1 and sys.getrefcount(array) == 3  # the window, which the question, `array` and the tensor hold
-
-
-def _is_on(tensor: Any, owner: Any) -> bool:
-    array = getattr(tensor, "_array", None)  # a tensor under construction has none yet
-    return is_array(array) and owner_of(array) is owner
 
 
 def _load_storage(content: bytes) -> UntypedStorage:

@@ -178,12 +178,17 @@ class TypedStorage:
     is_hpu = is_sparse = False
 
     def share_memory_(self) -> TypedStorage:
-        """Move the content to memory that processes started by fork have in common."""
+        """Move the content to memory that other processes can see."""
         self._untyped_storage.share_memory_()
         return self
 
+    def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
+        """A storage of so many elements of the same dtype in memory that other processes can see."""
+        memory = UntypedStorage._new_shared(size * self.dtype.itemsize, device=device)
+        return TypedStorage(wrap_storage=memory, dtype=self.dtype)
+
     def is_shared(self) -> bool:
-        """Whether the memory is one that `share_memory_` made."""
+        """Whether other processes can see the memory."""
         return self._untyped_storage.is_shared()
 
     def is_pinned(self, device: Any = None) -> bool:

@@ -1,51 +1,50 @@
-"""Python's `multiprocessing` under the names of `torch.multiprocessing`.
+"""Python's `multiprocessing` under the names of `torch.multiprocessing`: tensors travel as shared memory.
 
-Tensors that go to another process are copied. Memory that `share_memory_` made is common to processes started by fork;
-sending such a tensor to a process is refused, since it would arrive as a copy.
+What goes through a queue, a pipe or the arguments of a process is moved to memory that both sides see, by
+`reductions.py`: what one writes the other reads. See docs/multiprocessing.md.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from multiprocessing import *  # noqa: F403
-from multiprocessing.reduction import ForkingPickler
+from multiprocessing import resource_tracker
 from typing import Any
 
-from .._core.names.absent import refusal
-from .._core.pickling import reduce_tensor
-from .._core.tensor import Tensor
-from .spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, SpawnContext, start_processes
+from .._core.shared_memory import Strategy
+from . import reductions as reductions
+from .spawn import ProcessContext as ProcessContext
+from .spawn import ProcessExitedException as ProcessExitedException
+from .spawn import ProcessRaisedException as ProcessRaisedException
+from .spawn import SpawnContext as SpawnContext
 from .spawn import spawn as spawn
+from .spawn import start_processes as start_processes
 
-_sharing_strategy = "file_system"
+_STRATEGIES = {"file_system"} if sys.platform in ("darwin", "win32") else {"file_descriptor", "file_system"}
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The ways in which memory is shared."""
-    return {"file_system"}
+    """The ways in which memory is shared on this system."""
+    return set(_STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """The way in which memory is shared."""
-    return _sharing_strategy
+    """The way in which memory is shared from now on."""
+    return Strategy.current
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Choose the way in which memory is shared; there is one."""
-    if new_strategy not in get_all_sharing_strategies():
-        raise AssertionError(f"invalid sharing strategy {new_strategy!r}: there is 'file_system'")
-
-
-def _reduced(tensor: Tensor) -> Any:
-    if tensor.untyped_storage().is_shared():
-        raise refusal(
-            "sending a tensor in shared memory to another process", "it would arrive as a copy; start by fork"
-        )
-    return reduce_tensor(tensor)
+    """Choose it: open files without a name (`file_descriptor`), or names in the file system (`file_system`)."""
+    if new_strategy not in _STRATEGIES:
+        raise AssertionError(f"invalid sharing strategy {new_strategy!r}: there are {sorted(_STRATEGIES)}")
+    if new_strategy == "file_system":
+        resource_tracker.ensure_running()  # now, so that processes forked later have the same one
+    Strategy.current = new_strategy
 
 
 def __getattr__(name: str) -> Any:
     return getattr(multiprocessing, name)
 
 
-ForkingPickler.register(Tensor, _reduced)
+reductions.init_reductions()

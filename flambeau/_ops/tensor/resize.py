@@ -142,8 +142,14 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
 
 @public(function=False)
 def share_memory_(input: Tensor) -> Tensor:
-    """Move the storage to memory that processes started by fork have in common."""
-    storage_of(input._array, input._kind.device).share_memory_()
+    """Move the storage to memory that other processes can see: see `multiprocessing`."""
+    memory = storage_of(input._array, input._kind.device)
+    if not memory.is_shared():
+        offset, shape, strides = _offset(input), tuple(input._array.shape), input._array.strides
+        memory.share_memory_(input)
+        if memory.is_shared():
+            array_type = input._kind.dtype.numpy
+            input._array = window(memory.bytes(), shape, array_type, offset * array_type.itemsize, strides)
     return input
 
 

@@ -12,11 +12,12 @@ from ..._core.device import device as Device
 from ..._core.dtype import dtype
 from ..._core.dtype import dtype as DType
 from ..._core.self_type import Self
+from ..._core.storage import share_together
 from ..._core.tensor import Tensor
 from ..._ops.create.like import empty_like
 from ..._ops.tensor.convert import _targets
 from ...autograd.grad_mode import no_grad
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from . import module as whole
 from ._members import Members
 
@@ -124,6 +125,9 @@ class Conversions(Members):
 
     def share_memory(self) -> Self:
         """Move all parameters and buffers to memory that processes can share."""
+        tensors: list[Any] = [*self.parameters(), *self.buffers()]
+        tensors += [each.grad for each in self.parameters() if each.grad is not None]
+        share_together([each.untyped_storage() for each in tensors if not is_lazy(each)])
         return self._apply(lambda tensor: tensor.share_memory_())
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -15,7 +15,6 @@ import mmap
 import os
 import pickle
 import socket
-import tempfile
 import weakref
 from collections.abc import Callable
 from multiprocessing import reduction
@@ -25,8 +24,10 @@ import numpy as np
 
 from ...._core.device import CPU
 from ...._core.pickling import reduce_tensor
+from ...._core.shared_memory import new_file
 from ...._core.storage import UntypedStorage, address_of, needed_bytes, storage_of
 from ...._core.tensor import Tensor
+from ....nn.parameter import Parameter
 
 SMALL = 1 << 15
 """Below so many bytes, sending costs less than sharing."""
@@ -37,17 +38,6 @@ MOST_HELD = 64
 CAN_SHARE = hasattr(socket, "send_fds")
 
 
-def _new_file(nbytes: int) -> int:
-    """A file of `nbytes` that has no name."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("flambeau")
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.truncate(descriptor, nbytes)
-    return descriptor
-
-
 class Block:
     """A piece of shared memory in the worker that made it."""
 
@@ -56,7 +46,7 @@ class Block:
     def __init__(self, number: int, size: int) -> None:
         self.number = number
         self.size = size
-        self.descriptor = _new_file(size)  # open until it has been passed on
+        self.descriptor = new_file(size)  # open until it has been passed on
         self.memory = mmap.mmap(self.descriptor, size)
         self.address = address_of(np.frombuffer(self.memory, np.uint8))
         self.with_main = False
@@ -145,6 +135,10 @@ def _attach_storage(buffer: Any) -> UntypedStorage:
     return storage_of(array, CPU)
 
 
+_OWN_REDUCTIONS = (Tensor, Parameter, UntypedStorage)
+"""What is packed here in another way than `multiprocessing` has registered for its queues."""
+
+
 class _Packer(reduction.ForkingPickler):
     """A pickler that hands out the memory of storages and arrays instead of copying it into the stream."""
 
@@ -152,7 +146,7 @@ class _Packer(reduction.ForkingPickler):
         super().__init__(file, 5, True, set_aside)
         # What `multiprocessing` registers for tensors is for its own queues.
         table = self.dispatch_table
-        self.dispatch_table: Any = {kind: how for kind, how in table.items() if kind is not Tensor}
+        self.dispatch_table: Any = {kind: how for kind, how in table.items() if kind not in _OWN_REDUCTIONS}
 
     def reducer_override(self, thing: Any) -> Any:
         if type(thing) is UntypedStorage and not thing.device.dataless:
@@ -294,7 +288,7 @@ class Luggage:
         content = np.frombuffer(buffer.raw(), np.uint8)
         if not CAN_SHARE or content.nbytes < SMALL:
             return True
-        descriptor = _new_file(content.nbytes)
+        descriptor = new_file(content.nbytes)
         self._files.append((descriptor, content.nbytes))
         with mmap.mmap(descriptor, content.nbytes) as memory:
             memory[:] = content.data

@@ -94,12 +94,11 @@ _table = (
     .absent("transforms of functions are being built", functions="vmap")
     .absent(
         "quantization is not built yet",
-        functions="choose_qparams_optimized empty_quantized fake_quantize_per_channel_affine "
-        "fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
+        functions=""
+        "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
         "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
-        "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr "
-        "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point quantize_per_channel "
-        "quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell "
+        "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix "
+        "quantized_batch_norm quantized_gru quantized_gru_cell "
         "quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d "
         "quantized_rnn_relu_cell quantized_rnn_tanh_cell",
     )

@@ -14,6 +14,7 @@ from ._core.tensor import Tensor
 from ._serialization.rebuild import rebuild_meta_tensor as _rebuild_meta_tensor_no_storage
 from ._serialization.rebuild import rebuild_parameter as _rebuild_parameter
 from ._serialization.rebuild import rebuild_parameter_with_state as _rebuild_parameter_with_state
+from ._serialization.rebuild import rebuild_quantized as _rebuild_qtensor
 from ._serialization.rebuild import rebuild_sparse as _rebuild_sparse_tensor
 from ._serialization.rebuild import rebuild_tensor as _rebuild_tensor
 from ._serialization.rebuild import rebuild_tensor_v2 as _rebuild_tensor_v2
@@ -21,8 +22,8 @@ from ._serialization.rebuild import rebuild_tensor_v3 as _rebuild_tensor_v3
 
 __all__ = [
     "ExceptionWrapper", "KeyErrorMessage", "_rebuild_meta_tensor_no_storage", "_rebuild_parameter",
-    "_rebuild_parameter_with_state", "_rebuild_sparse_tensor", "_rebuild_tensor", "_rebuild_tensor_v2",
-    "_rebuild_tensor_v3", "classproperty", "is_compiling", "render_call",
+    "_rebuild_parameter_with_state", "_rebuild_qtensor", "_rebuild_sparse_tensor", "_rebuild_tensor",
+    "_rebuild_tensor_v2", "_rebuild_tensor_v3", "classproperty", "is_compiling", "render_call",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -18,6 +18,7 @@ _FUNCTIONS = {
     "zeros_like": "_ops.create.like:zeros_like",
     "dispatch_by_class": "_dispatch.class_dispatch:watch",
     "run_on_sparse": "_ops.sparse.dispatch:run",
+    "run_on_quantized": "_ops.quantized.dispatch:run",
     "as_strided": "_ops.shape.view:as_strided_op",
     "window_of": "_ops.shape.complex_view:window_of",
     "as_kind": "_ops.shape.conjugate:as_kind",

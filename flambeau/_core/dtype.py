@@ -12,7 +12,7 @@ BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 
 
 _FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-_FROM_ML_DTYPES = ("bfloat16", "complex32", *_FLOAT8)
+_FROM_ML_DTYPES = ("bfloat16", "complex32", "float8_e8m0fnu", *_FLOAT8)
 
 
 class dtype:
@@ -103,16 +103,20 @@ complex32 = dtype("complex32", COMPLEX, 4, wide=complex64)
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz = FLOAT8 = tuple(
     dtype(name, FLOAT, 1, wide=float32) for name in _FLOAT8
 )
+float8_e8m0fnu = dtype("float8_e8m0fnu", FLOAT, 1, is_signed=False, wide=float32)
+"""Powers of two: scales of blocks."""
 
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
 
 
 class _PackedDtype(dtype):
-    """A type that exists for packed or quantized data: it has a name and a size, and no arithmetic here."""
+    """A type for packed or quantized data: its tensors can be made, viewed, copied and saved, and not computed with.
+
+    Its arrays have records of one field without a meaning: no kernel takes them for numbers, nor converts them.
+    """
 
     __slots__ = ()
-    __absent__ = "dtypes of packed and quantized data have no arithmetic yet"
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -122,7 +126,7 @@ class _PackedDtype(dtype):
         self.is_complex = False
         self.wide = None
         if not name.startswith(("bits", "q")):
-            self.is_signed = not name.startswith("uint") and name != "float8_e8m0fnu"
+            self.is_signed = not name.startswith("uint")
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute == "is_signed":
@@ -131,20 +135,31 @@ class _PackedDtype(dtype):
                 "isSignedType not supported for quantized types"
             )  # fmt: skip
         if attribute == "numpy":
-            from .names.absent import refusal
-
-            raise refusal(f"a tensor of {self}", self.__absent__)
+            self.numpy = np.dtype([(self.name, f"V{self.itemsize}")])
+            FROM_NUMPY[self.numpy] = self
+            return self.numpy
         raise AttributeError(f"'torch.dtype' object has no attribute {attribute!r}")
 
 
-_PACKED = {
+def is_packed(element: dtype) -> bool:
+    """Whether a type is one of packed or quantized data."""
+    return isinstance(element, _PackedDtype)
+
+
+_PACKED: dict[str, dtype] = {
     name: _PackedDtype(name)
     for name in (
-        "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16", "float4_e2m1fn_x2", "float8_e8m0fnu",
+        "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16", "float4_e2m1fn_x2",
         *(f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8)),
         "qint8", "qint32", "quint8", "quint4x2", "quint2x4",
     )
 }  # fmt: skip
+
+
+def _packed_name(name: str) -> str:
+    """'QUInt4x2' of 'quint4x2', 'UInt3' of 'uint3'."""
+    return re.sub(r"^(q?u?)int", lambda found: f"{found[1].upper()}Int", name) if "int" in name else name.capitalize()
+
 
 ALL_DTYPES = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
@@ -152,7 +167,8 @@ ALL_DTYPES = (
 )  # fmt: skip
 NAMES: dict[str, dtype] = {each.name: each for each in ALL_DTYPES} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "chalf": complex32, "cfloat": complex64, "cdouble": complex128, "bit": _PACKED["uint1"], **_PACKED,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128, "bit": _PACKED["uint1"],
+    "float8_e8m0fnu": float8_e8m0fnu, **_PACKED,
 }  # fmt: skip
 """Every name under which the package exports a dtype."""
 
@@ -165,6 +181,7 @@ LEGACY_NAMES = {
     int16: "Short", int32: "Int", int64: "Long", bool_: "Bool", complex64: "ComplexFloat", complex128: "ComplexDouble",
     uint16: "UInt16", uint32: "UInt32", uint64: "UInt64", complex32: "ComplexHalf",
     **{each: each.name.capitalize() for each in FLOAT8},
+    float8_e8m0fnu: "Float8_e8m0fnu", **{each: _packed_name(name) for name, each in _PACKED.items()},
 }  # fmt: skip
 """The names of error messages and of the legacy tensor types: `torch.FloatTensor`."""
 

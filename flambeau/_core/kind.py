@@ -54,8 +54,6 @@ def kind_of(dtype: dtype, device: device) -> Kind:
     """The one `Kind` of `dtype` on `device`."""
     found = _KINDS.get((dtype, device))
     if found is None:
-        if hasattr(dtype, "__absent__"):
-            dtype.numpy  # noqa: B018  (raises: there are no tensors of it yet)
         found = _KINDS.setdefault((dtype, device), Kind(dtype, device))
     return found
 

@@ -1,4 +1,4 @@
-"""The ways of quantizing that PyTorch names; quantization itself is not built yet."""
+"""The ways of quantizing that PyTorch names."""
 
 from __future__ import annotations
 

@@ -34,6 +34,8 @@ class Slots:
     """Let the class of a tensor, which has a `__torch_dispatch__`, run the operators that the tensor is given to."""
     run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(function, args, kwargs)`: a public function, of arguments among which are sparse tensors."""
+    run_on_quantized: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    """The same for quantized tensors."""
 
     as_strided: Callable[[], Any]
     """The op `as_strided`, whose nodes connect views to their changed bases."""

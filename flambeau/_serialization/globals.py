@@ -28,7 +28,6 @@ _FACTORIES = (dict, list, set, int, float, str, bool, tuple)
 _BUILTINS = (*_FACTORIES, frozenset, bytes, bytearray, complex, range, slice)
 _UNSUPPORTED = {
     "torch._utils._rebuild_sparse_csr_tensor": "sparse tensors of PyTorch 1.9",
-    "torch._utils._rebuild_qtensor": "quantized tensors",
     "torch._utils._rebuild_nested_tensor": "nested tensors",
     "torch._utils._rebuild_wrapper_subclass": "wrapper subclasses of tensors",
 }

@@ -7,6 +7,7 @@ import importlib
 import pickle
 from typing import Any
 
+from .._core import qscheme as schemes
 from .._core.device import LAYOUTS, MEMORY_FORMATS, device, layout, memory_format
 from .._core.dtype import ALL_DTYPES, dtype
 from .._core.generator import Generator
@@ -34,6 +35,7 @@ REBUILDERS = {
     "torch._utils._rebuild_parameter": rebuild.rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": rebuild.rebuild_parameter_with_state,
     "torch._utils._rebuild_sparse_tensor": rebuild.rebuild_sparse,
+    "torch._utils._rebuild_qtensor": rebuild.rebuild_quantized,
     "torch._utils._rebuild_device_tensor_from_numpy": rebuild.rebuild_from_numpy,
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild.rebuild_from_cpu_tensor,
     "torch._tensor._rebuild_from_type_v2": rebuild.rebuild_from_type_v2,
@@ -92,6 +94,7 @@ def torch_objects() -> dict[str, Any]:
         **{f"torch.{name}Storage": StorageType(f"{name}Storage") for name in _STORAGES},
         **{f"torch.{name}Tensor": TENSOR_TYPES[f"{name}Tensor"] for name in _TENSORS},
         **{f"torch.{each.name}": each for each in ALL_DTYPES},
+        **{f"torch.{name}": each for name, each in vars(schemes).items() if isinstance(each, schemes.qscheme)},
         **{f"torch.{name}": each for name, each in (LAYOUTS | MEMORY_FORMATS).items()},
         **REBUILDERS,
     }

@@ -191,6 +191,30 @@ def rebuild_from_type(function: Any, cls: Any, arguments: Any, state: Any) -> An
     return rebuild_from_type_v2(function, cls, arguments, state)
 
 
+def rebuild_quantized(
+    storage: Any, storage_offset: Any, size: Any, stride: Any, meaning: Any, requires_grad: Any, backward_hooks: Any
+) -> Tensor:
+    """A quantized tensor: codes in a typed storage, and what they mean."""
+    from .._core import quantized
+    from .._core.qscheme import qscheme
+
+    plain = rebuild_tensor(storage, storage_offset, size, stride)
+    if plain.dtype not in quantized.FROM_CODES.values() or not isinstance(meaning, tuple) or len(meaning) not in (3, 4):
+        raise RuntimeError(f"a saved quantized tensor of {plain.dtype} lacks its scale: the file is corrupt")
+    scheme, scale, zero_point, *axis = meaning
+    if len(meaning) == 3 and type(scale) is float and type(zero_point) is int:
+        own = quantized.per_tensor(scale, zero_point)
+    elif len(meaning) == 4 and type(scale) is type(zero_point) is Tensor and axis[0] in range(plain.dim()):
+        if scale.shape != zero_point.shape or scale.numel() != plain.shape[axis[0]]:
+            raise RuntimeError("a saved quantized tensor has too few scales: the file is corrupt")
+        own = quantized.per_channel(scale._array, zero_point._array, axis[0])
+    else:
+        raise RuntimeError("a saved quantized tensor has no scale of a known kind: the file is corrupt")
+    if isinstance(scheme, qscheme):
+        own = own._replace(scheme=scheme)
+    return quantized.quantized_from_parts(plain._parts(), own)
+
+
 def rebuild_sparse(kept_as: Any, parts: Any) -> Tensor:
     """A sparse tensor from the tensors of its places and values, its size and, by coordinates, whether it is coalesced.
 

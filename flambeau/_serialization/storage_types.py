@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.dtype import FLOAT8, LEGACY_NAMES, complex32, dtype, uint8, uint16, uint32, uint64
+from .._core.dtype import (
+    FLOAT8,
+    LEGACY_NAMES,
+    complex32,
+    dtype,
+    float8_e8m0fnu,
+    is_packed,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from .._core.storage import UntypedStorage
 from .._core.typed_storage import TypedStorage
 
@@ -47,7 +58,10 @@ class StorageType:
 
 
 OF_DTYPE = {element: StorageType(name) for name, element in _DTYPES.items()}
-_WITHOUT_CLASS = frozenset({uint16, uint32, uint64, complex32, *FLOAT8})
+_QUANTIZED = frozenset({"qint8", "quint8", "qint32", "quint4x2", "quint2x4"})
+_WITHOUT_CLASS = frozenset({uint16, uint32, uint64, complex32, *FLOAT8}) | {
+    each for each in LEGACY_NAMES if each.name not in _QUANTIZED and (each is float8_e8m0fnu or is_packed(each))
+}
 
 
 def has_storage_class(element: dtype) -> bool:

@@ -17,14 +17,16 @@ import numpy as np
 
 from .._core.arrays.lazy_signs import is_conj, is_neg
 from .._core.backend import to_host
-from .._core.device import META, device, layout, memory_format
+from .._core.device import CPU, META, device, layout, memory_format
 from .._core.dtype import dtype
 from .._core.generator import Generator
 from .._core.pickling import warn_of_hooks
+from .._core.qscheme import qscheme
+from .._core.quantized import QuantizedTensor
 from .._core.size import Size
 from .._core.sparse import COO, SparseTensor, dense_tensor
 from .._core.storage import UntypedStorage
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, wrap
 from .._core.typed_storage import TypedStorage
 from . import rebuild, settings
 from .archive import ALIGNMENT, ArchiveWriter, write_all
@@ -148,7 +150,7 @@ class TorchPickler(_PythonPickler):
             return NotImplemented
         if isinstance(obj, Tensor):
             return self._tensor(obj)
-        if isinstance(obj, (dtype, layout, memory_format, StorageType)):
+        if isinstance(obj, (dtype, layout, memory_format, qscheme, StorageType)):
             if type(obj) is layout:
                 return rebuild.layout_named, (repr(obj),)
             return obj.name
@@ -172,6 +174,8 @@ class TorchPickler(_PythonPickler):
             parts = [dense_tensor(each, tensor) for each in tensor._array.parts()]
             flag = (tensor._array.coalesced,) if tensor.layout is COO else ()
             return rebuild.rebuild_sparse, (tensor.layout, (*parts, tensor.shape, *flag))
+        if cls is QuantizedTensor:
+            return self._quantized(tensor)
         if cls.__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
         warn_of_hooks(tensor)
@@ -183,6 +187,17 @@ class TorchPickler(_PythonPickler):
         if cls is Tensor and not attributes:
             return make, arguments
         return rebuild.rebuild_from_type_v2, (make, cls, arguments, attributes)
+
+    def _quantized(self, tensor: Any) -> Any:
+        scheme, scale, zero_point, axis = tensor._quantizer
+        if tensor.dtype.name in ("quint4x2", "quint2x4"):
+            raise NotImplementedError(f"tensors of {tensor.dtype} cannot be saved yet: PyTorch packs their codes")
+        if axis is not None:
+            scale, zero_point = wrap(scale, CPU), wrap(zero_point, CPU)
+        storage = TypedStorage(wrap_storage=tensor.untyped_storage(), dtype=tensor.dtype)
+        meaning = (scheme, scale, zero_point) if axis is None else (scheme, scale, zero_point, axis)
+        window = tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
+        return rebuild.rebuild_quantized, (storage, *window, meaning, False, OrderedDict())
 
     def _parameter(self, parameter: Tensor) -> Any:
         warn_of_hooks(parameter)

@@ -17,6 +17,7 @@ from ..arrays.lazy_signs import content
 from ..arrays.narrow import widened
 from ..backend import to_host
 from ..device import is_fake
+from ..dtype import LEGACY_NAMES, is_packed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -96,6 +97,15 @@ def tensor_repr(
         grad_fn = None if tensor.grad_fn is None else type(tensor.grad_fn).__name__
     except RuntimeError:  # a view whose history was overwritten has no grad_fn to show, and must still print
         grad_fn = "Invalid"
+    if tensor.is_quantized:
+        from .quantized_printing import quantized_repr
+
+        return quantized_repr(tensor)
+    if is_packed(tensor.dtype) and contents is None:
+        raise NotImplementedError(
+            f'"_local_scalar_dense_cpu" not implemented for {LEGACY_NAMES[tensor.dtype]!r}: such a tensor has no '
+            "numbers to print. Look at its bytes, with .view(torch.uint8)"
+        )
     place = str(tensor.device)
     if is_fake(tensor._kind.device) and prefix == "tensor(":
         prefix = "FakeTensor("

@@ -229,7 +229,7 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
             f"can't convert {kind.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."
         )
-    if kind.dtype is bfloat16 or kind.dtype.wide is not None:
+    if kind.dtype is bfloat16 or kind.dtype.wide is not None or kind.dtype.numpy.names:
         raise TypeError(
             f"Got unsupported ScalarType {LEGACY_NAMES[kind.dtype]}: NumPy has no such type. Convert the tensor first, "
             f"for example with .to({kind.dtype.wide or 'torch.float32'})."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..._core.dtype import LEGACY_NAMES
@@ -112,14 +112,6 @@ def _warn_of_norm(name: str, better: str) -> None:
     warn_user(f"at::{name} is deprecated and it is just left for programs that have it. Please use `{better}` instead.")
 
 
-@public(also={"tensors": "input"})
-def dequantize(input: Tensor | Sequence[Tensor]) -> Tensor:
-    """A tensor of floats: this one, since none is quantized."""
-    if not isinstance(input, Tensor):
-        raise NotImplementedError(_NO_KERNEL.format("dequantize.tensors", "the tensors are not quantized"))
-    return input.float() if not input.is_floating_point() else input.clone()
-
-
 @public()
 def slice_inverse(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
@@ -198,11 +190,6 @@ export_method(_elsewhere("ipu", RuntimeError, "PyTorch is not linked with suppor
 export_method(_elsewhere("xpu", AssertionError, "Torch not compiled with XPU enabled"), "xpu")
 export_method(_elsewhere("mtia", AssertionError, "Torch not compiled with MTIA enabled"), "mtia")
 _NO_KERNEL = "Could not run 'aten::{}' with arguments from the 'CPU' backend: {}"
-for _each in ("int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
-              "q_zero_point", "qscheme"):  # fmt: skip
-    export_method(
-        _elsewhere(_each, NotImplementedError, _NO_KERNEL.format(_each, "the tensor is not quantized")), _each
-    )
 export_method(
     _elsewhere(
         "to_padded_tensor", NotImplementedError, _NO_KERNEL.format("to_padded_tensor", "the tensor is not nested")

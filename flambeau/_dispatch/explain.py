@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core.device import device, layout, memory_format
-from .._core.dtype import dtype
+from .._core.dtype import LEGACY_NAMES, dtype, is_packed
 from .._core.names.error_classes import OutOfMemoryError
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.tensor import Tensor
@@ -414,8 +414,19 @@ _UNDERSTANDABLE = ("read-only", "step cannot be zero")
 """Phrases of Python's and the array library's that say in a user's terms what is wrong, as PyTorch's do."""
 
 
+def _packed(values: Mapping[str, Any]) -> dtype | None:
+    """A type without arithmetic among the arguments, or that of a tensor among them."""
+    found = (each.dtype if isinstance(each, Tensor) else each for each in values.values())
+    return next((each for each in found if isinstance(each, dtype) and is_packed(each)), None)
+
+
 def _translate(error: Exception, name: str, values: Mapping[str, Any]) -> NoReturn:
     text = str(error)
+    packed = _packed(values)
+    if packed is not None:
+        raise NotImplementedError(
+            f'"{name}" not implemented for {LEGACY_NAMES[packed]!r}: tensors of {packed} have bytes, and no numbers'
+        ) from error
     if isinstance(error, ValueError) and any(phrase in text for phrase in _UNDERSTANDABLE):
         raise error
     if isinstance(error, OverflowError) and any(_is_huge(each) for each in values.values()):

@@ -37,22 +37,21 @@ def test_what_is_missing_or_refuses_is_noticed(tool: ModuleType) -> None:
 
     assert tool.state_of("torch.no_such_name", function) is tool.State.ABSENT
     assert tool.state_of("torch.no_such_module.name", function) is tool.State.ABSENT
-    assert tool.state_of("torch.fx.Graph", int) is tool.State.REFUSES
-    assert tool.state_of("torch.fx.symbolic_trace", function) is tool.State.REFUSES
-    assert tool.state_of("torch.int4", None) is tool.State.REFUSES
+    assert tool.state_of("torch.utils.cpp_extension.load", function) is tool.State.REFUSES
+    assert tool.state_of("torch.utils.cpp_extension.BuildExtension", int) is tool.State.REFUSES
     assert tool.state_of("torch.add", function) is tool.State.PRESENT
     assert tool.state_of("torch.pi", function) is tool.State.ABSENT  # a number where PyTorch had a function
 
 
 def test_what_refuses_says_why_and_where_to_look() -> None:
-    with pytest.raises(NotImplementedError, match=r"torch\.fx\.symbolic_trace .*fx.*docs/names\.md"):
-        flambeau.fx.symbolic_trace(flambeau.nn.Linear(1, 1))
-    with pytest.raises(NotImplementedError, match=r"torch\.export\.Dim .*docs/names\.md"):
-        flambeau.export.Dim("batch")
+    from flambeau.utils import cpp_extension
 
-    class Derived(flambeau.fx.Interpreter):  # type: ignore[misc, name-defined]
+    with pytest.raises(NotImplementedError, match=r"torch\.utils\.cpp_extension\.load .*C\+\+.*docs/names\.md"):
+        cpp_extension.load("name", [])
+
+    class Derived(cpp_extension.BuildExtension):  # type: ignore[misc]
         """Naming and inheriting is not using."""
 
-    assert not isinstance(flambeau.nn.Linear(1, 1), flambeau.fx.GraphModule)
+    assert not isinstance(flambeau.nn.Linear(1, 1), cpp_extension.BuildExtension)
     with pytest.raises(NotImplementedError):
         Derived()

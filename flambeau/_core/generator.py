@@ -12,7 +12,7 @@ import itertools
 import math
 import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -227,6 +227,17 @@ class Generator:
         if waiting is not None:
             return np.concatenate(([waiting], samples[:fresh]))
         return np.asarray(samples[:fresh], dtype=np.float64)
+
+    def normal_pairs(self, count: int, fill: Callable[[Words, float | None], float]) -> None:
+        """Let `fill` make `count` > 0 standard normal numbers, of four words for each pair.
+
+        It gets the number that waits from the last call too, which comes first, and returns the last pair's second one.
+        """
+        with self._lock:
+            waiting = self._next_normal
+            fresh = count - (waiting is not None)
+            left = fill(self.draw32(4 * ((fresh + 1) // 2)), waiting)
+            self._next_normal = left if fresh % 2 else None
 
     @contextlib.contextmanager
     def one_by_one(self) -> Iterator[OneByOne]:

@@ -51,6 +51,15 @@ _GENERATED = {
     "adaptive_avg_pool2d_backward": "pool.adaptive_avg_pool2d_backward",
     "attention": "attention.attention",
     "attention_backward": "attention.attention_gradients",
+    "uniform_": "draws.uniform",
+    "normal_": "draws.normal",
+    "log_normal_": "draws.log_normal",
+    "exponential_": "draws.exponential",
+    "cauchy_": "draws.cauchy",
+    "geometric_": "draws.geometric",
+    "random_between_": "draws.whole_between",
+    "bernoulli_number_": "draws.coins",
+    "randperm_": "draws.permutation",
 }
 """Ops with generated kernels, as `family.function`."""
 

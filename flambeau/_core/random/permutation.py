@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
-_SMALL = (2**32 - 1) // 20
+SWAPPED_FORWARDS = (2**32 - 1) // 20
 """From here on PyTorch draws 64 bits for each swap, and swaps backwards."""
 _FEW = 400
 """Below, the plain loop is the quickest."""
@@ -27,7 +27,7 @@ def randperm(n: int, dtype: np.dtype[Any], generator: Generator) -> npt.NDArray[
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     _check_dtype(n, dtype)
-    if n >= _SMALL:
+    if n >= SWAPPED_FORWARDS:
         remainders = generator.draw64(n) % np.arange(1, n + 1, dtype=np.uint64)
         return rounded(swap_backwards(remainders.astype(np.int64)), dtype)
     if n >= _FEW and (kernels := faster("random")) is not None:

@@ -28,6 +28,8 @@ class Interpreter:
     records_inside = False
     """Whether autograd follows what `run` computes with, and not what it returns: a transform of tensors that wraps
     others."""
+    follows_positions = False
+    """Whether indices are given to it as tensors, so that it sees where positions come from."""
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         """The results of `op` on `args`: a tensor or a tuple of them."""

@@ -1,4 +1,4 @@
-"""Files in the ONNX format, under the names of `torch.onnx`: not built yet."""
+"""Files in the ONNX format, under the names of `torch.onnx`: models are exported to them and read from them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .absent("ONNX export is not built yet", functions="export", classes="ONNXProgram ExportableModule InputObserver")
+    .absent("PyTorch's observer of inputs is not built", classes="ExportableModule InputObserver")
     .elsewhere("OnnxExporterError", "onnx.errors")
+    .elsewhere("export", "onnx._export")
+    .elsewhere("ONNXProgram", "onnx._program")
     .elsewhere("OperatorExportTypes TensorProtoDataType TrainingMode", "_C._onnx")
     .submodules("errors ops operators symbolic_helper symbolic_opset9 symbolic_opset11 symbolic_opset12 utils")
     .parts()
@@ -19,19 +21,22 @@ __getattr__, __dir__ = (
 
 def is_in_onnx_export() -> bool:
     """Whether a model is being exported."""
-    return False
+    from ._export import EXPORTING
 
-
-_SYMBOLIC: dict[tuple[str, int], Callable[..., Any]] = {}
+    return EXPORTING[0]
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
-    """Keep a rule for an operator of one's own, for the exporter."""
+    """Keep a rule for an operator of one's own, `rule(g, *arguments)`, for the exporter."""
+    from ._custom import SYMBOLIC
+
     if "::" not in symbolic_name:
         raise ValueError(f"expected the name of an operator as 'domain::name', got {symbolic_name!r}")
-    _SYMBOLIC[symbolic_name, opset_version] = symbolic_fn
+    SYMBOLIC[symbolic_name, opset_version] = symbolic_fn
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
     """Forget such a rule."""
-    _SYMBOLIC.pop((symbolic_name, opset_version), None)
+    from ._custom import SYMBOLIC
+
+    SYMBOLIC.pop((symbolic_name, opset_version), None)

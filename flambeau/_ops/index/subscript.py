@@ -185,9 +185,20 @@ def _basic_part(tensor: Tensor, basic: tuple[Any, ...], keep_full_slice: bool) -
 
 
 def _has_many(index: Any) -> bool:
-    """Whether an index stands for many: its positions cannot be looked at here."""
+    """Whether an index stands for many, or is followed: its positions are not looked at here."""
     items = index if type(index) is tuple else (index,)
-    return any(isinstance(each, Tensor) and each.stands_for_many for each in items)
+    tensors = [each for each in items if isinstance(each, Tensor)]
+    if any(each.stands_for_many for each in tensors):
+        return True
+    interpreters = THREAD.modes.interpreters
+    if not tensors or not interpreters or not interpreters[-1].follows_positions:
+        return False
+    others = [each for each in items if not isinstance(each, (Tensor, slice)) and type(each) is not int]
+    return all(each is None or each is ... for each in others) and all(map(_is_followed, tensors))
+
+
+def _is_followed(index: Tensor) -> bool:
+    return index._kind.dtype not in (bool_, uint8) or bool(index._array.ndim)
 
 
 def _part_and_entries(tensor: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:

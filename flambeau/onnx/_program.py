@@ -1,0 +1,122 @@
+"""`ONNXProgram`: an exported model that can be saved, looked at and run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core.backend import to_host
+from .._core.tensor import Tensor
+from .._ops.create.constants import from_numpy
+from ..utils._pytree import tree_leaves
+from ._serialize import onnx_package, tensor_message
+from .errors import OnnxExporterError
+
+_LARGEST_MESSAGE = 2**31 - 1
+"""What a message of protocol buffers may hold, in bytes."""
+
+
+class ONNXProgram:
+    """A model in the ONNX format."""
+
+    def __init__(self, model: Any, parameters: Sequence[str] = (), structure: Any = None) -> None:
+        self._message = model
+        self._parameters = list(parameters)
+        self._structure = structure
+        self._session: Any = None
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(each.name for each in self._message.graph.input)
+        outputs = ", ".join(each.name for each in self._message.graph.output)
+        return f"ONNXProgram({len(self._message.graph.node)} nodes, inputs: {inputs}, outputs: {outputs})"
+
+    @property
+    def model_proto(self) -> Any:
+        """The model as the `onnx` package's message."""
+        return self._message
+
+    @property
+    def model(self) -> Any:
+        """The same."""
+        return self._message
+
+    def optimize(self) -> None:
+        """Nothing is left to do: graphs are folded and shared when they are exported."""
+
+    def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
+        """Exchange the values of parameters."""
+        for position, each in enumerate(self._message.graph.initializer):
+            if each.name in state_dict:
+                array = np.asarray(to_host(state_dict[each.name].detach()._array))
+                self._message.graph.initializer[position].CopyFrom(tensor_message(each.name, array))
+        self.release()
+
+    def save(
+        self, destination: str | os.PathLike[str], *, include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False, external_data: bool | None = None,
+    ) -> None:  # fmt: skip
+        """Write the model; weights go to a file of their own, `NAME.data`, if that is asked for, or if they must."""
+        onnx = onnx_package("ONNXProgram.save")
+        message = onnx.ModelProto()
+        message.CopyFrom(self._message)
+        if not include_initializers:
+            del message.graph.initializer[:]
+        if keep_initializers_as_inputs:
+            known = {each.name for each in message.graph.input}
+            for each in message.graph.initializer:
+                if each.name not in known:
+                    info = onnx.helper.make_tensor_value_info(each.name, each.data_type, list(each.dims))
+                    message.graph.input.append(info)
+        path = Path(os.fspath(destination))
+        apart = external_data or (external_data is None and message.ByteSize() > _LARGEST_MESSAGE)
+        if not apart and message.ByteSize() > _LARGEST_MESSAGE:
+            raise OnnxExporterError(
+                "the model is larger than 2 GB: its weights need a file of their own, external_data"
+            )
+        if not apart:
+            path.write_bytes(message.SerializeToString())
+            return
+        weights = Path(f"{path}.data")
+        weights.unlink(missing_ok=True)  # the package would append
+        onnx.save_model(
+            message, str(path), save_as_external_data=True, all_tensors_to_one_file=True, location=weights.name,
+            size_threshold=1024, convert_attribute=False,
+        )  # fmt: skip
+
+    # ----- running ----------------------------------------------------------------------------------------------------
+
+    def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
+        """Make the session of onnxruntime that runs the model."""
+        if initializer is None:
+            initializer = _session
+        self._session = initializer(self._message.SerializeToString())
+
+    def release(self) -> None:
+        """Let go of the session."""
+        self._session = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:
+        """Run the model by onnxruntime; the results are in one flat list."""
+        if self._session is None:
+            self.initialize_inference_session()
+        names = [each.name for each in self._session.get_inputs()]
+        given = [each for each in tree_leaves((list(args), kwargs)) if isinstance(each, Tensor)]
+        if len(given) < len(names):
+            raise ValueError(f"the model has {len(names)} inputs, {', '.join(names)}, but was given {len(given)}")
+        feed = {name: to_host(each.detach()._array) for name, each in zip(names, given, strict=False)}
+        return [from_numpy(np.asarray(each)) for each in self._session.run(None, feed)]
+
+
+def _session(model: bytes) -> Any:
+    try:
+        onnxruntime = importlib.import_module("onnxruntime")
+    except ImportError as error:
+        raise OnnxExporterError(
+            "running an ONNXProgram needs the package onnxruntime, which is not installed"
+        ) from error
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])

@@ -1,0 +1,139 @@
+"""Running a model at several sizes of its dynamic axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core.backend import to_host
+from .._core.tensor import Tensor
+from .._ops.create.constants import from_numpy
+from ..random import get_rng_state, set_rng_state
+from ..utils._pytree import tree_flatten, tree_unflatten
+from ._tracing import Run, trace_call
+from .errors import OnnxExporterError
+
+
+class Place(NamedTuple):
+    """A dimension of an input."""
+
+    leaf: int
+    """The number of the tensor among the leaves of the arguments."""
+    dim: int
+
+
+class Samples(NamedTuple):
+    """The runs, what each axis was in them, and the numbers of the inputs in the traces."""
+
+    runs: list[Run]
+    axes: dict[str, tuple[int, ...]]
+    inputs: list[int | None]
+
+
+def sample(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], axes: Mapping[str, Sequence[Place]],
+    keeps: Callable[[str], bool],
+) -> Samples:  # fmt: skip
+    """Run the model as given, then at other sizes of each axis, and of all of them together.
+
+    Sizes are doubled first, since many models want multiples; the last run has odd ones if the model allows that.
+    """
+    leaves, structure = tree_flatten((list(args), dict(kwargs)))
+    given = {name: _size(leaves, places) for name, places in axes.items()}
+    state = get_rng_state()
+    done: dict[tuple[int, ...], tuple[Run, list[int | None]]] = {}
+
+    def run(sizes: Mapping[str, int]) -> tuple[Run, list[int | None]]:
+        key = tuple(sizes.values())
+        if key not in done:
+            set_rng_state(state)
+            arrays = _resized(leaves, axes, sizes)
+            positional, named = tree_unflatten(arrays, structure)
+            done[key] = _traced(model, positional, named, arrays, keeps)
+        return done[key]
+
+    try:
+        # A size of 1 is broadcast: what happens then says nothing about other sizes.
+        base = {name: max(size, 2) for name, size in given.items()}
+        first, inputs = run(base)
+        runs, seen = [first], [base]
+        for sizes in _variations(base, run):
+            try:
+                runs.append(run(sizes)[0])
+            except Exception as error:
+                raise OnnxExporterError(
+                    f"the model does not run when its dynamic axes have the sizes {_said(sizes)}: {error}"
+                ) from error
+            seen.append(sizes)
+    finally:
+        set_rng_state(state)
+    return Samples(runs, {name: tuple(each[name] for each in seen) for name in axes}, inputs)
+
+
+def _variations(base: dict[str, int], run: Callable[[Mapping[str, int]], Any]) -> list[dict[str, int]]:
+    """The sizes of the further runs; axes that can only change together do so."""
+    if not base:
+        return []
+    groups: list[list[str]] = []
+    bound: list[str] = []
+    for name, size in base.items():
+        if _runs(run, base | {name: 2 * size}):
+            groups.append([name])
+        else:
+            bound.append(name)
+    if bound:
+        groups.append(bound)
+    alone = [base | {name: 2 * base[name] for name in group} for group in groups]
+    together = [
+        {name: 2 * size + 1 for name, size in base.items()},
+        {name: 3 * size for name, size in base.items()},
+    ]
+    last = next((each for each in together if _runs(run, each)), together[-1])
+    return [*alone, last] if len(groups) > 1 else [alone[0], last]
+
+
+def _runs(run: Callable[[Mapping[str, int]], Any], sizes: Mapping[str, int]) -> bool:
+    try:
+        run(sizes)
+    except Exception:
+        return False
+    return True
+
+
+def _said(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _size(leaves: Sequence[Any], places: Sequence[Place]) -> int:
+    sizes = {int(leaves[leaf].shape[dim]) for leaf, dim in places}
+    if len(sizes) > 1:
+        raise OnnxExporterError(f"inputs that share a dynamic axis have different sizes there: {sorted(sizes)}")
+    return sizes.pop()
+
+
+def _resized(leaves: Sequence[Any], axes: Mapping[str, Sequence[Place]], sizes: Mapping[str, int]) -> list[Any]:
+    """Copies of the inputs in which the axes have the wanted sizes: rows are repeated, or left out."""
+    wanted: dict[int, dict[int, int]] = {}
+    for name, places in axes.items():
+        for leaf, dim in places:
+            wanted.setdefault(leaf, {})[dim] = sizes[name]
+    made: list[Any] = []
+    for number, each in enumerate(leaves):
+        if not isinstance(each, Tensor):
+            made.append(each)
+            continue
+        array = np.array(to_host(each._array))
+        for dim, size in wanted.get(number, {}).items():
+            array = np.take(array, np.arange(size) % array.shape[dim], axis=dim)
+        made.append(from_numpy(np.ascontiguousarray(array)) if array.dtype.kind != "V" else each.clone())
+    return made
+
+
+def _traced(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any],
+    keeps: Callable[[str], bool],
+) -> tuple[Run, list[int | None]]:  # fmt: skip
+    run = trace_call(model, args, kwargs, keeps, [each for each in leaves if isinstance(each, Tensor)])
+    return run, [run.trace.number_of(each) if isinstance(each, Tensor) else None for each in leaves]

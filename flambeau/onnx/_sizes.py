@@ -1,0 +1,220 @@
+"""Sizes that depend on the sizes of the inputs: integers that remember how they are computed.
+
+A model is run at several sizes of its dynamic axes. An integer that is the same in every run is a constant; any other
+has to be a function of the axes, or of the shapes of tensors that are there already. `Fitting` finds that function from
+what was observed, and the runs that it was not made from check it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+Observed = tuple[int, ...]
+"""The values of one integer in all runs."""
+
+
+class Axis(NamedTuple):
+    """The size of a dynamic axis, by its name."""
+
+    name: str
+
+
+class Extent(NamedTuple):
+    """The size of a dimension of a tensor of the graph."""
+
+    value: int
+    """The number of the tensor in the trace."""
+    dim: int
+
+
+class Arithmetic(NamedTuple):
+    """An operation of ONNX's on two sizes."""
+
+    operator: str
+    left: Any
+    right: Any
+
+
+Term = Axis | Extent | Arithmetic
+
+
+class Size(int):
+    """An integer with the value that it had in the first run, and how it is computed in any other."""
+
+    term: Term
+    runs: Observed
+
+    @staticmethod
+    def made(term: Term, runs: Sequence[int]) -> Size:
+        """A size that was seen to be `runs`."""
+        size = Size(runs[0])
+        size.term, size.runs = term, tuple(runs)
+        return size
+
+    def __add__(self, other: int) -> int:
+        return _arithmetic("Add", self, other)
+
+    def __radd__(self, other: int) -> int:
+        return _arithmetic("Add", other, self)
+
+    def __sub__(self, other: int) -> int:
+        return _arithmetic("Sub", self, other)
+
+    def __rsub__(self, other: int) -> int:
+        return _arithmetic("Sub", other, self)
+
+    def __mul__(self, other: int) -> int:
+        return _arithmetic("Mul", self, other)
+
+    def __rmul__(self, other: int) -> int:
+        return _arithmetic("Mul", other, self)
+
+    def __floordiv__(self, other: int) -> int:
+        return _arithmetic("Div", self, other)
+
+    def __rfloordiv__(self, other: int) -> int:
+        return _arithmetic("Div", other, self)
+
+
+_MEANINGS = {
+    "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a // b,
+}  # fmt: skip
+
+
+def runs_of(size: int, count: int) -> Observed:
+    """What an integer is in each of `count` runs."""
+    return size.runs if isinstance(size, Size) else (int(size),) * count
+
+
+def _arithmetic(operator: str, left: int, right: int) -> int:
+    """Two integers combined; the result is a constant if it is the same in all runs."""
+    count = len(left.runs if isinstance(left, Size) else right.runs if isinstance(right, Size) else ())
+    pairs = zip(runs_of(left, count), runs_of(right, count), strict=True)
+    runs = [_MEANINGS[operator](int(a), int(b)) for a, b in pairs]
+    if operator in ("Mul", "Div") and not isinstance(right, Size) and right == 1:
+        return left
+    if operator == "Mul" and not isinstance(left, Size) and left == 1:
+        return right
+    if operator in ("Add", "Sub") and not isinstance(right, Size) and right == 0:
+        return left
+    return Size.made(Arithmetic(operator, left, right), runs)
+
+
+class Fitting:
+    """Finds the functions behind observed integers.
+
+    >>> fitting = Fitting({"batch": (2, 4, 5)})
+    >>> fitting.size((3, 3, 3)), fitting.size((8, 16, 20)).term
+    (3, Arithmetic(operator='Mul', left=2, right=4))
+    """
+
+    def __init__(self, axes: dict[str, Observed]) -> None:
+        self.count = len(next(iter(axes.values()))) if axes else 1
+        self.axes = [Size.made(Axis(name), runs) for name, runs in axes.items()]
+        self.extents: dict[Observed, Size] = {}
+        """For sizes that are no simple function of the axes: a dimension of an earlier tensor that has them."""
+
+    def size(self, runs: Observed, near: Sequence[int] = ()) -> int | None:
+        """The integer that was seen to be `runs`, as a function of axes or of the sizes `near` it; None if unknown."""
+        if len(set(runs)) == 1:
+            return runs[0]
+        return next((each for each in self._candidates(runs, near) if each is not None), None)
+
+    def note_shape(self, number: int, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """The shape of the tensor `number`, whose shapes in the runs were seen to be these."""
+        sizes = []
+        for dim, runs in enumerate(zip(*shapes, strict=True)):
+            size: int | None = runs[0] if len(set(runs)) == 1 else self._of_axes(runs)
+            if size is None:
+                size = self.extents.setdefault(runs, Size.made(Extent(number, dim), runs))
+            sizes.append(size)
+        return tuple(sizes)
+
+    def _candidates(self, runs: Observed, near: Sequence[int]) -> Iterator[int | None]:
+        yield self._of_axes(runs)
+        moving = [each for each in near if isinstance(each, Size)]
+        yield from (_linear(runs, each) for each in moving)
+        yield from (_linear(runs, each) for each in self._products(near))
+        yield self.extents.get(runs)
+        yield from (_linear(runs, each) for each in self.extents.values())
+        yield from (_rounded(runs, each) for each in (*self.axes, *moving))
+
+    def _of_axes(self, runs: Observed) -> int | None:
+        for each in self.axes:
+            found = _linear(runs, each)
+            if found is not None:
+                return found
+        for group in itertools.combinations(self.axes, 2):
+            area = group[0] * group[1]
+            found = _linear(runs, area) if isinstance(area, Size) else None
+            if found is None:
+                found = _plane(runs, *group)
+            if found is not None:
+                return found
+        return None
+
+    def _products(self, near: Sequence[int]) -> Iterator[Size]:
+        """Products of neighbouring sizes, as flattening makes them."""
+        for start in range(len(near)):
+            joined: int = near[start]
+            for each in near[start + 1 :]:
+                joined = each * joined
+                if isinstance(joined, Size):
+                    yield joined
+
+
+def _linear(runs: Observed, size: Size) -> int | None:
+    """`factor * size + constant`, or None; two runs give it, the others check it."""
+    for x, y in zip(size.runs[1:], runs[1:], strict=True):
+        if x != size.runs[0]:
+            factor, rest = divmod(y - runs[0], x - size.runs[0])
+            break
+    else:
+        return None
+    constant = runs[0] - factor * size.runs[0]
+    if rest or not factor or any(factor * x + constant != y for x, y in zip(size.runs, runs, strict=True)):
+        return None
+    return size * factor + constant
+
+
+def _plane(runs: Observed, first: Size, second: Size) -> int | None:
+    """`a * first + b * second + constant`, or None."""
+    slopes = []
+    for moving, resting in ((first, second), (second, first)):
+        for x, fixed, y in zip(moving.runs, resting.runs, runs, strict=True):
+            if x != moving.runs[0] and fixed == resting.runs[0]:
+                slopes.append(divmod(y - runs[0], x - moving.runs[0]))
+                break
+    if len(slopes) < 2 or slopes[0][1] or slopes[1][1]:
+        return None
+    (a, _), (b, _) = slopes
+    constant = runs[0] - a * first.runs[0] - b * second.runs[0]
+    points = zip(first.runs, second.runs, runs, strict=True)
+    if not a or not b or any(a * x + b * y + constant != z for x, y, z in points):
+        return None
+    return first * a + second * b + constant
+
+
+_LARGEST_DIVISOR = 16
+
+
+def _rounded(runs: Observed, size: Size) -> int | None:
+    """`(size + shift) // divisor + constant`, as strides and patches make it, or None."""
+    if len(set(size.runs)) < 3:  # two points lie on many stairs
+        return None
+    for divisor in range(2, _LARGEST_DIVISOR + 1):
+        for shift in range(divisor):
+            steps = [(x + shift) // divisor for x in size.runs]
+            if len({y - step for y, step in zip(runs, steps, strict=True)}) == 1:
+                return (size + shift) // divisor + (runs[0] - steps[0])
+    return None
+
+
+def product(sizes: Sequence[int]) -> int:
+    """The product of sizes: an integer that remembers how it is computed, if one of them does."""
+    result = 1
+    for each in sizes:
+        result = each * result
+    return result

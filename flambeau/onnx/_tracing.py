@@ -1,0 +1,183 @@
+"""Tracing: the ops that a model runs on given inputs, with the module and the line that each comes from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core.arrays.lazy_signs import content
+from .._core.backend import to_host
+from .._core.process.caller import Place, calling_place, describe_place
+from .._core.tensor import Tensor
+from .._dispatch.composite import Composite
+from .._dispatch.factory import constant
+from .._dispatch.interpreter import Interpreter
+from .._dispatch.op import Op
+from ..autograd.grad_mode import no_grad
+
+
+class Ref(NamedTuple):
+    """The place of a tensor in a trace."""
+
+    number: int
+
+
+class Call(NamedTuple):
+    """One op that ran, with a `Ref` in the place of each tensor."""
+
+    op: Op
+    args: tuple[Any, ...]
+    results: Any
+    scope: tuple[str, ...]
+    """The names of the modules that were running, from the outside in."""
+    place: Place | None
+    """The line of the user's program."""
+
+    def where(self) -> str:
+        """Module and line, for an error."""
+        module = f" in module {self.scope[-1]}" if self.scope else ""
+        line = describe_place(self.place) if self.place else ""
+        return f"{module}{f', {line}' if line else ''}"
+
+
+_INDEXING = {"index", "index_put"}
+
+
+class Trace(Interpreter):
+    """Runs ops as usual and writes them down; composite ops that `keeps` does not want are taken apart.
+
+    A tensor is known by its array. What a call writes into a tensor that was there before is undone at the end, so that
+    tracing leaves the model as it was.
+    """
+
+    follows_positions = True
+
+    def __init__(self, keeps: Callable[[str], bool]) -> None:
+        self.calls: list[Call] = []
+        self.outside: dict[int, Tensor] = {}
+        """Tensors that were there before, by number: parameters, buffers, inputs, constants."""
+        self.tensors: list[Tensor] = []
+        """A tensor for each number."""
+        self.shapes: list[tuple[int, ...]] = []
+        self.scope: tuple[str, ...] = ()
+        self._keeps = keeps
+        self._numbers: dict[int, int] = {}
+        self._before: dict[int, tuple[Tensor, Any]] = {}
+
+    def run(self, op: Op, args: Sequence[Any]) -> Any:
+        if isinstance(op, Composite) and not self._keeps(op.name):
+            with self:
+                return op.decomposition(*args)
+        noted = tuple([self._note(each) for each in args])
+        if op is constant:  # later ops may write into the array
+            noted = (np.array(to_host(args[0])), args[1])
+        elif op.name in _INDEXING:
+            noted, args = self._indexed(noted, args)
+        for position in op.writes:
+            self._remember(args[position])
+        results = op(*args)
+        self.calls.append(Call(op, noted, self._made(results), self.scope, calling_place()))
+        return results
+
+    def _indexed(self, noted: tuple[Any, ...], args: Sequence[Any]) -> tuple[tuple[Any, ...], Sequence[Any]]:
+        """Positions are tensors in the trace and arrays for the kernel."""
+        arrays = [each._array if isinstance(each, Tensor) else each for each in args[1]]
+        return noted, (args[0], arrays, *args[2:])
+
+    def number_of(self, tensor: Tensor) -> int:
+        """The number of a tensor; one that was not seen yet is from outside."""
+        found = self._numbers.get(id(tensor._array))
+        if found is None:
+            found = self._new(tensor)
+            self.outside[found] = tensor
+        return found
+
+    def original(self, number: int) -> Any:
+        """The array of a tensor from outside, as it was before the run."""
+        tensor = self.outside[number]
+        saved = self._before.get(id(tensor._array))
+        return np.array(to_host(content(tensor))) if saved is None else saved[1]
+
+    def undo(self) -> None:
+        """Put back what the run has written into tensors that were there before."""
+        for tensor, array in self._before.values():
+            tensor._array[...] = array
+
+    def _remember(self, written: Any) -> None:
+        base = written if written._view is None else written._view.base
+        if id(base._array) not in self._before:
+            self._before[id(base._array)] = (base, np.array(to_host(base._array)))
+
+    def _note(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return Ref(self.number_of(value))
+        if type(value) in (list, tuple):
+            return type(value)([self._note(each) for each in value])
+        return value
+
+    def _made(self, results: Any) -> Any:
+        if isinstance(results, Tensor):
+            found = self._numbers.get(id(results._array))
+            return Ref(self._new(results) if found is None else found)
+        if type(results) in (list, tuple):
+            return [self._made(each) for each in results]
+        return results
+
+    def _new(self, tensor: Tensor) -> int:
+        number = self._numbers[id(tensor._array)] = len(self.tensors)
+        self.tensors.append(tensor)  # kept alive: no other array gets its address
+        self.shapes.append(tuple(tensor._array.shape))
+        return number
+
+
+class Run(NamedTuple):
+    """A traced call of a model."""
+
+    trace: Trace
+    outputs: Any
+
+
+def trace_call(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], keeps: Callable[[str], bool],
+    inputs: Sequence[Tensor],
+) -> Run:  # fmt: skip
+    """Run `model(*args, **kwargs)` and write down what it does; neither the model nor the inputs change by it."""
+    trace = Trace(keeps)
+    for each in inputs:
+        trace.number_of(each)
+    with contextlib.ExitStack() as stack:
+        stack.callback(trace.undo)
+        stack.enter_context(_scopes(model, trace))
+        stack.enter_context(no_grad())
+        with trace:
+            outputs = model(*args, **kwargs)
+    return Run(trace, outputs)
+
+
+@contextlib.contextmanager
+def _scopes(model: Any, trace: Trace) -> Iterator[None]:
+    """Let the trace know which module is running."""
+    handles = []
+    named = list(model.named_modules()) if hasattr(model, "named_modules") else []
+
+    def watch(name: str, module: Any) -> None:
+        def enter(*ignored: Any) -> None:
+            trace.scope = (*trace.scope, name)
+
+        def leave(*ignored: Any) -> None:
+            trace.scope = trace.scope[:-1]
+
+        handles.append(module.register_forward_pre_hook(enter, prepend=True))
+        handles.append(module.register_forward_hook(leave, always_call=True))
+
+    for name, module in named:
+        if name:
+            watch(name, module)
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -62,7 +62,7 @@ def test_what_is_still_to_come_is_as_the_readme_says() -> None:
     assert "`distributed`" in status
     assert "it runs eagerly" in str(flambeau.compile.__doc__)
     with pytest.raises(NotImplementedError):
-        flambeau.distributed.all_reduce(flambeau.ones(1))
+        flambeau.distributed.pipelining.ScheduleGPipe(None, 1)
 
 
 def test_gpus_are_absent_as_the_readme_says() -> None:

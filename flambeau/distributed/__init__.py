@@ -1,6 +1,10 @@
-"""Several processes, under the names of `torch.distributed`: not built yet.
+"""Several processes that work together, under the names of `torch.distributed`.
 
-As in a build of PyTorch without it, `is_available()` is False, and programs that ask do without.
+    flambeau.distributed.init_process_group()
+    x = flambeau.ones(2) * flambeau.distributed.get_rank()
+    flambeau.distributed.all_reduce(x)
+
+`flambeau launch program.py` starts the processes; docs/distributed.md shows more.
 """
 
 from __future__ import annotations
@@ -12,24 +16,56 @@ __getattr__, __dir__ = (
     .submodules(
         "algorithms checkpoint constants device_mesh distributed_c10d elastic fsdp launcher nn optim pipelining rpc run"
     )
-    .submodules("tensor utils _composable _functional_collectives _tensor")
-    .elsewhere("ReduceOp reduce_op", "distributed._kinds")
-    .returning(
-        lambda: False,
-        functions="is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_ucc_available "
-        "is_xccl_available is_torchelastic_launched is_backend_available",
+    .submodules("tensor testing utils _composable _functional_collectives _tensor")
+    .elsewhere("ReduceOp reduce_op", "distributed.reductions")
+    .elsewhere("Store HashStore FileStore PrefixStore", "distributed.stores")
+    .elsewhere("TCPStore", "distributed.tcp_store")
+    .elsewhere("DistBackendError DistError DistNetworkError DistStoreError", "distributed._errors")
+    .elsewhere("rendezvous register_rendezvous_handler", "distributed._rendezvous")
+    .elsewhere("DebugLevel get_debug_level set_debug_level set_debug_level_from_env", "distributed._debug")
+    .elsewhere("Work", "distributed._work")
+    .elsewhere(
+        "Backend GroupMember ProcessGroup group init_process_group destroy_process_group is_initialized new_group "
+        "new_subgroups new_subgroups_by_enumeration split_group get_rank get_world_size get_backend "
+        "get_backend_config get_default_backend_for_device get_global_rank get_group_rank get_process_group_ranks "
+        "get_node_local_rank get_pg_count",
+        "distributed._world",
     )
-    .absent(
-        "distributed is not built yet",
-        functions="all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier "
-        "batch_isend_irecv broadcast broadcast_object_list destroy_process_group gather gather_object get_backend "
-        "get_default_backend_for_device get_global_rank get_group_rank get_process_group_ranks get_rank "
-        "get_world_size init_device_mesh init_process_group irecv isend monitored_barrier new_group new_subgroups "
-        "recv recv_object_list reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list send "
-        "send_object_list all_gather_coalesced all_reduce_coalesced get_node_local_rank supports_complex "
-        "new_subgroups_by_enumeration split_group",
-        classes="Backend DeviceMesh FileStore GroupMember HashStore P2POp PrefixStore ProcessGroup Store "
-        "TCPStore Work DistBackendError DistError DistNetworkError DistStoreError GradBucket Logger Reducer group",
+    .elsewhere(
+        "all_reduce all_reduce_coalesced reduce broadcast all_gather all_gather_into_tensor all_gather_coalesced "
+        "gather scatter reduce_scatter reduce_scatter_tensor all_to_all all_to_all_single barrier monitored_barrier "
+        "supports_complex is_torchelastic_launched",
+        "distributed._calls",
     )
+    .elsewhere("P2POp batch_isend_irecv isend irecv send recv _coalescing_manager", "distributed._points")
+    .elsewhere(
+        "all_gather_object broadcast_object_list gather_object recv_object_list scatter_object_list send_object_list",
+        "distributed._objects",
+    )
+    .elsewhere("DeviceMesh init_device_mesh", "distributed.device_mesh")
+    .returning(lambda: False, functions="is_nccl_available is_ucc_available is_xccl_available")
+    .absent("its work is done by DistributedDataParallel itself", classes="GradBucket Logger Reducer")
     .parts()
 )
+
+
+def is_available() -> bool:
+    """Whether several processes can work together."""
+    return True
+
+
+def is_gloo_available() -> bool:
+    """Whether 'gloo' may be asked for, the name under which programs ask for collectives on the CPU."""
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether 'mpi' may be asked for: whether mpi4py is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("mpi4py") is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend may be asked for."""
+    return {"gloo": True, "mpi": is_mpi_available()}.get(backend.lower(), False)

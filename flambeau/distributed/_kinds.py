@@ -1,25 +1,8 @@
-"""What `torch.distributed` has names for: how values are combined, and how parameters are spread."""
+"""How parameters are spread over processes: the choices that `torch.distributed.fsdp` has names for."""
 
 from __future__ import annotations
 
 import enum
-
-
-class _Reduction(enum.IntEnum):
-    """How the values of the processes are combined."""
-
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
-
-
-class ReduceOp:
-    """How the values of the processes are combined."""
-
-    RedOpType = _Reduction
-    SUM, AVG, PRODUCT, MIN, MAX = _Reduction.SUM, _Reduction.AVG, _Reduction.PRODUCT, _Reduction.MIN, _Reduction.MAX
-    BAND, BOR, BXOR, PREMUL_SUM = _Reduction.BAND, _Reduction.BOR, _Reduction.BXOR, _Reduction.PREMUL_SUM
-
-
-reduce_op = ReduceOp
 
 
 class ShardingStrategy(enum.Enum):

@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from .._core.names.absent import Table
 
-__getattr__, __dir__ = Table(__name__).elsewhere("DeviceMesh init_device_mesh", "distributed").parts()
+__getattr__, __dir__ = (
+    Table(__name__)
+    .absent("meshes of processes are not built yet", functions="init_device_mesh", classes="DeviceMesh")
+    .parts()
+)

@@ -1,0 +1,85 @@
+"""`ReduceOp`: how the values of the processes are combined."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ReduceOp", "combiner"]
+
+Combine = Callable[[Any, Any], None]
+"""Combines an array with what came from another process, in place."""
+
+
+class _Reduction(enum.IntEnum):
+    """How the values of the processes are combined."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
+
+
+class ReduceOp:
+    """How the values of the processes are combined."""
+
+    RedOpType = _Reduction
+    SUM, AVG, PRODUCT, MIN, MAX = _Reduction.SUM, _Reduction.AVG, _Reduction.PRODUCT, _Reduction.MIN, _Reduction.MAX
+    BAND, BOR, BXOR, PREMUL_SUM = _Reduction.BAND, _Reduction.BOR, _Reduction.BXOR, _Reduction.PREMUL_SUM
+
+    def __new__(cls, op: Any = _Reduction.SUM) -> Any:
+        """The member that is meant: they are what is passed around."""
+        return _Reduction(op)
+
+
+reduce_op = ReduceOp
+
+_UFUNCS: dict[int, Any] = {
+    _Reduction.SUM: np.add,
+    _Reduction.AVG: np.add,
+    _Reduction.PRODUCT: np.multiply,
+    _Reduction.BAND: np.bitwise_and,
+    _Reduction.BOR: np.bitwise_or,
+    _Reduction.BXOR: np.bitwise_xor,
+}
+
+
+def combiner(op: Any, array_type: np.dtype[Any]) -> Combine:
+    """The function that combines arrays of a type. Half-precision numbers are rounded after each step, as in Gloo."""
+    member = checked_op(op)
+    if member in (_Reduction.MIN, _Reduction.MAX):
+        return _least if member is _Reduction.MIN else _greatest
+    if array_type.kind not in "iub" and member in (_Reduction.BAND, _Reduction.BOR, _Reduction.BXOR):
+        raise RuntimeError(f"Cannot use ReduceOp.{member.name} with non-integral dtype")
+    ufunc = _UFUNCS[member]
+
+    def combine(own: Any, other: Any) -> None:
+        ufunc(own, other, out=own)
+
+    return combine
+
+
+def checked_op(op: Any) -> _Reduction:
+    """The member that `op` is, if processes of any kind can do it."""
+    member = _Reduction(op)
+    if member is _Reduction.PREMUL_SUM or member is _Reduction.UNUSED:
+        raise RuntimeError(f"Cannot use ReduceOp.{member.name} here: only NCCL has it")
+    return member
+
+
+def _least(own: Any, other: Any) -> None:
+    # Not np.minimum, which keeps what is not a number: of two values, the other one where it is less.
+    np.copyto(own, other, where=other < own)
+
+
+def _greatest(own: Any, other: Any) -> None:
+    np.copyto(own, other, where=other > own)
+
+
+def finish(array: Any, op: Any, size: int) -> None:
+    """What is left to do to the combined values: a mean divides."""
+    if op == _Reduction.AVG:
+        if array.dtype.kind in "iub":
+            np.floor_divide(array, size, out=array)
+        else:
+            np.divide(array, array.dtype.type(size), out=array)

@@ -1,0 +1,488 @@
+"""`TCPStore`: a store that one process serves to all others over the network.
+
+The protocol is a page long. A request is an operation, a number of parts, and the parts, each with its length; an
+answer is a state and parts in the same form. Lengths are checked before anything is read, parts are plain bytes, and a
+client that says anything else is dropped: whoever reaches the port cannot make the server run,
+allocate or crash anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from .._core.process.locks import new_lock
+from ._errors import DistNetworkError, DistQueueEmptyError, DistStoreError
+from .stores import DEFAULT_TIMEOUT, Store, Table, as_bytes, seconds
+
+__all__ = ["TCPStore"]
+
+_GREETING = b"flambeau store 1\n"
+_HEAD = struct.Struct("<BI")
+_LENGTH = struct.Struct("<I")
+_NUMBER = struct.Struct("<q")
+_MOST_PARTS = 1 << 16
+_LONGEST_REQUEST = 1 << 28
+_MOST_UNREAD = 1 << 16
+_DONE, _TOO_LATE, _EMPTY, _WRONG = range(4)
+_SLOWEST = 5.0
+"""Seconds that a server may take to say that a wait was in vain."""
+
+
+def _packed(head: int, parts: Sequence[bytes]) -> bytes:
+    pieces = [_HEAD.pack(head, len(parts))]
+    for part in parts:
+        pieces += (_LENGTH.pack(len(part)), part)
+    return b"".join(pieces)
+
+
+class _Malformed(Exception):
+    """A peer that does not speak the protocol."""
+
+
+def _parsed(data: bytearray) -> tuple[int, list[bytes], int] | None:
+    """The first whole message in `data`, and its length; None: more is to come."""
+    if len(data) < _HEAD.size:
+        return None
+    head, count = _HEAD.unpack_from(data)
+    if count > _MOST_PARTS:
+        raise _Malformed
+    position, parts = _HEAD.size, []
+    for _ in range(count):
+        if position + _LENGTH.size > len(data):
+            return None
+        (length,) = _LENGTH.unpack_from(data, position)
+        position += _LENGTH.size
+        if position + length > _LONGEST_REQUEST:
+            raise _Malformed
+        if position + length > len(data):
+            return None
+        parts.append(bytes(data[position : position + length]))
+        position += length
+    return head, parts, position
+
+
+# ----- operations: what each does to the table, and with what parts it answers ------------------------------
+
+
+def _texts(parts: Sequence[bytes]) -> list[str]:
+    return [part.decode() for part in parts]
+
+
+def _set(table: Table, key: bytes, value: bytes) -> list[bytes]:
+    table.set(key.decode(), value)
+    return []
+
+
+def _add(table: Table, key: bytes, amount: bytes) -> list[bytes]:
+    return [_NUMBER.pack(table.add(key.decode(), _NUMBER.unpack(amount)[0]))]
+
+
+def _append(table: Table, key: bytes, value: bytes) -> list[bytes]:
+    table.append(key.decode(), value)
+    return []
+
+
+def _compare_set(table: Table, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
+    return [table.compare_set(key.decode(), expected, desired)]
+
+
+def _delete(table: Table, key: bytes) -> list[bytes]:
+    return [b"1" if table.delete(key.decode()) else b""]
+
+
+def _check(table: Table, *keys: bytes) -> list[bytes]:
+    return [key.encode() for key in table.missing(_texts(keys))]
+
+
+def _get(table: Table, *keys: bytes) -> list[bytes]:
+    return [table.values.get(key, b"") for key in _texts(keys)]
+
+
+def _count(table: Table) -> list[bytes]:
+    return [_NUMBER.pack(len(table.values))]
+
+
+def _list(table: Table) -> list[bytes]:
+    return [key.encode() for key in table.values]
+
+
+def _push(table: Table, key: bytes, value: bytes) -> list[bytes]:
+    table.push(key.decode(), value)
+    return []
+
+
+def _pop(table: Table, key: bytes) -> list[bytes]:
+    value = table.pop(key.decode())
+    return [] if value is None else [value]
+
+
+def _queue_length(table: Table, key: bytes) -> list[bytes]:
+    return [_NUMBER.pack(len(table.queues.get(key.decode(), ())))]
+
+
+_OPERATIONS: tuple[Callable[..., list[bytes]], ...] = (
+    _set, _add, _append, _compare_set, _delete, _check, _get, _count, _list, _push, _pop, _queue_length
+)  # fmt: skip
+_CODES = {operation: code for code, operation in enumerate(_OPERATIONS)}
+_WAIT = len(_OPERATIONS)
+
+
+# ----- the server ---------------------------------------------------------------------------------------------
+
+
+class _Client:
+    """A connection, as the server sees it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.unread = bytearray()
+        self.unsent = bytearray()
+        self.greeted = False
+        self.awaits: tuple[list[str], float] | None = None
+        """The keys that it waits for, and until when."""
+
+
+class Server:
+    """Serves a table until the process ends; one thread, however many clients."""
+
+    def __init__(self, host: str, port: int, listener: socket.socket | None = None) -> None:
+        self._table = Table()
+        self._listener = listener or _listener(host, port)
+        self._listener.setblocking(False)
+        self.port: int = self._listener.getsockname()[1]
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._clients: dict[Any, _Client] = {}
+        self._bell, self._rope = socket.socketpair()
+        self._bell.setblocking(False)
+        self._is_open = True
+        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._serve, name="flambeau store", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop serving."""
+        if self._is_open:
+            self._is_open = False
+            with contextlib.suppress(OSError):
+                self._rope.send(b"x")
+            self._thread.join(_SLOWEST)
+            self._rope.close()
+
+    def _serve(self) -> None:
+        try:
+            while True:
+                events = self._selector.select(self._next_deadline())
+                for key, mask in events:
+                    if key.fileobj is self._bell:
+                        return
+                    if key.fileobj is self._listener:
+                        self._accept()
+                    else:
+                        self._converse(self._clients[key.fileobj], mask)
+                self._answer_waiting()
+        finally:
+            for client in list(self._clients.values()):
+                self._drop(client)
+            self._selector.close()
+            self._listener.close()
+            self._bell.close()
+
+    def _next_deadline(self) -> float | None:
+        ends = [client.awaits[1] for client in self._clients.values() if client.awaits]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:  # it has gone away meanwhile, or this process has no descriptor left
+            return
+        connection.setblocking(False)
+        with contextlib.suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._clients[connection] = _Client(connection)
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def _drop(self, client: _Client) -> None:
+        self._clients.pop(client.connection, None)
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(client.connection)
+        client.connection.close()
+
+    def _converse(self, client: _Client, mask: int) -> None:
+        try:
+            if mask & selectors.EVENT_WRITE:
+                self._flush(client)
+            if mask & selectors.EVENT_READ:
+                data = client.connection.recv(_MOST_UNREAD)
+                if not data:
+                    raise _Malformed
+                client.unread += data
+                self._read(client)
+        except (BlockingIOError, InterruptedError):
+            return
+        except (OSError, _Malformed):
+            self._drop(client)
+
+    def _read(self, client: _Client) -> None:
+        if not client.greeted:
+            start = bytes(client.unread[: len(_GREETING)])
+            if not _GREETING.startswith(start):
+                raise _Malformed
+            if len(start) < len(_GREETING):
+                return
+            del client.unread[: len(_GREETING)]
+            client.greeted = True
+        while client.awaits is None and (message := _parsed(client.unread)) is not None:
+            code, parts, length = message
+            del client.unread[:length]
+            self._perform(client, code, parts)
+
+    def _perform(self, client: _Client, code: int, parts: list[bytes]) -> None:
+        try:
+            if code == _WAIT:
+                limit = _NUMBER.unpack(parts[0])[0] / 1000
+                client.awaits = (_texts(parts[1:]), time.monotonic() + limit)
+                return
+            answer = _packed(_DONE, _OPERATIONS[code](self._table, *parts))
+        except DistStoreError as error:
+            answer = _packed(_WRONG, [str(error).encode()])
+        except (IndexError, TypeError, ValueError, struct.error):
+            raise _Malformed from None
+        self._send(client, answer)
+
+    def _answer_waiting(self) -> None:
+        now = time.monotonic()
+        for client in list(self._clients.values()):
+            if client.awaits is None:
+                continue
+            missing = self._table.missing(client.awaits[0])
+            if missing and now < client.awaits[1]:
+                continue
+            client.awaits = None
+            try:
+                self._send(client, _packed(_TOO_LATE if missing else _DONE, [key.encode() for key in missing]))
+                self._read(client)  # what it asked meanwhile
+            except (OSError, _Malformed):
+                self._drop(client)
+
+    def _send(self, client: _Client, answer: bytes) -> None:
+        client.unsent += answer
+        self._flush(client)
+
+    def _flush(self, client: _Client) -> None:
+        with contextlib.suppress(BlockingIOError, InterruptedError):
+            while client.unsent:
+                del client.unsent[: client.connection.send(client.unsent)]
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if client.unsent else 0)
+        if self._selector.get_key(client.connection).events != wanted:
+            self._selector.modify(client.connection, wanted)
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise DistNetworkError(f"The server socket has failed to listen on port {port}: {error}") from error
+    return listener
+
+
+# ----- the store ----------------------------------------------------------------------------------------------
+
+
+class TCPStore(Store):
+    """A store over the network: one process serves it (`is_master`), all others ask.
+
+    >>> from datetime import timedelta
+    >>> store = flambeau.distributed.TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=30))
+    >>> store.set("lunch", "soup")
+    >>> store.get("lunch")
+    b'soup'
+    """
+
+    def __init__(
+        self,
+        host_name: str,
+        port: int,
+        world_size: int | None = None,
+        is_master: bool = False,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        wait_for_workers: bool = True,
+        multi_tenant: bool = False,
+        master_listen_fd: int | None = None,
+        use_libuv: bool = True,
+    ) -> None:
+        self._timeout = timeout
+        self._host = host_name
+        listener = None if master_listen_fd is None else socket.socket(fileno=master_listen_fd)
+        self._server: Server | None = None
+        if is_master:
+            try:
+                self._server = Server(host_name, port, listener)
+            except DistNetworkError:
+                if not multi_tenant:
+                    raise
+        self._port = self._server.port if self._server else port
+        self._lock = new_lock()
+        self._unread = bytearray()
+        self._connection = _connected(host_name, self._port, seconds(None, timeout))
+        if wait_for_workers and world_size is not None and world_size > 0:
+            self._wait_for_workers(world_size)
+
+    def _wait_for_workers(self, world_size: int) -> None:
+        if self.add("init/count", 1) >= world_size:
+            self.set("init/all", "1")
+        try:
+            self.wait(["init/all"])
+        except DistStoreError:
+            come = self.add("init/count", 0)
+            limit = self._timeout.total_seconds()
+            raise DistStoreError(
+                f"Timed out after {limit:.0f} seconds waiting for clients. {come}/{world_size} clients joined."
+            ) from None
+
+    @property
+    def host(self) -> str:
+        """The machine that serves."""
+        return self._host
+
+    @property
+    def port(self) -> int:
+        """The port that is served."""
+        return self._port
+
+    @property
+    def libuvBackend(self) -> bool:
+        """Whether the server is PyTorch's newer one: its choice makes no difference here."""
+        return False
+
+    def clone(self) -> Store:
+        """Another connection to the same table, for another thread."""
+        return TCPStore(self._host, self._port, timeout=self._timeout, wait_for_workers=False)
+
+    def close(self) -> None:
+        """Leave, and stop serving."""
+        self._connection.close()
+        if self._server is not None:
+            self._server.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_connection") and not sys.is_finalizing():
+            self.close()
+
+    def _ask(self, code: int, *parts: bytes, limit: float = 0.0) -> tuple[int, list[bytes]]:
+        """Send a request and read the answer; `limit`: seconds that the server may take by intention."""
+        with self._lock:
+            try:
+                self._connection.settimeout(max(limit, self._timeout.total_seconds()) + _SLOWEST)
+                self._connection.sendall(_packed(code, parts))
+                while (message := _parsed(self._unread)) is None:
+                    data = self._connection.recv(1 << 18)
+                    if not data:
+                        raise ConnectionError("the server has closed the connection")
+                    self._unread += data
+            except (OSError, _Malformed) as error:
+                self._connection.close()
+                raise DistNetworkError(
+                    f"store at {self._host}:{self._port} does not answer: {str(error) or 'it says nonsense'}. "
+                    "Has the process that serves it (rank 0, or the launcher) ended?"
+                ) from error
+            state, answer, length = message
+            del self._unread[:length]
+        if state == _WRONG:
+            raise DistStoreError(answer[0].decode(errors="replace") if answer else "the store refused")
+        return state, answer
+
+    def _operate(self, operation: Callable[..., list[bytes]], *parts: bytes) -> list[bytes]:
+        return self._ask(_CODES[operation], *parts)[1]
+
+    def _number(self, operation: Callable[..., list[bytes]], *parts: bytes) -> int:
+        number: int = _NUMBER.unpack(self._operate(operation, *parts)[0])[0]
+        return number
+
+    def _await(self, keys: Sequence[str], limit: float) -> None:
+        state, missing = self._ask(_WAIT, _NUMBER.pack(int(limit * 1000)), *(key.encode() for key in keys), limit=limit)
+        if state == _TOO_LATE:
+            names = ", ".join(_texts(missing))
+            raise DistStoreError(f"wait timeout after {limit * 1000:.0f}ms, keys: {names}")
+
+    def set(self, key: str, value: str | bytes) -> None:
+        self._operate(_set, key.encode(), as_bytes(value))
+
+    def get(self, key: str) -> bytes:
+        self.wait([key])
+        return self._operate(_get, key.encode())[0]
+
+    def add(self, key: str, amount: int) -> int:
+        return self._number(_add, key.encode(), _NUMBER.pack(amount))
+
+    def append(self, key: str, value: str | bytes) -> None:
+        self._operate(_append, key.encode(), as_bytes(value))
+
+    def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
+        return self._operate(_compare_set, key.encode(), as_bytes(expected_value), as_bytes(desired_value))[0]
+
+    def delete_key(self, key: str) -> bool:
+        return bool(self._operate(_delete, key.encode())[0])
+
+    def check(self, keys: Sequence[str]) -> bool:
+        return not self._operate(_check, *(key.encode() for key in keys))
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        self.wait(keys)
+        return self._operate(_get, *(key.encode() for key in keys))
+
+    def num_keys(self) -> int:
+        return self._number(_count)
+
+    def list_keys(self) -> list[str]:
+        return _texts(self._operate(_list))
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        self._operate(_push, key.encode(), as_bytes(value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        if block:
+            self.wait([key])
+        answer = self._operate(_pop, key.encode())
+        if not answer:
+            raise DistQueueEmptyError(f"queue {key!r} is empty")
+        return answer[0]
+
+    def queue_len(self, key: str) -> int:
+        return self._number(_queue_length, key.encode())
+
+
+def _connected(host: str, port: int, limit: float) -> socket.socket:
+    """A connection to the server, which may start only in a while."""
+    end, pause = time.monotonic() + limit, 0.01
+    while True:
+        remaining = end - time.monotonic()
+        try:
+            connection = socket.create_connection((host, port), timeout=max(0.05, remaining))
+        except OSError as error:
+            if time.monotonic() + pause >= end:
+                raise DistNetworkError(
+                    f"The client socket has timed out after {limit * 1000:.0f}ms while trying to connect to "
+                    f"({host}, {port}): {error}"
+                ) from error
+            time.sleep(pause)
+            pause = min(pause * 2, 0.3)
+            continue
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(_GREETING)
+        return connection

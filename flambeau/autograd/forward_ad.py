@@ -73,6 +73,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
+    if tensor.stands_for_many or tangent.stands_for_many:
+        made: Tensor = _innermost(tensor, tangent)._on_values(make_dual, tensor, tangent)
+        return made
     if tangent_of(tensor) is not None:
         raise RuntimeError("Expected a tensor that has no tangent yet, but it is a dual tensor already")
     with _no_level():
@@ -81,12 +84,21 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     return dual
 
 
+def _innermost(tensor: Any, tangent: Any) -> Any:
+    """Of a tensor and its tangent the one that stands for the examples of the innermost `vmap`."""
+    if not tensor.stands_for_many:
+        return tangent
+    return tensor if not tangent.stands_for_many or tensor.level.number >= tangent.level.number else tangent
+
+
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a dual tensor."""
     if level is None:
         level = THREAD.modes.forward_level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
+    if tensor.stands_for_many:
+        return UnpackedDualTensor(*tensor._on_values(lambda value: tuple(unpack_dual(value)), tensor))
     tangent = tangent_of(tensor)
     with _no_level():
         primal = tensor.view_as(tensor)
@@ -236,7 +248,10 @@ def _by_transposition(op: Any, args: Sequence[Any], outputs: list[Tensor], tange
 
         again = op(*[watched(each) for each in args])
         results = list(again) if isinstance(again, tuple) else [again]
-        return [_jacobian_times(result, sources, directions, grad) for result in results]
+        found = [_jacobian_times(result, sources, directions, grad) for result in results]
+    if any(each.requires_grad for each in (*_tensors(args), *directions)):
+        return found
+    return [each if each is None else each.detach() for each in found]  # the sources were made here
 
 
 def _jacobian_times(result: Tensor, sources: list[Tensor], directions: list[Tensor], grad: Any) -> Any:

@@ -6,12 +6,23 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .._core.tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ._functional.level import Functionalize, FunctionalTensor, stored
+
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """`func` as a function that makes the same results, and the same changes of its arguments.
+    """`func` as a function that makes the same results, and the same changes of its arguments, without in-place ops.
 
-    In-place ops here compute their result out of place before they store it, and views are ops like any other: there is
-    nothing to rewrite before another transform may look at `func`.
+    What it runs is seen so by every transform and tracer around it. With `remove="mutations_and_views"` ops that copy
+    are in the place of views, too. Tensors that `func` has from elsewhere than its arguments are used as they are.
+
+    >>> def f(x):
+    ...     y = x.clone()
+    ...     y[0].add_(1)
+    ...     return y
+    >>> flambeau.func.functionalize(f)(flambeau.zeros(2))
+    tensor([1., 0.])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -24,6 +35,24 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        level = Functionalize(remove == "mutations_and_views")
+        leaves, structure = tree_flatten((args, kwargs))
+        given = {id(each): each for each in leaves if isinstance(each, Tensor)}
+        windows = {key: level.wrapped(each) for key, each in given.items()}
+        own_args, own_kwargs = tree_unflatten([windows.get(id(each), each) for each in leaves], structure)
+        try:
+            with level:
+                results = func(*own_args, **own_kwargs)
+            _pass_on_changes([(given[key], window) for key, window in windows.items()])
+            return tree_map(lambda each: level.front(each) if isinstance(each, Tensor) else each, results)
+        finally:
+            level.running = False
 
     return wrapper
+
+
+def _pass_on_changes(pairs: list[tuple[Tensor, FunctionalTensor]]) -> None:
+    """Let the arguments become what the function made of them."""
+    for tensor, window in pairs:
+        if window.memory.changes:
+            tensor.copy_(stored(tensor, window.value))

@@ -1,4 +1,4 @@
-"""Derivatives at any depth of `vmap`: the engine works on values, outside of all levels.
+"""Derivatives at any depth of levels: the engine works on values, outside of all levels.
 
 The examples of a level are independent of one another, so that the gradients of all of them are one backward pass over
 the values. What is differentiated by gets an alias for the purpose, connected with what the caller gave: an outer
@@ -15,19 +15,19 @@ from .._core.node import Node
 from .._core.tensor import Tensor
 from .._ops.create.like import ones_like, zeros_like
 from ..autograd.grad_mode import enable_grad
-from ._batching.level import Vmap, levels
+from ._level import Level, levels
 
 
 class Ground:
-    """A context outside of all levels of `vmap` but `inside`."""
+    """A context outside of all levels but `inside`."""
 
-    def __init__(self, *inside: Vmap) -> None:
+    def __init__(self, *inside: Level) -> None:
         self.inside = inside
 
     def __enter__(self) -> None:
         modes = THREAD.modes
         self.before = modes.interpreters
-        modes.interpreters = (*[each for each in self.before if type(each) is not Vmap], *self.inside)
+        modes.interpreters = (*[each for each in self.before if not isinstance(each, Level)], *self.inside)
         modes.refresh()
 
     def __exit__(self, *exception: object) -> None:
@@ -36,7 +36,7 @@ class Ground:
         modes.refresh()
 
 
-def lowered(tensor: Tensor, stack: Sequence[Vmap]) -> Tensor:
+def lowered(tensor: Tensor, stack: Sequence[Level]) -> Tensor:
     """The value under all levels of `stack`: their examples are its first dimensions, the outermost's first."""
     for level in reversed(stack):
         with level.outside():
@@ -44,7 +44,7 @@ def lowered(tensor: Tensor, stack: Sequence[Vmap]) -> Tensor:
     return tensor
 
 
-def lifted(tensor: Tensor, stack: Sequence[Vmap]) -> Tensor:
+def lifted(tensor: Tensor, stack: Sequence[Level]) -> Tensor:
     """The example of all levels of `stack` whose value is `tensor`."""
     for level in stack:
         tensor = level.wrapped(tensor)
@@ -119,7 +119,7 @@ def _grad(outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[T
 
 
 class LinearMap:
-    """The product of a Jacobian with vectors, to be called once, or inside further levels of `vmap`."""
+    """The product of a Jacobian with vectors, to be called once, or inside further levels."""
 
     def __init__(self, tracking: Tracking, outputs: Sequence[Tensor], forward: bool) -> None:
         self.tracking = tracking
@@ -137,8 +137,9 @@ class LinearMap:
         """The products, for vectors like the outputs of the map (or, forward, like its inputs)."""
         stack = levels()
         made_in = self.tracking.stack
-        further = [each for each in stack if each not in made_in]
-        seeds = [_regrouped(lowered(each, stack), len(made_in), len(further)) for each in vectors]
+        further = [each for each in stack if each not in made_in and each.leading]
+        own, more = _leading(made_in), _leading(further)
+        seeds = [_regrouped(lowered(each, stack), own, more) for each in vectors]
         outer = THREAD.modes.grad
         with Ground(*further), enable_grad():
             products = _grad(self.outputs, self.sources, [lifted(each, further) for each in seeds])
@@ -148,8 +149,13 @@ class LinearMap:
             for each in values:
                 if each.requires_grad and not (outer and self.tracking._leads_outside(each)):
                     each = each.detach()
-                results.append(_regrouped(each, len(further), len(made_in)))
+                results.append(_regrouped(each, more, own))
         return [lifted(each, stack) for each in results]
+
+
+def _leading(stack: Sequence[Level]) -> int:
+    """How many dimensions of examples the levels of `stack` have together."""
+    return sum(each.leading for each in stack)
 
 
 def _regrouped(value: Tensor, first: int, second: int) -> Tensor:

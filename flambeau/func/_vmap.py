@@ -9,7 +9,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from .._ops.shape.join import cat
 from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-from ._batching.level import Vmap, levels
+from ._batching.level import Vmap
 
 __all__ = ["vmap"]
 
@@ -116,7 +116,7 @@ def _run(
     func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], structure: TreeSpec, out_dims: Dims,
     randomness: str, kwargs: dict[str, Any],
 ) -> Any:  # fmt: skip
-    level = Vmap(size, randomness, len(levels()) + 1)
+    level = Vmap(size, randomness)
     try:
         args = tree_unflatten(
             [

@@ -15,7 +15,7 @@ _ENTRIES = [each for number, each in enumerate(entries()) if number % 5 == 0 or 
 def test_first_sample(entry: Entry) -> None:
     """What is not listed runs without a loop and gives what PyTorch gives; what is listed does not, still."""
     listed = gaps().get(entry.name, ("ok",))[0]
-    kind, detail = entry_outcome(entry, 3)
+    kind, detail = entry_outcome(entry, 3 if listed == "ok" else 10)  # a later sample may be the reason
     if listed == "ok":
         assert kind in ("ok", "refused", "none"), detail
     else:

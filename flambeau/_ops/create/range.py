@@ -13,6 +13,7 @@ from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind
 from ..._core.random.fused_multiply_add import fused
 from ..._core.tensor import Tensor
+from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.promotion import is_number, scalar_category
 from ..._dispatch.registry import export, guard, public
 from .constants import chosen_kind, computed, delivered, made
@@ -168,6 +169,7 @@ def _spaced_arguments(
     return start, end, steps, kind
 
 
+@one_by_one("start", "end")
 def linspace(
     start: Any, end: Any, steps: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -177,6 +179,7 @@ def linspace(
     return computed((steps,), kind, lambda: _spaced(start, end, steps, kind.dtype), requires_grad, out)
 
 
+@one_by_one("start", "end", "base")
 def logspace(
     start: Any, end: Any, steps: Any, base: Any = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,

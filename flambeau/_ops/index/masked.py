@@ -19,6 +19,7 @@ from ..._dispatch.elementwise import shape_error
 from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.meta import shape_in_elements
+from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.promotion import Operand, is_number, result_type_of
 from ..._dispatch.registry import public, write_out
 from ..._dispatch.scalar import fitting
@@ -342,6 +343,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 
 @public()
+@one_by_one("input")
 def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, one row each."""
     return _nonzero(input)

@@ -379,10 +379,11 @@ def _pinv_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return total + inside - (inside @ result) @ self
 
 
-def _thresholds(atol: Any, rtol: Any, A: Array) -> tuple[Any, Any]:
+def _thresholds(atol: Any, rtol: Any, A: Array, longer: int | None = None) -> tuple[Any, Any]:
+    """The tolerances as arrays beside `A`; `longer`: of the sides of the matrices, if those are not in `A`."""
     if rtol is None:
         # An absolute tolerance stands alone; otherwise rounding errors set the relative one.
-        default = float(finfo_of(A).eps) * max(A.shape[-2:])
+        default = float(finfo_of(A).eps) * (max(A.shape[-2:]) if longer is None else longer)
         rtol = default if atol is None else np.where(as_array(atol) > 0, 0.0, default)
     return beside(as_array(0.0 if atol is None else atol), A), beside(as_array(rtol), A)
 
@@ -422,9 +423,10 @@ def _refuse_half(name: str, rule: str, A: Tensor) -> None:
 
 
 def _tolerance(value: Any) -> Any:
-    if isinstance(value, Tensor) and value.stands_for_many:
-        value.item()  # refuses: the kernel takes a tolerance as a number, or an array of them
-    return content(value.detach()) if isinstance(value, Tensor) else value
+    """A tolerance as the kernel takes it: a number, or an array of them; examples are for `vmap` to take apart."""
+    if not isinstance(value, Tensor) or value.stands_for_many:
+        return value
+    return content(value.detach())
 
 
 @public("linalg.pinv", function=False, method=False, out=True)
@@ -535,13 +537,13 @@ def matrix_rank(
     absolute, relative = _tolerance(atol), _tolerance(rtol)
     if tol is not None:
         absolute, relative = _tolerance(tol), 0.0
-    absolute, relative = _thresholds(absolute, relative, input._array)
-    return _rank(values, absolute, relative)
+    return _rank(values, absolute, relative, max(input._array.shape[-2:]))
 
 
 @primitive(None)
-def _rank(self: Array, atol: Any, rtol: Any) -> Array:
-    bound = np.maximum(atol[..., None], rtol[..., None] * self.max(-1, keepdims=True, initial=0))
+def _rank(self: Array, atol: Any, rtol: Any, longer: int) -> Array:
+    absolute, relative = _thresholds(atol, rtol, self, longer)
+    bound = np.maximum(absolute[..., None], relative[..., None] * self.max(-1, keepdims=True, initial=0))
     return as_array((self > bound).sum(-1)).astype(np.int64, copy=False)
 
 

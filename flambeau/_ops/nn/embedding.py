@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.lazy_signs import content, every_element
+from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.modes import recording
@@ -328,17 +328,18 @@ def _check_bags(
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if indices._kind.dataless:
         return
-    array, rows = content(indices), weight._array.shape[0]
-    starts = to_host(content(offsets))
+    array, rows = every_element(indices).reshape(-1), weight._array.shape[0]
+    starts = to_host(every_element(offsets))
     if starts.size:
-        if starts[0] != 0:
+        count = indices._array.size
+        if (first := starts[..., 0]).any():
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                f"However, got {starts[0]}"
+                f"However, got {first.max()}"
             )
-        if starts[-1] > array.size:
+        if (last := starts[..., -1].max()) > count:
             raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {array.size} but got offsets[-1] of {starts[-1]}"
+                f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {last}"
             )
     wrong = np.flatnonzero((array < 0) | (array >= rows))
     if wrong.size:
@@ -486,7 +487,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Class values must be non-negative.")
     elif num_classes == -1:
         if input.stands_for_many:
-            input.item()  # refuses
+            input._refuse_reading()
         num_classes = int(read(array.max())) + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")

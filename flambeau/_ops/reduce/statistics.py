@@ -16,6 +16,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.meta import shape_in_elements
+from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.registry import public
 from ..._dispatch.return_types import named, return_type
 from ..pointwise.binary import conj
@@ -188,6 +189,7 @@ def _histc(self: Array, bins: int, low: float, high: float) -> Array:
 
 
 @public()
+@one_by_one("input")
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Any = None) -> Tensor:
     """How many elements fall into each of `bins` equal parts of the range; equal bounds mean the data's own."""
     if not input._kind.dtype.is_floating_point:
@@ -212,6 +214,7 @@ def _histogram(self: Array, edges: Array, weight: Array | None, density: bool) -
 
 
 @public()
+@one_by_one("input", "bins", "weight")
 def histogram(
     input: Tensor,
     bins: Any = 100,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import read
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_user_once
@@ -199,7 +200,7 @@ def istft(
 
 
 def _check_envelope(envelope: Tensor) -> None:
-    array = envelope._array
+    array = every_element(envelope)
     if array.size == 0:
         raise RuntimeError(
             "istft: min(): Expected reduction dim to be specified for input.numel() == 0. No samples are left."

@@ -245,3 +245,40 @@ def _embedding_backward(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
         grads = grads.masked_fill((level.front(indices) == padding).unsqueeze(-1), 0)
     width = grads._array.shape[-1]
     return op(grads, _numbered(level, indices, rows), rows * level.size, -1, *options).reshape(level.size, rows, width)
+
+
+@rule("embedding_renorm_")
+def _embedding_renorm(level: Vmap, op: Op, args: Sequence[Any]) -> None:
+    weight, indices, *norm = args
+    if not level.has(weight):
+        op(weight, indices.value.reshape(-1), *norm)
+        return
+    rows, width = weight._array.shape
+    table = weight.value.reshape(level.size * rows, width)
+    op(table, _numbered(level, indices, rows).reshape(-1), *norm)
+    weight.value.copy_(table.reshape(weight.value._array.shape))
+
+
+@rule("bags")
+def _bags(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    """The bags of all examples as those of one table, or of all tables below one another."""
+    weight, indices, offsets, mode, sample_weights, by_frequency, sparse, include_last, padding = args
+    starts = level.front(offsets)
+    starts = starts[:, :-1] if include_last else starts
+    bags, count = starts._array.shape[1], indices._array.size
+    starts = (starts + examples(level, offsets, 1) * count).reshape(-1)
+    rows, width = weight._array.shape
+    numbers = level.front(indices)
+    shared = not level.has(weight) and not by_frequency  # frequencies are those of one example
+    if not shared:
+        numbers = _numbered(level, indices, rows)
+        if padding >= 0:  # what is left out is one row of one table
+            numbers = numbers.masked_fill(level.front(indices) == padding, padding)
+        weight = level.front(weight).reshape(level.size * rows, width)
+    weights = None if sample_weights is None else level.front(sample_weights).reshape(-1)
+    given = weight, numbers.reshape(-1), starts, mode, weights, by_frequency, sparse, False, padding
+    results, owners, sizes, origins = op(*given)
+    sizes = sizes.reshape(level.size, bags)
+    owners = owners.reshape(level.size, count) - examples(level, owners, 1) * bags
+    origins = origins.reshape(level.size, bags, width).remainder(rows) if origins._array.ndim > 1 else sizes
+    return results.reshape(level.size, bags, width), owners, sizes, origins

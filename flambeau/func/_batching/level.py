@@ -1,12 +1,11 @@
 """One level of `vmap`: tensors that stand for one example each, and the interpreter that runs ops on all of them.
 
-A `BatchedTensor` has the shape of one example. Its `value` has all examples, along a first dimension; of nested levels
-each wraps the next. Autograd follows the values and never sees the wrappers, which is why derivatives inside and
-outside of `vmap` are the ordinary engine's.
+A `BatchedTensor` has the shape of one example. Its `value` has all examples, along a first dimension.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,8 +13,8 @@ import numpy as np
 
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, new
-from ..._dispatch.interpreter import Interpreter
-from ..._dispatch.overrides import disabled_torch_function
+from ..._dispatch.return_types import named
+from .._level import Level, Wrapper
 
 if TYPE_CHECKING:
     from ..._dispatch.op import Op
@@ -53,24 +52,14 @@ _READ = (
 _OF_SHAPES = frozenset({np.may_share_memory, np.shares_memory, np.empty_like, np.shape, np.ndim, np.size})
 
 
-def _nothing(self: Any, value: Any) -> None:
-    """Where a wrapper would be put into a graph: its value is there already."""
-
-
-class BatchedTensor(Tensor):
+class BatchedTensor(Wrapper):
     """One example of many: the tensor that a function under `vmap` sees."""
 
-    __slots__ = ("example", "level", "value")
+    __slots__ = ("example", "value")
     if TYPE_CHECKING:
         value: Tensor
         level: Vmap
         example: Any
-    stands_for_many = True
-    __torch_function__ = disabled_torch_function
-
-    _requires_grad = property(lambda self: False, _nothing)
-    _grad_fn = property(lambda self: None, _nothing)
-    _view = property(lambda self: None, _nothing)
 
     @property
     def _array(self) -> Any:
@@ -105,6 +94,30 @@ class BatchedTensor(Tensor):
         assert isinstance(other, BatchedTensor)
         self.value, self.example = other.value, other.example
 
+    def _one_by_one(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """`function`, which looks at elements, on each example of the innermost level among its arguments."""
+        from .loop import in_turn
+
+        tensors = [each for each in (*args, *options.values()) if type(each) is BatchedTensor]
+        level = max((each.level for each in tensors), key=lambda each: each.number)
+        with level.outside():
+            return level.finished(in_turn(level, function, function.__name__, args, options))
+
+    def _resize(self, shape: tuple[int, ...]) -> None:
+        """Take another shape; the elements of each example stay where it begins, and what is added has no value."""
+        level = self.level
+        with level.outside():
+            flat = self.value.reshape(level.size, self.example.size)
+            count = math.prod(shape)
+            if count > self.example.size:
+                longer = flat.new_empty((level.size, count))
+                longer[:, : self.example.size] = flat
+                flat = longer
+            self._become(level.wrapped(flat[:, :count].reshape(level.size, *shape)))
+
+    def _refuse_reading(self) -> NoReturn:
+        raise RuntimeError(_READ)
+
     def item(self) -> Any:
         raise RuntimeError(_DATA_DEPENDENT.format(what="item()"))
 
@@ -122,12 +135,6 @@ class BatchedTensor(Tensor):
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
             "support that yet: the branch taken would have to be the same for every example. Use torch.where."
         )
-
-    # mypy takes the options of special methods for positional
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
-        with self.level.outside():
-            inner = repr(self.value).replace("\n", "\n    ")
-        return f"BatchedTensor(lvl={self.level.number}, bdim=0, value=\n    {inner}\n)"
 
     @property
     def data(self) -> Tensor:
@@ -150,16 +157,15 @@ Rule = Callable[["Vmap", Any, Sequence[Any]], Any]
 """From a level, an op and its arguments to values, which have the examples along their first dimension."""
 
 
-class Vmap(Interpreter):
+class Vmap(Level):
     """The interpreter of one `vmap` call."""
 
-    records_inside = True
+    leading = 1
 
-    def __init__(self, size: int, randomness: str, number: int) -> None:
+    def __init__(self, size: int, randomness: str) -> None:
+        super().__init__()
         self.size = size
         self.randomness = randomness
-        self.number = number
-        self.running = True
 
     # ----- tensors of this level --------------------------------------------------------------------------------
 
@@ -201,10 +207,6 @@ class Vmap(Interpreter):
             return tensor.value
         return tensor.unsqueeze(0).expand(self.size, *tensor._array.shape)
 
-    def outside(self) -> _Outside:
-        """A context in which this level and those inside of it are left: for computing with values."""
-        return _Outside(self)
-
     # ----- ops --------------------------------------------------------------------------------------------------
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
@@ -228,7 +230,8 @@ class Vmap(Interpreter):
             return None
         if type(result) is Shared:
             return result.tensor
-        return type(result)(self.finished(each) for each in result)
+        finished = [self.finished(each) for each in result]
+        return finished if type(result) is list else named(type(result), finished)
 
     def unbatched(self, op: Op, args: Sequence[Any]) -> Any:
         """An op that has nothing of this level among its arguments: the same for every example, unless it draws."""
@@ -244,25 +247,3 @@ class Vmap(Interpreter):
 
 
 _UNWRITTEN = ("full", "full_strided")
-
-
-class _Outside:
-    def __init__(self, level: Vmap) -> None:
-        self.level = level
-
-    def __enter__(self) -> None:
-        modes = THREAD.modes
-        self.before = modes.interpreters
-        if self.level in self.before:
-            modes.interpreters = self.before[: self.before.index(self.level)]
-            modes.refresh()
-
-    def __exit__(self, *exception: object) -> None:
-        modes = THREAD.modes
-        modes.interpreters = self.before
-        modes.refresh()
-
-
-def levels() -> list[Vmap]:
-    """The levels of `vmap` that are running, the innermost last."""
-    return [each for each in THREAD.modes.interpreters if type(each) is Vmap]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core.arrays.lazy_signs import content
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
 from .level import Shared, Vmap
-from .rules import along, as_it_is, decomposition, give, rank, rule
+from .rules import along, as_it_is, decomposition, give, rank, rule, with_ranks
 
 give(
     as_it_is,
     "det slogdet inv_ex cholesky_ex cholesky cholesky_inverse qr svd svdvals eigh eigvalsh eig eigvals",
-    "pinv rank geqrf ldl_factor_ex lu lu_factor_ex matrix_exp shifted",
+    "geqrf ldl_factor_ex lu lu_factor_ex matrix_exp shifted",
 )
 give(along("dim"), "cross")
 
@@ -42,6 +43,18 @@ give(
     "solve_triangular triangular_solve cholesky_solve householder_product ormqr ldl_solve lu_solve",
     "cdist euclidean_dist lu_unpack",
 )
+
+
+@rule("pinv", "rank")
+def _by_tolerance(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    """Tolerances are numbers and arrays, or else examples, which have one for each matrix."""
+    tensor, *tolerances, option = args
+    lead = rank(tensor) - (2 if op.name == "pinv" else 1)
+    for position, each in enumerate(tolerances):
+        if level.has(each):
+            shaped = with_ranks(level, each, lead)
+            tolerances[position] = shaped if shaped.stands_for_many else content(shaped.detach())
+    return op(level.front(tensor), *tolerances, option)
 
 
 @rule("lstsq")

@@ -84,3 +84,32 @@ def _margin(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     if not others:
         return reduced
     return (reduced, *[each.reshape(*lead, *each._array.shape[1:]) for each in others])
+
+
+# ----- sequences ----------------------------------------------------------------------------------------------------
+
+
+def _sequences(level: Vmap, log_probs: Any, targets: Any) -> tuple[Any, Any]:
+    """The sequences of all examples as one batch: (time, batch, classes), and their labels below one another."""
+    value = level.front(log_probs).transpose(0, 1)
+    times, _, _, classes = value._array.shape
+    labels = level.front(targets)
+    return value.reshape(times, -1, classes), labels.reshape(-1, *labels._array.shape[2:])
+
+
+@rule("alignments")
+def _alignments(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    log_probs, targets, inputs, labels, *options = args
+    results = op(*_sequences(level, log_probs, targets), inputs * level.size, labels * level.size, *options)
+    return tuple(each.reshape(level.size, -1, *each._array.shape[1:]) for each in results)
+
+
+@rule("ctc_loss_backward")
+def _ctc_loss_backward(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
+    grad, log_probs, targets, inputs, labels, likelihood, alpha, *options = args
+    probabilities, classes = _sequences(level, log_probs, targets)
+    grad, likelihood, alpha = (level.front(each) for each in (grad, likelihood, alpha))
+    alpha = alpha.reshape(-1, *alpha._array.shape[2:])
+    lengths = inputs * level.size, labels * level.size
+    result = op(grad.reshape(-1), probabilities, classes, *lengths, likelihood.reshape(-1), alpha, *options)
+    return result.reshape(len(result), level.size, -1, result._array.shape[2]).transpose(0, 1)

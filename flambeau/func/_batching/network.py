@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -147,31 +148,49 @@ def _group_norm(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
 )
 def _batch_norm(level: Vmap, op: Op, args: Sequence[Any]) -> Any:
     input, *tensors, training, eps, kept = args
-    if not any(level.has(each) for each in (input, *tensors[2:])):
-        result, *statistics = op(input, None, None, *tensors[2:], training, eps, kept)
+    running = (None, None) if training else tensors[2:]  # in training they are only moved, by another op
+    if not any(level.has(each) for each in (input, *running)):
+        result, *statistics = op(input, None, None, *running, training, eps, kept)
         weight, bias = tensors[:2]
         full = _stretched(level, level.front(result), weight, bias, rank(input), rank(input) - 2)
         return (full, *[Shared(each) for each in statistics])
-    channels = [each if each is None else level.front(each).reshape(-1) for each in tensors]
+    channels = [each if each is None else level.front(each).reshape(-1) for each in (*tensors[:2], *running)]
     result, *statistics = op(_as_channels(level, input), *channels, training, eps, kept)
     shaped = [each.reshape(level.size, each._array.size // level.size) for each in statistics]
     return (_from_channels(level, result), *shaped)
 
 
-@rule("move_running_statistics", "average_running_statistics")
+def _check_running(level: Vmap, running: Tensor) -> None:
+    if not level.has(running):
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+            "place, were not batched. Use torch.func.stack_module_state for them, or a layer without running "
+            "statistics (track_running_stats=False)."
+        )
+
+
+@rule("average_running_statistics")
+def _average(level: Vmap, op: Op, args: Sequence[Any]) -> None:
+    running, moved, batch = args
+    _check_running(level, running)
+    op(running.value.reshape(-1), level.front(moved).reshape(-1), batch)
+
+
+@rule("move_running_statistics")
 def _move(level: Vmap, op: Op, args: Sequence[Any]) -> None:
-    for position in op.writes:
-        if args[position] is not None and not level.has(args[position]):
-            raise RuntimeError(
-                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated "
-                "in place, were not batched. Use torch.func.stack_module_state for them, or a layer without running "
-                "statistics (track_running_stats=False)."
-            )
-    if op.name == "average_running_statistics":
-        running, moved, batch = args
-        op(running.value.reshape(-1), level.front(moved).reshape(-1), batch)
+    running_mean, running_var, mean, variance, momentum, size = args
+    if level.has(mean) or level.has(variance):
+        _check_running(level, running_mean)
+        _check_running(level, running_var)
+        values = [level.front(each) for each in args[:4]]
+        op(*values, momentum, size * level.size)
         return
-    op(*[level.front(each) if isinstance(each, Tensor) else each for each in args])
+    # One batch for all examples, of which some or all have statistics of their own.
+    count = size // max(variance._array.size, 1)
+    spread = variance * (count / max(count - 1, 1)) if count != 1 else variance.new_full(variance.shape, math.nan)
+    for running, towards in ((running_mean, mean), (running_var, spread)):
+        moved = level.value(running)
+        moved.copy_(moved * (1 - momentum) + towards * momentum)
 
 
 @decomposition("normalised")

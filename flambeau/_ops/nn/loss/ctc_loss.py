@@ -12,6 +12,7 @@ from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int6
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.host_read import elements
+from ...._dispatch.one_by_one import one_by_one
 from ...._dispatch.registry import public
 from ...._dispatch.undifferentiable import no_derivative
 from ...create.constants import tensor
@@ -240,6 +241,7 @@ def _check_targets(targets: Tensor, batch: int, labels: Lengths) -> None:
 
 
 @public(method=False)
+@one_by_one("input_lengths", "target_lengths")
 def _ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -258,6 +260,7 @@ def _ctc_loss(
 
 
 @public(method=False)
+@one_by_one("input_lengths", "target_lengths")
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -1,0 +1,1 @@
+"""Functions without changes in place: the level of `functionalize`."""

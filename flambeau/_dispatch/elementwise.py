@@ -69,6 +69,9 @@ _KEEP_DTYPE = (SAME, TO_REAL)
 
 _HALF = (float16, bfloat16)
 
+_ON_SHORT_PATH = frozenset({Tensor, float, int})
+"""The operands that the short path takes without asking anybody."""
+
 
 class Elementwise(Op):
     """One elementwise op: its body, its promotion rule and what it records."""
@@ -93,6 +96,8 @@ class Elementwise(Op):
     """Makes the node of a call and puts it on the output."""
     record_plainly: Recorder
     """The same in plain modes."""
+    short: Callable[..., Tensor] | None = None
+    """The function that users call, which begins with the short path."""
 
     def __init__(
         self,
@@ -198,7 +203,9 @@ class Elementwise(Op):
         return body
 
     def __call__(self, *operands: Any) -> Tensor:
-        """Run the op on tensors and numbers by the long path."""
+        """Run the op on tensors and numbers: an interpreter calls it in plain modes, where the short path is open."""
+        if THREAD.modes.plain and self.short is not None and _ON_SHORT_PATH.issuperset(map(type, operands)):
+            return self.short(*operands)
         return run_unary(self, operands[0]) if len(operands) == 1 else run_binary(self, *operands)
 
     def saves_first(self, operands: tuple[Any, ...]) -> bool:
@@ -384,6 +391,7 @@ def _published(
     _describe(function, names[0], doc)
     published = cast(ElementwiseFunction, function)
     published.op = op
+    op.short = function
     of_tensors = (names[0], *(each for each in names[1:] if "." not in each))
     if public:
         export(function, *names)

@@ -13,6 +13,6 @@ __getattr__, __dir__ = (
     )
     .elsewhere("profile", "profiler._profile")
     .elsewhere("record_function", "profiler._schedule")
-    .elsewhere("EventList FunctionEvent MemRecordsAcc", "autograd.profiler_util")
+    .elsewhere("EventList FunctionEvent FunctionEventAvg MemRecordsAcc", "autograd.profiler_util")
     .parts()
 )

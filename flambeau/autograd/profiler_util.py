@@ -60,6 +60,21 @@ class FormattedTimesMixin:
         return self.device_time_total / self.count if self.count else 0.0
 
     @property
+    def device_time_str(self) -> str:
+        """`device_time` as text."""
+        return format_time(self.device_time)
+
+    @property
+    def device_time_total_str(self) -> str:
+        """`device_time_total` as text."""
+        return format_time(self.device_time_total)
+
+    @property
+    def self_device_time_total_str(self) -> str:
+        """`self_device_time_total` as text."""
+        return format_time(self.self_device_time_total)
+
+    @property
     def cpu_time_str(self) -> str:
         """`cpu_time` as text."""
         return format_time(self.cpu_time)
@@ -77,6 +92,13 @@ class FormattedTimesMixin:
 
 class FunctionEvent(FormattedTimesMixin):
     """One op or one marked range that ran."""
+
+    # What PyTorch notes of remote calls, of devices and of the threads of its engine: nothing of that is here.
+    node_id = sequence_nr = -1
+    fwd_thread = scope = device_index = device_resource_id = 0
+    overload_name = metadata_json = ""
+    use_device = None
+    is_remote = is_legacy = is_python_function = False
 
     def __init__(
         self, id: int, name: str, thread: int, start_us: float, end_us: float, *, input_shapes: Any = (),
@@ -128,6 +150,14 @@ class FunctionEvent(FormattedTimesMixin):
         """Note what ran inside."""
         self.cpu_children.append(child)
         child.cpu_parent = self
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """Note inside of what it ran."""
+        self.cpu_parent = parent
+
+    def append_kernel(self, name: str, device: int, duration: float) -> None:
+        """Note what it started on a device."""
+        self.kernels.append(Kernel(name, device, duration))
 
     def __repr__(self) -> str:
         return (
@@ -182,6 +212,8 @@ class EventList(list[Any]):
         super().__init__(events)
         self._profile_memory, self._with_flops = profile_memory, with_flops
         self.metadata: dict[str, Any] = {}
+        self.memory: tuple[list[int], list[list[int]]] = ([], [])
+        """Times in microseconds, and the bytes of tensors by category at each."""
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -273,7 +305,23 @@ class EventList(list[Any]):
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the events as a file for chrome://tracing and Perfetto; a name with `.gz` is compressed."""
-        document = {"schemaVersion": 1, "traceEvents": [_trace_event(event) for event in self], **self.metadata}
+        process = os.getpid()
+        marks = [{"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "python"}}]
+        marks += [
+            {
+                "ph": "C",
+                "name": "Memory of tensors",
+                "pid": process,
+                "tid": 0,
+                "ts": time,
+                "args": {"bytes": sum(sizes)},
+            }
+            for time, sizes in zip(*self.memory, strict=True)
+        ]
+        document = {
+            "schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [*marks, *map(_trace_event, self)],
+            **self.metadata,
+        }  # fmt: skip
         opened = gzip.open if os.fspath(path).endswith(".gz") else open
         with opened(path, "wt", encoding="utf-8") as file:
             json.dump(document, file)

@@ -6,7 +6,9 @@ import os
 from typing import Any
 
 from ..autograd.profiler_util import EventList, FunctionEventAvg
-from ._recorder import Recorder
+from ._events import events_of
+from ._memory_timeline import MemoryTimeline
+from ._recorder import DetailedRecorder, Recorder
 
 
 class profile:
@@ -45,7 +47,7 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._recorder = Recorder(**self._options)
+        self._recorder = DetailedRecorder(**self._options) if any(self._options.values()) else Recorder()
         self._recorder.__enter__()
         return self
 
@@ -57,8 +59,22 @@ class profile:
     def function_events(self) -> EventList | None:
         """What ran, in the order of the start."""
         if self._events is None and self._recorder is not None:
-            self._events = self._recorder.events()
+            self._events = events_of(self._recorder)
+            self._events._profile_memory = self._options["profile_memory"]
+            self._events._with_flops = self._options["with_flops"]
         return self._events
+
+    def go_on(self) -> None:
+        """Record again, behind what was recorded."""
+        assert self._recorder is not None
+        self._events = None
+        self._recorder.__enter__()
+
+    def memory_timeline(self) -> MemoryTimeline:
+        """Memory over the time of the profile."""
+        if self._recorder is None:
+            raise RuntimeError("Profiler didn't finish running")
+        return MemoryTimeline(self._recorder)
 
     def _finished(self) -> EventList:
         if self.function_events is None:
@@ -90,6 +106,8 @@ class profile:
         """Write a file for chrome://tracing and Perfetto, which is written in Python anyway."""
         events = self._finished()
         events.metadata |= metadata or {}
+        if self._options["profile_memory"]:
+            events.memory = self.memory_timeline().series()
         events.export_chrome_trace(path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:

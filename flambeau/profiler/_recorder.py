@@ -1,86 +1,89 @@
-"""The interpreter behind profiles: it takes the time of every op, and of marked ranges, at as little cost as it can."""
+"""The interpreter behind profiles: it takes the time of every op, and of marked ranges, at as little cost as it can.
+
+What it notes is raw: op records, clock readings, shapes, code objects with offsets. `_events.py` makes of that what
+users see, when they ask.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
-import time
 from collections.abc import Sequence
-from types import FrameType
-from typing import Any
+from time import perf_counter_ns
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
-from .._core.process.caller import GENERATED, PACKAGE
+from .._core.modes import THREAD
+from .._core.process.caller import IS_INTERNAL
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from .._dispatch.overloads import profiled_name
-from ..autograd.profiler_util import EventList, FunctionEvent
+from ._memory import MemoryLog
+
+FORWARD, BACKWARD, STEP = range(3)
+"""In which part of a training step an op ran."""
+
+
+class Details(NamedTuple):
+    """What is noted of a call if it is asked for."""
+
+    shapes: tuple[Any, ...] = ()
+    flops: int = 0
+    frames: tuple[CodeType | int, ...] = ()
+    """The user's frames, the innermost first: code objects, each followed by the offset of its instruction."""
+    module: str = ""
+    nbytes: int = 0
+    phase: int = FORWARD
+
+
+Note = tuple[Any, ...]
+"""An op or the name of a range, start, end; then, if they were asked for, the fields of `Details`."""
 
 _ACTIVE: list[Recorder] = []
 """The recorders that are running, the innermost last; each hears its own thread."""
 
 
 class Recorder(Interpreter):
-    """Runs ops as usual, and notes for each its start, its end, and what was asked for."""
+    """Runs ops as usual, and notes for each its start and its end."""
 
-    def __init__(
-        self, *, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False,
-        with_flops: bool = False, with_modules: bool = False,
-    ) -> None:  # fmt: skip
-        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
-        self.with_flops, self.with_modules = with_flops, with_modules
-        self._is_detailed = record_shapes or profile_memory or with_stack or with_flops or with_modules
-        self._notes: list[tuple[Op | str, int, int, dict[str, Any] | None]] = []
-        self._modules: list[str] = []
-        self._handles: list[Any] = []
-        self._thread = threading.get_ident()
+    def __init__(self, *, with_modules: bool = False) -> None:
+        self.notes: list[Note] = []
+        self.with_modules = with_modules
+        self.memory: MemoryLog | None = None
+        self.thread = threading.get_ident()
         self.started = 0
         self.is_entered = False
+        self._note = self.notes.append
+        self._modules: list[str] = []
+        self._steps: list[int] = []
+        self._handles: list[Any] = []
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
-        start = time.perf_counter_ns()
+        start = perf_counter_ns()
         result = op(*args)
-        end = time.perf_counter_ns()
-        self._notes.append((op, start, end, self._details(op, args, result) if self._is_detailed else None))
+        self._note((op, start, perf_counter_ns()))
         return result
-
-    def _details(self, op: Op, args: Sequence[Any], result: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        if self.record_shapes:
-            found["input_shapes"] = [_shapes(each) for each in args]
-        if self.profile_memory and not op.makes_windows:
-            found["memory"] = sum(each._array.nbytes for each in _tensors(result))
-        if self.with_flops:
-            from ..utils.flop_counter import flops_of
-
-            found["flops"] = flops_of(op, args, result) or 0
-        if self.with_stack:
-            found["stack"] = _stack()
-        if self._modules:
-            found["module"] = self._modules[-1]
-        return found
 
     def mark(self, name: str, start: int, end: int) -> None:
         """Note a range that has a name of its own."""
-        self._notes.append((name, start, end, None))
+        self._note((name, start, end))
 
     def __enter__(self) -> Recorder:
         from ..optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-        starts: list[int] = []
-
         def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-            starts.append(time.perf_counter_ns())
+            self._steps.append(perf_counter_ns())
 
         def after(optimizer: Any, args: Any, kwargs: Any) -> None:
             name = type(optimizer).__name__
-            self.mark(f"Optimizer.step#{name}.step", starts.pop(), time.perf_counter_ns())
+            self.mark(f"Optimizer.step#{name}.step", self._steps.pop(), perf_counter_ns())
 
         self._handles = [register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)]
         if self.with_modules:
             self._follow_modules()
         _ACTIVE.append(self)
         super().__enter__()
-        self.started = time.perf_counter_ns()
+        self.started = self.started or perf_counter_ns()
         self.is_entered = True
         return self
 
@@ -90,6 +93,8 @@ class Recorder(Interpreter):
         _ACTIVE.remove(self)
         for handle in self._handles:
             handle.remove()
+        if self.memory is not None:
+            self.memory.close()
 
     def _follow_modules(self) -> None:
         from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -100,32 +105,63 @@ class Recorder(Interpreter):
 
         def before(module: Any, inputs: Any) -> None:
             self._modules.append(names._name_of(module))
-            starts.append(time.perf_counter_ns())
+            starts.append(perf_counter_ns())
 
         def after(module: Any, inputs: Any, output: Any) -> None:
-            self.mark(f"nn.Module: {self._modules.pop()}", starts.pop(), time.perf_counter_ns())
+            self.mark(f"nn.Module: {self._modules.pop()}", starts.pop(), perf_counter_ns())
 
         self._handles.append(register_module_forward_pre_hook(before))
         self._handles.append(register_module_forward_hook(after, always_call=True))
 
-    def events(self) -> EventList:
-        """What was noted, as events, each with what ran inside of it."""
-        notes = sorted(self._notes, key=lambda note: (note[1], -note[2]))
-        events = EventList(profile_memory=self.profile_memory, with_flops=self.with_flops)
-        running: list[FunctionEvent] = []
-        for number, (what, start, end, details) in enumerate(notes):
-            is_range = isinstance(what, str)
-            name = what if isinstance(what, str) else profiled_name(what)
-            event = FunctionEvent(
-                number, name, self._thread, start / 1e3, end / 1e3, is_user_annotation=is_range, **(details or {})
-            )
-            while running and running[-1].time_range.end < event.time_range.end:
-                running.pop()
-            if running:
-                running[-1].append_cpu_child(event)
-            running.append(event)
-            events.append(event)
-        return events
+
+class DetailedRecorder(Recorder):
+    """Notes more of each call."""
+
+    def __init__(
+        self, *, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False,
+        with_flops: bool = False, with_modules: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(with_modules=with_modules)
+        self._record_shapes, self._with_stack, self._with_flops = record_shapes, with_stack, with_flops
+        self.memory = MemoryLog() if profile_memory else None
+        self._known_flops: dict[Any, int] = {}
+        if with_flops:
+            from .._ops.linalg.matmul import _mm
+            from ..utils.flop_counter import flops_of
+
+            self._count = flops_of
+            one = Tensor([[1.0]])
+            flops_of(_mm, (one, one), one)  # the first count takes a while: have it before the clock runs
+
+    def run(self, op: Op, args: Sequence[Any]) -> Any:
+        start = perf_counter_ns()
+        result = op(*args)
+        end = perf_counter_ns()
+        nbytes, phase = 0, FORWARD
+        if self.memory is not None:
+            nbytes = self.memory.seen(args, result, end, len(self.notes))
+            phase = STEP if self._steps else FORWARD if THREAD.modes.backward_pass is None else BACKWARD
+        shapes = (
+            tuple([each._array.shape if isinstance(each, Tensor) else _shapes(each) for each in args])
+            if self._record_shapes
+            else ()
+        )
+        flops = self._flops(op, args, shapes, result) if self._with_flops else 0
+        frames = _frames() if self._with_stack else ()
+        module = self._modules[-1] if self._modules else ""
+        self._note((op, start, end, shapes, flops, frames, module, nbytes, phase))
+        return result
+
+    def _flops(self, op: Op, args: Sequence[Any], shapes: tuple[Any, ...], result: Any) -> int:
+        """The operations of a call: they follow from the shapes, and from the arguments that are no tensors."""
+        others = tuple([each for each in args if not isinstance(each, Tensor)])
+        try:
+            known = self._known_flops.get((op, shapes, others))
+        except TypeError:  # lists among the arguments
+            return self._count(op, args, result) or 0
+        if known is None:
+            known = self._known_flops[op, shapes, others] = self._count(op, args, result) or 0
+        return known
 
 
 def current_recorder() -> Recorder | None:
@@ -133,32 +169,23 @@ def current_recorder() -> Recorder | None:
     if not _ACTIVE:
         return None
     thread = threading.get_ident()
-    return next((each for each in reversed(_ACTIVE) if each._thread == thread), None)
+    return next((each for each in reversed(_ACTIVE) if each.thread == thread), None)
 
 
-def _shapes(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return list(value._array.shape)
+def _shapes(value: Any) -> tuple[Any, ...]:
+    """The shapes of the tensors in a list."""
     if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
-        return [_shapes(each) for each in value]
-    return []
+        return tuple([each._array.shape if isinstance(each, Tensor) else () for each in value])
+    return ()
 
 
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    return [each for each in value if isinstance(each, Tensor)] if type(value) in (list, tuple) else []
-
-
-def _stack() -> list[str]:
-    """The frames of the user's program, the innermost first."""
-    import sys
-
-    frames: list[str] = []
+def _frames() -> tuple[CodeType | int, ...]:
+    """Where the user's program stands."""
+    found: list[CodeType | int] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith((PACKAGE, GENERATED)):
-            frames.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+        if not IS_INTERNAL[code.co_filename]:
+            found += code, frame.f_lasti
         frame = frame.f_back
-    return frames
+    return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import socket
@@ -56,6 +57,7 @@ class profile:
             raise AssertionError("No valid profiler activities found")
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules = with_flops, with_modules
+        self.acc_events = acc_events
         self._steps_are_marked = schedule is not None
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.on_trace_ready = on_trace_ready
@@ -104,17 +106,20 @@ class profile:
         self._mark_step()
 
     def _begin(self) -> None:
+        self._is_recording = True
+        if self.profiler is not None and self.acc_events:
+            self.profiler.go_on()
+            return
         if self.profiler is not None:
             warn_user_once(
                 "Warning: Profiler clears events at the end of each cycle: those of the last one remain. "
-                "on_trace_ready sees each of them in time."
+                "on_trace_ready sees each of them in time, and acc_events=True keeps all."
             )
         self.profiler = _OneProfile(
             record_shapes=self.record_shapes, profile_memory=self.profile_memory, with_stack=self.with_stack,
             with_flops=self.with_flops, with_modules=self.with_modules,
         )  # fmt: skip
         self.profiler.__enter__()
-        self._is_recording = True
 
     def _end(self) -> None:
         assert self.profiler is not None
@@ -177,9 +182,39 @@ class profile:
 
     def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
         """Write a file for chrome://tracing and Perfetto; a name with `.gz` is compressed."""
-        events = self.events()
-        events.metadata = dict(self._metadata)
-        events.export_chrome_trace(path)
+        self._complete().export_chrome_trace(path, self._metadata)
+
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
+        """Write how much memory tensors of the CPU had over time, by what it was for.
+
+        A name that ends in `.json` gives `[times, sizes]` as PyTorch writes them, one in `.raw.json.gz` every change,
+        one in `.html` the page of `export_page`. It takes `profile_memory=True`.
+        """
+        if device not in (None, "cpu"):
+            raise ValueError(f"export_memory_timeline(): profiles hold memory of the cpu, not of {device}")
+        name = os.fspath(path)
+        if name.endswith(".html"):
+            self.export_page(path)
+            return
+        timeline = self._complete().memory_timeline()
+        if name.endswith(".raw.json.gz"):
+            with gzip.open(path, "wt", encoding="utf-8") as packed:
+                json.dump(timeline.raw(), packed)
+            return
+        with gzip.open(path, "wt", encoding="utf-8") if name.endswith(".gz") else open(path, "w") as file:
+            json.dump(timeline.series(), file)
+
+    def export_page(self, path: str | os.PathLike[str], title: str = "Profile") -> None:
+        """Write one HTML page that needs nothing else: the ops over time, by time, and the memory with its peak.
+
+        What it shows depends on what was recorded: `profile_memory`, `with_stack`, `with_modules` and `record_shapes`
+        each add to it.
+        """
+        from ._page import page
+
+        text = page(self._complete(), title)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write the stacks with their times, for flame graphs."""

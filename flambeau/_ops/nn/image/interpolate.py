@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -18,18 +19,44 @@ from ...reduce.reductions import no_kernel
 from ..pool.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ..pool.pool_window import Sizes, empty, is_integer, laid_out
 from . import resample
-from .linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
+from .linear_maps import Taps, apply_taps, channels_to_end, combined_places, take_combined, transposed
 
 Rule = Callable[[int, int, bool, float | None, Any], Taps]
 Factors = tuple[float, ...] | None
 
 
-def _lines(rule: Rule, spatial: Sizes, counts: Sizes, align_corners: bool, factors: Factors, real: Any) -> list[Taps]:
+_KEPT = 64
+"""So many lists of taps are kept: a network resizes by few of them, and to make one takes longer than a small image."""
+_MANY = 2**16
+"""From so many elements on one dimension after the other is resized: places of all of them would fill the cache."""
+
+
+@functools.lru_cache(_KEPT)
+def _lines(
+    rule: Rule, spatial: Sizes, counts: Sizes, align_corners: bool, factors: Factors, real: Any
+) -> tuple[Taps, ...]:
     """The taps of each dimension."""
-    return [
-        rule(size, count, align_corners, None if factors is None else factors[dim], real)
-        for dim, (size, count) in enumerate(zip(spatial, counts, strict=True))
-    ]
+    return tuple(
+        [
+            rule(size, count, align_corners, None if factors is None else factors[dim], real)
+            for dim, (size, count) in enumerate(zip(spatial, counts, strict=True))
+        ]
+    )
+
+
+@functools.lru_cache(_KEPT)
+def _transposed_lines(
+    rule: Rule, spatial: Sizes, counts: Sizes, align_corners: bool, factors: Factors, real: Any
+) -> tuple[Taps, ...]:
+    """The taps of the transpose along each dimension."""
+    return tuple(map(transposed, _lines(rule, spatial, counts, align_corners, factors, real), spatial))
+
+
+@functools.lru_cache(_KEPT)
+def _nearest_places(rule: Rule, spatial: Sizes, counts: Sizes, factors: Factors, real: Any) -> Any:
+    """Where each output is taken from, all dimensions as one."""
+    lines = _lines(rule, spatial, counts, False, factors, real)
+    return combined_places([taps.indices[0] for taps in lines], spatial)
 
 
 def _widened(array: Any) -> Any:
@@ -42,6 +69,8 @@ def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors
     spatial = array.shape[-rank:]
     integers = array.dtype.kind == "u"
     real = (np.float32 if rule in resample.NEAREST else np.float64) if integers else array.dtype.type
+    if rule in resample.NEAREST and not last and math.prod(counts) < _MANY:
+        return take_combined(array, _nearest_places(rule, spatial, counts, factors, real), counts)
     lines = _lines(rule, spatial, counts, align_corners, factors, real)
     # Filters, and all that is done to bytes, leave a dimension of unchanged size alone.
     skipping = lines[0].weights is not None and (integers or lines[0].counts is not None)
@@ -65,10 +94,10 @@ def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors
 
 def _pulled_back(grad: Any, rule: Rule, input_size: Sizes, align_corners: bool, factors: Factors, rank: int) -> Any:
     spatial = input_size[-rank:]
-    lines = _lines(rule, spatial, grad.shape[-rank:], align_corners, factors, grad.dtype.type)
+    lines = _transposed_lines(rule, spatial, grad.shape[-rank:], align_corners, factors, grad.dtype.type)
     result, moved = channels_to_end(_widened(grad), rank)
     for axis in range(-rank, 0):
-        result = transpose_taps(result, axis - moved, lines[axis], spatial[axis])
+        result = apply_taps(result, axis - moved, lines[axis])
     return laid_out(np.moveaxis(result, -1, 1) if moved else result, moved).astype(grad.dtype, copy=False)
 
 

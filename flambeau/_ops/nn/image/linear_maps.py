@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,13 +41,8 @@ def apply_taps(array: Any, axis: int, taps: Taps) -> Any:
     return total
 
 
-def transpose_taps(grad: Any, axis: int, taps: Taps, size: int) -> Any:
-    """The transpose of `apply_taps`: what each of the `size` inputs gets back from the outputs that took it."""
-    return apply_taps(grad, axis, _transposed(taps, size))
-
-
-def _transposed(taps: Taps, size: int) -> Taps:
-    """The outputs that took each of the `size` inputs, listed as its taps."""
+def transposed(taps: Taps, size: int) -> Taps:
+    """The outputs that took each of the `size` inputs, listed as its taps: what an input gets back."""
     count = taps.indices.shape[1]
     used = (
         np.ones(taps.indices.shape, bool)
@@ -66,6 +63,20 @@ def _transposed(taps: Taps, size: int) -> Taps:
         weights = np.zeros(indices.shape, taps.weights.dtype)
         weights[number, places] = taps.weights[used][order]
     return Taps(indices, weights, counts)
+
+
+def combined_places(places: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """Where the elements at `places` of each of several dimensions stand when these are one."""
+    flat = places[0]
+    for further, size in zip(places[1:], sizes[1:], strict=True):
+        flat = np.add.outer(flat * size, further).reshape(-1)
+    return flat
+
+
+def take_combined(array: Any, flat: Any, counts: Sequence[int]) -> Any:
+    """The elements at combined places of the last dimensions, `counts` along each, in a new row-major array."""
+    lead, spatial = array.shape[: -len(counts)], array.shape[-len(counts) :]
+    return array.reshape(*lead, math.prod(spatial)).take(beside(flat, array), -1).reshape(*lead, *counts)
 
 
 def channels_to_end(array: Any, rank: int) -> tuple[Any, bool]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,15 @@ from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, Primitive, primitive
 from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
+from .linear_maps import combined_places, take_combined
 
 _MANY = 2**16
 """From so many elements on it pays to move the middle only once."""
 
 Pads = tuple[int, ...]
 """Two amounts, before and after, for each dimension, from the last one backwards."""
+Sources = Callable[[int, int, int], Any]
+"""From a size and two amounts: where the elements of the padded dimension come from."""
 
 
 def _check_length(pad: Pads, dims: int) -> None:
@@ -111,11 +116,22 @@ def _repeated(size: int, before: int, after: int) -> Any:
     return np.clip(np.arange(-before, size + after), 0, max(size - 1, 0))
 
 
-def _taken(array: Any, pad: Pads, sources: Any) -> Any:
+@functools.lru_cache(64)
+def _flat_places(sources: Sources, sizes: Shape, pad: Pads) -> Any:
+    """Where each element of a padded array comes from, all padded dimensions as one."""
+    amounts = _amounts(pad, len(sizes))
+    return combined_places([sources(size, *amount) for size, amount in zip(sizes, amounts, strict=True)], sizes)
+
+
+def _taken(array: Any, pad: Pads, sources: Sources) -> Any:
     """Elements along the padded dimensions, each from the place that `sources` names."""
     amounts = _amounts(pad, array.ndim)
     shape = tuple([size + before + after for size, (before, after) in zip(array.shape, amounts, strict=True)])
-    result = _new(shape, array)
+    last = array.ndim in (4, 5) and suggests_channels_last(array)
+    if not last and array.size < _MANY:
+        rank = len(pad) // 2
+        return take_combined(array, _flat_places(sources, array.shape[-rank:], pad), shape[-rank:])
+    result = new_array(shape, array.dtype, last, array)
     if array.size >= _MANY and min(pad) >= 0:
         _surround(result, array, amounts, sources)
         return result

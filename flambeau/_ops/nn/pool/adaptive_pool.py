@@ -18,7 +18,7 @@ from ...._dispatch.precision import in_single
 from ...._dispatch.registry import public
 from ...create.like import zeros_like
 from ...reduce.reductions import no_kernel
-from ..image.linear_maps import Taps, apply_taps, channels_to_end, transpose_taps
+from ..image.linear_maps import Taps, apply_taps, channels_to_end, transposed
 from .max_pool import has_nan, lowest, maxima, picked, scattered
 from .mean_pool import averaged, spread
 from .pool_window import Sizes, along, check_line, empty, is_integer, laid_out, row_major, sizes
@@ -87,7 +87,7 @@ def _average_backward(grad: Tensor, source: Tensor, rank: int, last: bool) -> An
         taps, lengths = _taps(spatial[axis], counts[axis])
         place = axis - moved
         share = result / beside(lengths.astype(grad.dtype).reshape(-1, *[1] * (-1 - place)), grad)
-        result = transpose_taps(share, place, taps, spatial[axis])
+        result = apply_taps(share, place, transposed(taps, spatial[axis]))
     return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
 
 

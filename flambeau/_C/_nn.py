@@ -16,6 +16,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "log_sigmoid":
+        return flambeau.nn.functional.logsigmoid
     for space in (flambeau.nn.functional, flambeau):
         found = getattr(space, name, None)
         if found is not None:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.process.caller import warn_user
+from .._core.subclasses import has_override
 from .._core.tensor import Tensor
+from .overrides import run_override
 
 Message = Callable[[], Any] | None
 
@@ -69,10 +71,13 @@ def _check_tensor_all(cond: Any, message: Message = None) -> None:
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
-def _assert(condition: Any, message: str) -> None:
+def _assert(condition: Any, message: str) -> Any:
     """Raise an AssertionError unless the condition, a tensor too, holds."""
+    if type(condition) is not bool and has_override((condition,)):
+        return run_override(_assert, (condition,), (condition, message), {})
     if not condition:
         raise AssertionError(message)
+    return None
 
 
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:

@@ -9,6 +9,16 @@ from .._dispatch.registry import namespace
 _function_named, __all__ = namespace("nn.functional")
 
 
+def sigmoid(input: Any) -> Any:
+    """The logistic function of each element: the method, which is what graphs record."""
+    return input.sigmoid()
+
+
+def tanh(input: Any) -> Any:
+    """The hyperbolic tangent of each element: the method, which is what graphs record."""
+    return input.tanh()
+
+
 def __getattr__(name: str) -> Any:
     try:
         function = _function_named(name)

@@ -256,6 +256,12 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
         *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
+        if not DIRECT_TYPES and THREAD.modes.functions:
+            given = {
+                "size": size, "out": out, "dtype": dtype, "layout": layout, "device": device,
+                "requires_grad": requires_grad, "pin_memory": pin_memory, "memory_format": memory_format,
+            }  # fmt: skip
+            return run_watched(function, sizes, given)
         if memory_format is not None and name != "empty":
             raise TypeError(f"{name}() got an unexpected keyword argument 'memory_format'")
         if type(requires_grad) not in FLAGS:
@@ -270,12 +276,6 @@ def _constant_factory(name: str, value: Any, quick: Any, doc: str) -> Callable[.
                         return made(quick(shape, kind.dtype.numpy), kind, requires_grad)
                 except (TypeError, ValueError, MemoryError, RuntimeError):
                     pass  # the long way says what is wrong
-        if THREAD.modes.functions:
-            given = {
-                "size": size, "out": out, "dtype": dtype, "layout": layout, "device": device,
-                "requires_grad": requires_grad, "pin_memory": pin_memory, "memory_format": memory_format,
-            }  # fmt: skip
-            return run_watched(function, sizes, given)
         shape = requested_shape(sizes, size, name)
         check_options(layout, memory_format, name)
         kind = chosen_kind(dtype if dtype is not None or out is None else out.dtype, device, None, name)

@@ -10,11 +10,12 @@ import numpy as np
 from ..._core.backend import as_array, read
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.process.processor import ON_X86_64
-from ..._core.tensor import Tensor
+from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
 from ..._dispatch.inplace import run_inplace
+from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.precision import in_single, no_gradient, only_where, refuse
 from ..._dispatch.registry import explain_call, export, public
 from ..shape.view import wrap_dim
@@ -595,6 +596,8 @@ def _changing(op: Any, name: str) -> Any:
     first = own.index("inplace") if "inplace" in own else len(own)
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if type(input) not in DIRECT_TYPES and has_override((input,)):
+            return run_override(function, (input,), (input, *args), kwargs)
         if len(args) > len(words) or "inplace" in kwargs:
             raise TypeError(f"{name}_() takes other arguments: {', '.join(('input', *words))}")
         if len(args) > first:

@@ -1,1 +1,7 @@
-"""`torch.fx.passes`: transformations of graphs, not built yet."""
+"""Passes over graphs, under the names of `torch.fx.passes`."""
+
+from __future__ import annotations
+
+from ..._core.names.absent import Table
+
+__getattr__, __dir__ = Table(__name__).submodules("utils").parts()

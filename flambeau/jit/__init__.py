@@ -1,7 +1,7 @@
-"""TorchScript, under the names of `torch.jit`, as in PyTorch with `PYTORCH_JIT=0`: what is scripted stays Python.
+"""TorchScript, under the names of `torch.jit`: archives are read and written, what is scripted stays Python.
 
-Decorators give back what they decorate, so that modules written for TorchScript run. Files of TorchScript are neither
-written nor run.
+Decorators give back what they decorate, so that modules written for TorchScript run. The code of archives is run by an
+interpreter of its own language, which reaches nothing but tensors and plain values.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Any
 
 from .._core.names.absent import Table
 from ..backends import _fusion
+from ._loading import load
+from ._module import RecursiveScriptModule, ScriptModule
+from ._saving import save
 from ._script import (
     CompilationUnit,
-    RecursiveScriptModule,
     ScriptFunction,
-    ScriptModule,
     interface,
     isinstance,
     script,
@@ -40,6 +41,8 @@ __all__ = [
     "is_scripting",
     "is_tracing",
     "isinstance",
+    "load",
+    "save",
     "script",
     "script_if_tracing",
     "script_method",
@@ -55,7 +58,7 @@ _table = (
     Table(__name__)
     .absent(
         _REASON,
-        functions="export_opnames freeze load optimize_for_inference save optimized_execution",
+        functions="export_opnames freeze optimize_for_inference optimized_execution",
     )
     .submodules("annotations frontend mobile _recursive _script _trace")
     .elsewhere("Future", "futures")

@@ -7,17 +7,9 @@ import typing
 from typing import Any, TypeVar
 
 from .._core.names.absent import absent_class
-from ..nn.modules.module import Module
+from ._module import ScriptModule
 
 Object = TypeVar("Object")
-
-
-class ScriptModule(Module):
-    """The base of modules that were written for TorchScript: a module like any other."""
-
-
-class RecursiveScriptModule(ScriptModule):
-    """What scripting a module would give; nothing is one."""
 
 
 ScriptFunction = absent_class("torch.jit.ScriptFunction", "TorchScript's compiler does not exist")

@@ -1,0 +1,171 @@
+"""The table of everything that a program may call. A name that is not in it is refused when a program comes to it.
+
+`torch.add` and `ops.aten.add` mean the operator `aten::add`, whose overload follows from the arguments: on numbers,
+strings, lists and dicts it is a function of `plain.py`, on tensors the package's own function of that name, where
+PyTorch's schemas (`_dispatch/parameter_types.py`) have it, or one of `tensors.py`, where its arguments differ.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ..._dispatch import catalogue
+from ..._dispatch.explain import forms_of
+from ..._dispatch.overloads import COMPOSED
+from ..._dispatch.parameter_types import FORMS
+from ..._dispatch.registry import function_named
+from .numbers_of import dtype_of_number, layout_of_number, memory_format_of_number
+from .plain import INTEGER_POWER, PLAIN
+from .prims import FREE, PRIMS
+from .tensors import ADAPTED, LISTS, OLDER
+
+BUILTINS = FREE
+
+_REFUSED = frozenset({"from_file", "save", "load", "numpy", "tolist", "backward", "apply_", "map_", "map2_"})
+"""Names that files must not reach: they open other files, or call Python."""
+
+_SPACES = ("ops.aten", "")
+_PREFIXES = ("linalg", "fft", "special")
+_CONVERSIONS: dict[str, Callable[[int], Any]] = {
+    "ScalarType": dtype_of_number,
+    "Layout": layout_of_number,
+    "MemoryFormat": memory_format_of_number,
+}
+_BY_NAME = {
+    "dtype": dtype_of_number,
+    "out_dtype": dtype_of_number,
+    "layout": layout_of_number,
+    "memory_format": memory_format_of_number,
+}
+
+
+def operator_named(name: str, version: int) -> Callable[..., Any]:
+    """What runs a call of `torch.…` or `ops.….…`; an operator that does not exist is an error once it is called."""
+    space, _, last = name.partition(".")
+    if space == "ops":
+        space, _, last = last.partition(".")
+        if space == "prim" and last in PRIMS:
+            return PRIMS[last]
+        if space not in ("aten", "prim"):
+            return _custom(space, last)
+    elif last == "device":
+        return FREE["device"]
+    if space != "prim" and last in OLDER and version <= OLDER[last][0]:
+        return OLDER[last][1]
+    return _operator(last) or _missing(f"{'prim' if space == 'prim' else 'aten'}::{last}")
+
+
+def _missing(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"the program calls {name[:200]}, which Flambeau does not have")
+
+    return refuse
+
+
+def _custom(space: str, name: str) -> Callable[..., Any]:
+    """An operator that the user's own program has registered."""
+    from ...ops._custom import OPERATORS
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if name not in OPERATORS.get(space, {}):
+            return _missing(f"{space}::{name}")()
+        import flambeau
+
+        return getattr(getattr(flambeau.ops, space), name)(*args, **kwargs)
+
+    return call
+
+
+@functools.cache
+def _operator(name: str) -> Callable[..., Any] | None:
+    plain, of_tensors = PLAIN.get(name), _on_tensors(name)
+    if plain is None or of_tensors is None:
+        return plain or of_tensors
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else None
+        if isinstance(first, Tensor) or (
+            not isinstance(first, (list, dict, str)) and any(isinstance(each, Tensor) for each in args)
+        ):
+            return of_tensors(*args, **kwargs)
+        return plain(*args, **kwargs)
+
+    return call
+
+
+def _on_tensors(name: str) -> Callable[..., Any] | None:
+    if name in ADAPTED:
+        return ADAPTED[name]
+    function = _public(name)
+    if function is None:
+        return None
+    return _with_numbers(name, function)
+
+
+def _public(name: str) -> Callable[..., Any] | None:
+    """The package's function or method that takes the arguments of the operator."""
+    found: Callable[..., Any]
+    if name in _REFUSED or name not in FORMS or name.startswith("__"):
+        return None
+    if name in COMPOSED:
+        return COMPOSED[name]
+    for space in _SPACES:
+        if name in catalogue.FUNCTIONS[space]:
+            return function_named(space, name)
+    for space in _PREFIXES:
+        last = name.removeprefix(f"{space}_")
+        if last != name and last in catalogue.FUNCTIONS[space]:
+            return function_named(space, last)
+    if name in catalogue.METHODS:
+        found = getattr(Tensor, name)
+        return found if callable(found) else lambda value: getattr(value, name)
+    return function_named("nn.functional", name) if name in catalogue.FUNCTIONS["nn.functional"] else None
+
+
+def _positions(name: str) -> dict[int, Callable[[int], Any]]:
+    """The positions at which every form of an operator has a dtype, layout or memory format."""
+    forms = forms_of(name)
+    found: dict[int, Callable[[int], Any]] = {}
+    for place in range(max(map(len, forms), default=0)):
+        kinds = {form[place].kind for form in forms if len(form) > place and not form[place].by_name}
+        if len(kinds) == 1:
+            convert = _CONVERSIONS.get(kinds.pop())
+            if convert is not None:
+                found[place] = convert
+    return found
+
+
+def _with_numbers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, given dtypes where the program has the numbers that stand for them."""
+    positions, gives_list = _positions(name), name in LISTS
+    if not positions and not gives_list:
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **by_name(kwargs)) if kwargs else function(*args)
+
+        return call
+
+    def call_converted(*args: Any, **kwargs: Any) -> Any:
+        converted = list(args)
+        for place, convert in positions.items():
+            if place < len(args) and type(args[place]) is int:
+                converted[place] = convert(args[place])
+        result = function(*converted, **by_name(kwargs))
+        return list(result) if gives_list and isinstance(result, (tuple, list)) else result
+
+    return call_converted
+
+
+def by_name(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name, without those that are None, and with dtypes in the place of their numbers."""
+    return {
+        name: _BY_NAME[name](value) if name in _BY_NAME and type(value) is int else value
+        for name, value in kwargs.items()
+        if value is not None
+    }
+
+
+_INTEGER_POWER = INTEGER_POWER

@@ -1,0 +1,32 @@
+"""`jit.load`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._serialization.reading import opened
+from ._archive import read_archive
+from ._module import RecursiveScriptModule
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """Read an archive that `jit.save` wrote, here or in PyTorch.
+
+    The archive's code is run by an interpreter of its small language, which knows tensors and plain values: an archive
+    can compute, but reach nothing else.
+    """
+    with opened(f) as file:
+        if not file.read(1):
+            raise RuntimeError("PytorchStreamReader failed reading zip archive: the file is empty")
+        file.seek(0)
+        contents = read_archive(file, map_location)
+    for name in _extra_files or ():
+        _extra_files[name] = contents.extra.get(name, b"")
+    if not isinstance(contents.root, RecursiveScriptModule):
+        raise RuntimeError("the archive does not hold a module: it is corrupt, or was not written by torch.jit.save")
+    return contents.root
+
+
+def jit_module_from_flatbuffer(f: Any) -> Any:
+    """Refuse a file in PyTorch's other format for phones."""
+    raise NotImplementedError("files of flatbuffers are not read: save the module by torch.jit.save")

@@ -73,7 +73,7 @@ def test_scripted_code_is_python() -> None:
     assert jit.annotate(list, [1]) == [1]
     assert jit.isinstance([1], list[int])
     assert not jit.isinstance([1], list[str])
-    with pytest.raises(NotImplementedError, match="TorchScript"):
+    with pytest.raises(RuntimeError, match="jit.save writes modules of TorchScript"):
         jit.save(layer, "file")
 
 

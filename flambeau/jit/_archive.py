@@ -110,7 +110,7 @@ def read_archive(file: Any, map_location: Any = None) -> Contents:
     try:
         with contextlib.closing(ArchiveReader(file)) as archive:
             return _read(archive, map_location)
-    except (pickle.UnpicklingError, UnicodeError) as error:
+    except (pickle.UnpicklingError, UnicodeError, EOFError) as error:
         raise RuntimeError(f"this is no sound TorchScript archive: {error}") from error
     except RecursionError as error:
         raise RuntimeError("this is no sound TorchScript archive: it is nested too deeply") from error

@@ -61,7 +61,7 @@ class Slots:
     adopt_tangent: Callable[[Any, Any], None]
     """`(target, source)`: let a tensor that was changed in place have the tangent of what it became."""
 
-    compiled_module: Callable[[Any], Any]
+    compiled_module: Callable[[Any, Any], Any]
     """What `compile` gives for a module, which is a module too; None for what is none."""
     tree_map_only: Callable[[type, Callable[[Any], Any], Any], Any]
     """`(class, function, containers)`: the containers with what is of the class replaced."""

@@ -15,11 +15,14 @@ calls goes to the interpreter that was entered before it, and in the end to the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 from .._core.modes import THREAD, Modes
 from .op import Op
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Interpreter:
@@ -30,6 +33,9 @@ class Interpreter:
     others."""
     follows_positions = False
     """Whether indices are given to it as tensors, so that it sees where positions come from."""
+
+    run_outside: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
+    """Runs Python whose state is its own, such as an optimizer's step, out of sight; None: it runs as it stands."""
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         """The results of `op` on `args`: a tensor or a tuple of them."""
@@ -63,3 +69,20 @@ def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
         modes.interpreters = stack if modes.interpreters is below else (*modes.interpreters, stack[-1])
         modes.grad, modes.forward_level = grad, level
         modes.refresh()
+
+
+def runner_outside() -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None:
+    """What the innermost interpreter wants Python with a state of its own to be run by; None: it runs as it stands."""
+    stack = THREAD.modes.interpreters
+    return stack[-1].run_outside if stack else None
+
+
+def runs_outside(method: Method) -> Method:
+    """Mark a method that changes nothing but the Python state of its object: see `Interpreter.run_outside`."""
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        run = runner_outside()
+        return method(*args, **kwargs) if run is None else run(call, args, kwargs)
+
+    return cast(Method, call)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core.names.absent import Table
 from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, substitute_in_graph
-from ..compiler._eager import compile
+from ..compiler._entry import compile
 from .eval_frame import OptimizedModule
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compiler._eager import disable
+from ..compiler._entry import disable
 from ..nn.modules.module import Module
 
 __all__ = ["OptimizedModule", "disable", "is_dynamo_supported"]
@@ -13,14 +13,15 @@ __all__ = ["OptimizedModule", "disable", "is_dynamo_supported"]
 class OptimizedModule(Module):
     """What `compile` gives for a module: as in PyTorch, a module around it, which its state dict shows."""
 
-    def __init__(self, mod: Module) -> None:
+    def __init__(self, mod: Module, run: Any = None) -> None:
         super().__init__()
         self._orig_mod = mod
         self.training = mod.training
+        self.__dict__["_run"] = run or mod
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module itself gives."""
-        return self._orig_mod(*args, **kwargs)
+        return self.__dict__["_run"](*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":
@@ -39,9 +40,9 @@ class OptimizedModule(Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
-def compiled_module(model: Any) -> OptimizedModule | None:
-    """A module as `compile` gives it; None for what is no module."""
-    return OptimizedModule(model) if isinstance(model, Module) else None
+def compiled_module(model: Any, run: Any) -> OptimizedModule | None:
+    """A module as `compile` gives it, called by `run`; None for what is no module."""
+    return OptimizedModule(model, run) if isinstance(model, Module) else None
 
 
 def is_dynamo_supported() -> bool:

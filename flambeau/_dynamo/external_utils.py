@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..compiler._eager import is_compiling
+from ..compiler._entry import is_compiling
 
 __all__ = ["is_compiling"]

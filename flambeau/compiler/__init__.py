@@ -1,6 +1,8 @@
-"""`torch.compile` and the names of `torch.compiler`, as in eager mode: the compiler is not built yet.
+"""`torch.compile` and the names of `torch.compiler`.
 
-`compile` gives a module or function that runs as it always did, and warns once that it does.
+`_watch.py` sees which Python runs in a call, `_state.py` what that depends on, `_record.py` writes its ops down as a
+program (`_program.py`), `_emit.py` and `_lower.py` make one function of checks and program, `_region.py` the backward
+part; `_compiled.py` holds the programs of a function and says which runs.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.names.absent import Table
-from ._eager import compile, disable, is_compiling, set_stance
+from ._entry import compile, disable, is_compiling, reset, set_stance
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
@@ -43,10 +45,6 @@ def is_dynamo_compiling() -> bool:
 def is_exporting() -> bool:
     """Whether this code is being exported: never."""
     return False
-
-
-def reset() -> None:
-    """Forget what was compiled: there is nothing."""
 
 
 def allow_in_graph(fn: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.hooks import RemovableHandle
 from .._core.tensor import Tensor
+from .._dispatch.interpreter import runner_outside
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -109,6 +110,8 @@ class Optimizer:
         @functools.wraps(func)
         def step(*args: Any, **kwargs: Any) -> Any:
             self: Optimizer = args[0]
+            if (run := runner_outside()) is not None:
+                return run(step, args, kwargs)
             if _global_optimizer_pre_hooks or self._optimizer_step_pre_hooks:
                 before = chain(_global_optimizer_pre_hooks.values(), self._optimizer_step_pre_hooks.values())
                 for hook in list(before):
@@ -291,6 +294,9 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or fill them with zeros."""
+        if (run := runner_outside()) is not None:
+            run(self.zero_grad, (set_to_none,), {})
+            return
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param._grad

@@ -77,16 +77,10 @@ def test_scripted_code_is_python() -> None:
         jit.save(layer, "file")
 
 
-def test_compiled_code_runs_eagerly_and_says_so_once() -> None:
-    from flambeau.compiler import _eager
-
-    _eager._warned = False
-    with pytest.warns(UserWarning, match="runs eagerly"):
-        model = flambeau.compile(flambeau.nn.Linear(2, 3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        function = flambeau.compile(lambda x: x + 1)
-        decorated = flambeau.compile(fullgraph=True)(function)
+def test_what_compile_gives() -> None:
+    model = flambeau.compile(flambeau.nn.Linear(2, 3))
+    function = flambeau.compile(lambda x: x + 1)
+    decorated = flambeau.compile(fullgraph=True)(function)
     assert list(model.state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
     assert model(flambeau.ones(1, 2)).shape == (1, 3)
     assert model.in_features == 2

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._dispatch.interpreter import runs_outside
 from .._update import as_scalar
 from ..optimizer import Optimizer
 
@@ -129,6 +130,7 @@ class LRScheduler:
         """The rates that `step` is to set."""
         raise NotImplementedError
 
+    @runs_outside
     def step(self, epoch: int | None = None) -> None:
         """Set the next learning rates: call it after `optimizer.step()`."""
         if self._step_count == 1:

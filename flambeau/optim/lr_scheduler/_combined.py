@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from ..._dispatch.interpreter import runs_outside
 from ..optimizer import Optimizer
 from ._base import LRScheduler, assign, current
 from ._plateau import ReduceLROnPlateau
@@ -80,6 +81,7 @@ class SequentialLR(_Combined):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
+    @runs_outside
     def step(self) -> None:  # type: ignore[override]  # as in PyTorch, without the epoch
         """Set the next learning rates."""
         self.last_epoch += 1
@@ -107,6 +109,7 @@ class ChainedScheduler(_Combined):
         self.optimizer = optimizer
         self._last_lr = current(optimizer)
 
+    @runs_outside
     def step(self) -> None:  # type: ignore[override]  # as in PyTorch, without the epoch
         """Set the next learning rates."""
         for each in self._schedulers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..._dispatch.interpreter import runs_outside
 from ..optimizer import Optimizer
 from ._base import LRScheduler, Rate, current
 
@@ -78,6 +79,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
+    @runs_outside
     def step(self, epoch: float | None = None) -> None:
         """Set the learning rates of the next epoch, or of `epoch`, which may be a fraction."""
         if epoch is None and self.last_epoch < 0:

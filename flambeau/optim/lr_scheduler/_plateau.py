@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, SupportsFloat
 
+from ..._dispatch.interpreter import runs_outside
 from ..optimizer import Optimizer
 from ._base import LRScheduler, assign, check_optimizer, current, warn_of_epoch
 
@@ -67,6 +68,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
+    @runs_outside
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]  # it needs them
         """Note a metric, and reduce the learning rates if it is time."""
         value = float(metrics)

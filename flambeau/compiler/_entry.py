@@ -1,30 +1,23 @@
-"""`compile` without a compiler: what it is given runs as it stands."""
+"""`compile`: how functions and modules are given to the compiler, and what else users say to it."""
 
 from __future__ import annotations
 
 import functools
-import warnings
+import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .._core.names.absent import PAGE, refusal
+from .._core.names.absent import refusal
 from .._core.slots import SLOTS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_warned = False
+COMPILED: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Every compiled function that there is."""
 
-
-def _warn_once() -> None:
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            "torch.compile: Flambeau's compiler is not built yet, so the model runs eagerly: with the same results, "
-            f"and no faster ({PAGE}). torch.compile(..., backend='eager') says nothing",
-            UserWarning,
-            stacklevel=4,
-        )
+DISABLED: weakref.WeakSet[Any] = weakref.WeakSet()
+"""The code of functions that are not to be compiled."""
 
 
 def compile(
@@ -41,9 +34,13 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """`model`, to be run by a compiler; as a decorator too. There is none yet: it runs eagerly.
+    """`model`, a function or a module, so that later calls are programs of ops; as a decorator too.
 
-    >>> double = flambeau.compile(lambda x: x * 2, backend="eager")
+    The first calls run as they stand and are watched. A call that finds the same Python state and alike tensors then
+    runs the program of an earlier one, with the same results to the bit. What cannot be known to be the same runs as
+    it stands; with `fullgraph` it is an error that says why.
+
+    >>> double = flambeau.compile(lambda x: x * 2)
     >>> double(flambeau.tensor([1.0]))
     tensor([2.])
     """
@@ -59,27 +56,45 @@ def compile(
         return model
     if callable(backend):
         raise refusal("torch.compile with a backend of one's own", "it needs graph capture (fx), which is not built")
-    if backend != "eager":
-        _warn_once()
-    if (module := SLOTS.compiled_module(model)) is not None:
+    run = model if backend == "eager" else _compiled(model, fullgraph)
+    if (module := SLOTS.compiled_module(model, run)) is not None:
         return module
 
     @functools.wraps(model)
     def compiled(*args: Any, **kwargs: Any) -> Any:
-        return model(*args, **kwargs)
+        return run(*args, **kwargs)
 
     vars(compiled)["_torchdynamo_orig_callable"] = model
     return compiled
 
 
+def _compiled(model: Any, fullgraph: bool) -> Any:
+    from ._compiled import Compiled
+
+    made = Compiled(model, fullgraph)
+    COMPILED.add(made)
+    return made
+
+
+def reset() -> None:
+    """Forget what was compiled."""
+    for each in list(COMPILED):
+        each.forget()
+
+
 def is_compiling() -> bool:
-    """Whether this code is being compiled: never, it runs as it stands."""
+    """Whether this code is being compiled: what is compiled runs as it stands meanwhile, so that it never knows."""
     return False
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """Mark a function as one that is not to be compiled; with and without parentheses."""
-    return (lambda inner: inner) if fn is None else fn
+    if fn is None:
+        return disable
+    code = getattr(inspect.unwrap(getattr(fn, "forward", fn)), "__code__", None)
+    if code is not None:
+        DISABLED.add(code)
+    return fn
 
 
 class set_stance:

@@ -1,0 +1,304 @@
+"""A compiled function: programs of earlier calls, each with the checks under which it is right.
+
+The first calls run as usual and are watched: which Python code runs in them. The ops of the next are recorded. If
+nothing but ops and known Python happened, the state that the code can reach becomes a list of checks, the ops a program
+on arrays, both one function. From then on a call that passes the checks of a program is that program. Everything else
+runs as it stands.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.dtype import DEFAULTS
+from .._core.modes import THREAD
+from .._core.process import defaults
+from .._core.process.determinism import DETERMINISM
+from .._core.process.threads import num_threads
+from .._core.tensor import Tensor
+from .._dispatch.registry import CASTING
+from ..optim.lr_scheduler import LRScheduler
+from ..optim.optimizer import Optimizer
+from ._emit import Source, without_dead
+from ._lower import lowered
+from ._program import Call, Item, Outside, Value, values_in
+from ._record import Recorder
+from ._region import FreedBackward, Joint, Region
+from ._state import MISS, State
+from ._watch import Uncompilable, Watch
+
+_MOST_ATTEMPTS = 6
+"""A function whose calls cannot be recorded is not watched for ever."""
+
+_OUTSIDE = (Optimizer, LRScheduler)
+"""Objects whose methods run as they stand."""
+
+_WATCHED = 2
+"""So many calls are watched before one is recorded."""
+
+MOST_PROGRAMS = 8
+
+
+class Compiled:
+    """A function with the programs of its calls."""
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+        self.function = function
+        self.fullgraph = fullgraph
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.programs: list[Callable[..., Any]] = []
+        self.reasons: list[str] = []
+        """Why calls could not be compiled, one after the other."""
+        self._watch = Watch()
+        self._watched = 0
+        self._attempts = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        modes = THREAD.modes
+        if modes.plain and not modes.inference:
+            for program in self.programs:
+                result = program(args, kwargs)
+                if result is not MISS:
+                    return result
+            if len(self.programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
+                return self._new_call(args, kwargs)
+        return self.function(*args, **kwargs)
+
+    def _new_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._watched < _WATCHED or CASTING:
+            self._watched += 1
+            self._watch = Watch()  # the first call also ran what is done once, such as imports
+            with self._watch:
+                return self.function(*args, **kwargs)
+        try:
+            result, program = self._record(args, kwargs)
+        except _Refused as refused:
+            self._attempts += 1
+            self._watched -= not refused.has_run  # what was watched may have been a call out of the ordinary
+            self.reasons.append(refused.reason)
+            if self.fullgraph:
+                raise _unsupported(refused.reason) from None
+            return refused.result if refused.has_run else self.function(*args, **kwargs)
+        self.programs.append(program)
+        return result
+
+    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Callable[..., Any]]:
+        names = self._watch.names()
+        with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
+        try:
+            state = State(self._watch, _OUTSIDE, with_gradients).of_call(self.function, args, kwargs)
+            before = State(self._watch, _OUTSIDE, False).of_call(self.function, args, kwargs).fingerprint()
+        except Uncompilable as refused:
+            raise _Refused(str(refused)) from None
+        known, now = settings(), Watch()
+        recorder = Recorder(state, now, self.function)
+        with now, recorder:
+            result = self.function(*args, **kwargs)
+            recorder.set_gradients()
+            joint = _joint(state, recorder, result)
+        new_code = now.codes.keys() - self._watch.codes.keys()
+        self._watch = now
+        reason = now.reason or recorder.reason
+        if reason is None and new_code:
+            reason = "other code ran than before"
+        try:
+            if (
+                reason is None
+                and State(self._watch, _OUTSIDE, False).of_call(self.function, args, kwargs).fingerprint() != before
+            ):
+                reason = "it changes Python state"
+            if reason is not None:
+                raise Uncompilable(reason)
+            return result, _built(state, recorder, joint, result, known)
+        except Uncompilable as refused:
+            raise _Refused(str(refused), result, True) from None
+
+
+class _Refused(Exception):
+    """A call was not compiled; it may have run already."""
+
+    def __init__(self, reason: str, result: Any = None, has_run: bool = False) -> None:
+        self.reason, self.result, self.has_run = reason, result, has_run
+
+
+def _unsupported(reason: str) -> Exception:
+    from .._dynamo.exc import Unsupported
+
+    return Unsupported(f"torch.compile(fullgraph=True): {reason}")
+
+
+def settings() -> tuple[Any, ...]:
+    """What else decides what ops do."""
+    modes = THREAD.modes
+    return (
+        modes.grad,
+        DEFAULTS.float,
+        defaults._ever_chosen and defaults.default_device(),
+        bool(CASTING),
+        DETERMINISM.asked,
+        DETERMINISM.fills,
+        num_threads(),
+    )
+
+
+def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
+    """The backward pass of a call, if its results have a history."""
+    before = {id(tensor) for tensor, _ in state.tensors.values()}
+    leaves = {id(each): each for each in _leaves(result) if isinstance(each, Tensor) and each.requires_grad}
+    outputs = [each for key, each in leaves.items() if key not in before and recorder.value_of(each) is not None]
+    return Joint(recorder, outputs) if outputs and recorder.reason is None else None
+
+
+def _built(
+    state: State,
+    recorder: Recorder,
+    joint: Joint | None,
+    result: Any,
+    known: tuple[Any, ...],
+) -> Callable[..., Any]:
+    """The function that checks a call and runs the recorded program."""
+    program = recorder.program
+    tensors = {id(tensor): held.removesuffix("._array") for tensor, held in state.tensors.values()}
+    source = Source(state.constants, tensors)
+    source.constants["settings"] = settings
+    source.lines += [f"if settings() != {source.constant(known)}: return MISS", *state.lines]
+    forgotten = _forgotten(program.items)
+    for key, lines in state.of_gradients.items():
+        if key not in forgotten:
+            source.lines += lines
+    wanted: list[Value] = []
+    answer = Answer(source, recorder, tensors, wanted)
+    text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
+    items = program.items
+    if joint is not None and not joint.freed:
+        items = _with_node(source, state, recorder, joint, answer, wanted, tensors)
+    elif joint is not None:
+        outputs = source.constant(tuple([(each._array.shape, each._kind) for each in joint.outputs]))
+        source.constants["FreedBackward"] = FreedBackward
+        answer.lines.append(f"node = FreedBackward({outputs})")
+        answer.attach(joint.outputs)
+    items = without_dead(items, wanted)
+    arriving = set() if joint is None else {each.number for each in joint.arriving}
+    for number, tensor in program.inputs.items():
+        if number not in arriving:
+            source.lines.append(f"v{number} = {state.tensors[id(tensor._array)][1]}")
+    source.items(items, wanted)
+    count_versions(source, state, recorder.changes())
+    source.lines += [*answer.lines, f"return {text}"]
+    made: Callable[..., Any] = source.function("call", "args, kwargs")
+    return made
+
+
+def _forgotten(items: Sequence[Item]) -> set[int]:
+    """The tensors whose gradients are forgotten before anything else happens: it does not matter what they were."""
+    found: set[int] = set()
+    for item in items:
+        if (
+            not isinstance(item, Outside)
+            or getattr(item.function, "__name__", "") != "zero_grad"
+            or item.args != (True,)
+        ):
+            break
+        found.update([id(each) for group in item.function.__self__.param_groups for each in group["params"]])
+    return found
+
+
+def _with_node(
+    source: Source,
+    state: State,
+    recorder: Recorder,
+    joint: Joint,
+    answer: Answer,
+    wanted: list[Value],
+    tensors: dict[int, str],
+) -> list[Item]:
+    """Write the node that joins the results to the inputs; the items of the forward part."""
+    program = recorder.program
+    forward, backward, saved = joint.parts(program)
+    outputs = {recorder.value_of(each): each for each in joint.outputs}
+    others = [each for each in saved if each.number in program.inputs or each in outputs]
+    arrays = [each for each in saved if each not in others]
+    region = source.constant(Region(joint, backward, [*others, *arrays]).node)
+    wanted += arrays
+    inputs = "".join([f"{tensors[id(each)]}, " for each in joint.inputs])
+    places = [
+        tensors[id(program.inputs[each.number])] if each.number in program.inputs else answer.expression(outputs[each])
+        for each in others
+    ]
+    answer.lines.append(
+        f"node = {region}(({inputs}), ({''.join([f'{each}, ' for each in places])}), "
+        f"[{', '.join([f'v{each.number}' for each in arrays])}])"
+    )
+    answer.attach(joint.outputs)
+    return forward
+
+
+def count_versions(source: Source, state: State, changes: dict[int, int]) -> None:
+    """Write how often the tensors that were there before have changed."""
+    done: set[int] = set()
+    for key, (tensor, held) in state.tensors.items():
+        if changes[key] and id(tensor._counter) not in done:
+            done.add(id(tensor._counter))
+            source.lines.append(f"{held.removesuffix('._array')}._counter[0] += {changes[key]}")
+
+
+def _leaves(tree: Any) -> list[Any]:
+    if type(tree) in (list, tuple):
+        return [leaf for each in tree for leaf in _leaves(each)]
+    if type(tree) is dict:
+        return [leaf for each in tree.values() for leaf in _leaves(each)]
+    return [tree]
+
+
+class Answer:
+    """Writes what a call returns."""
+
+    def __init__(self, source: Source, recorder: Recorder, tensors: dict[int, str], wanted: list[Value]) -> None:
+        self.lines: list[str] = []
+        self._source, self._recorder, self._tensors, self._wanted = source, recorder, tensors, wanted
+        self._made: dict[int, str] = {}
+
+    def expression(self, tree: Any) -> str:
+        """Source for a part of the result."""
+        if isinstance(tree, Tensor):
+            return self._tensors.get(id(tree)) or self._made.get(id(tree)) or self._new(tree)
+        if type(tree) is list:
+            return f"[{', '.join([self.expression(each) for each in tree])}]"
+        if type(tree) is tuple:
+            return f"({''.join([f'{self.expression(each)}, ' for each in tree])})"
+        if type(tree) is dict:
+            parts = [f"{self._source.constant(key)}: {self.expression(each)}" for key, each in tree.items()]
+            return f"{{{', '.join(parts)}}}"
+        if tree is None or type(tree) in (bool, int, float, str):
+            return self._source.constant(tree)
+        raise Uncompilable(f"it returns a {type(tree).__name__}")
+
+    def reading(self, read: Call, result: Any) -> str:
+        """Source for a Python value that the last op reads."""
+        if type(result) not in (bool, int, float, complex):
+            raise Uncompilable(f"it returns a {type(result).__name__}")
+        self._wanted += values_in(read.args)
+        run, kind = self._source.constant(lowered(read)), self._source.constant(type(result))
+        return f"{kind}({run}({', '.join([self._source.expression(each) for each in read.args])}))"
+
+    def attach(self, outputs: Sequence[Tensor]) -> None:
+        """Write that the node is behind the results."""
+        for number, each in enumerate(outputs):
+            name = self._made[id(each)]
+            self.lines.append(f"{name}._requires_grad, {name}._grad_fn, {name}._output_nr = True, node, {number}")
+
+    def _new(self, tensor: Tensor) -> str:
+        value = self._recorder.value_of(tensor)
+        if value is None or value.number in self._recorder.program.inputs or type(tensor) is not Tensor:
+            raise Uncompilable("it returns a tensor that no op made, or another view of one that was there before")
+        if tensor._view is not None:
+            raise Uncompilable("it returns a view")
+        self._wanted.append(value)
+        name = self._made[id(tensor)] = f"r{len(self._made)}"
+        self.lines.append(f"{name} = {self._source.tensor(value, tensor._kind)}")
+        return name

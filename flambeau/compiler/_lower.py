@@ -1,0 +1,95 @@
+"""From ops on tensors to functions on arrays, with everything decided that kinds and shapes decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.backend import LARGE
+from .._core.device import CPU
+from .._core.geometry.layout import arranged
+from .._core.kind import kind_of_array
+from .._core.modes import THREAD
+from .._core.tensor import Tensor
+from .._dispatch.composite import Composite
+from .._dispatch.dispatch import Primitive
+from .._dispatch.elementwise import Elementwise
+from .._dispatch.factory import Factory, constant
+from .._dispatch.op import Op
+from .._dispatch.writer import Writer
+from ._program import Call
+
+Run = Callable[..., Any]
+
+
+def lowered(call: Call) -> Run:
+    """What computes the arrays of a call's results from the arrays of its arguments."""
+    op = call.op
+    if op is constant:
+        return _copied  # the data is part of the program: what it is given may change
+    if isinstance(op, Factory):
+        return op.kernel
+    if isinstance(op, Elementwise):
+        return _elementwise(op, call) or _by_tensors(op)
+    if isinstance(op, (Primitive, Composite, Writer)):
+        tensors = op.tensors_of(call.examples)
+        kinds = {each._kind for each in tensors}
+        if tensors and all(each.is_cpu and not each.indirect and each.plain is each for each in kinds):
+            backend = tensors[0]._kind.backend
+            return backend.runs.get(op) or backend.prepare(op)
+    return _by_tensors(op)
+
+
+def _copied(array: Any, kind: Any) -> Any:
+    return np.array(array)
+
+
+def _elementwise(op: Elementwise, call: Call) -> Run | None:
+    """The prepared body of an elementwise op; None: operands have to be converted first."""
+    first = call.examples[0]
+    if not isinstance(first, Tensor):
+        return None
+    entry = op.table.get(first._kind)
+    if entry is None:
+        return None
+    small, _, large = entry
+    run: Run = small if first._array.size < LARGE else large
+    if len(call.examples) == 1:
+        return run
+    other = call.examples[1]
+    if isinstance(other, Tensor):
+        if other._kind is not first._kind:
+            return None
+        if call.made._array.ndim > 1 and not first._array.flags.c_contiguous:
+            return lambda x, y: arranged(run(x, y), x, y)
+        return run
+    plain = type(other) in (int, float) and first._kind.differentiable and not op.tensors_only
+    return run if plain else None
+
+
+def _by_tensors(op: Op) -> Run:
+    """An op that is run on tensors, as anywhere else."""
+
+    def run(*args: Any) -> Any:
+        modes = THREAD.modes
+        grad, modes.grad = modes.grad, False
+        try:
+            return _unwrapped(op(*[_wrapped(each) for each in args]))
+        finally:
+            modes.grad = grad
+
+    return run
+
+
+def _wrapped(value: Any) -> Any:
+    if type(value) is np.ndarray:
+        return Tensor._from_parts((value, kind_of_array(value.dtype, CPU), [0, None]))
+    return type(value)([_wrapped(each) for each in value]) if type(value) in (list, tuple) else value
+
+
+def _unwrapped(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value._array
+    return type(value)([_unwrapped(each) for each in value]) if type(value) in (list, tuple) else value

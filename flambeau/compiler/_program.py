@@ -1,0 +1,80 @@
+"""The program of a captured call: its ops in order, on values, and what else happens between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._core.tensor import Tensor
+from .._dispatch.op import Op
+
+
+@dataclass(frozen=True)
+class Value:
+    """An array of the program."""
+
+    number: int
+
+
+@dataclass
+class Call:
+    """One op: values in the place of tensors."""
+
+    op: Op
+    args: tuple[Any, ...]
+    results: Any
+    examples: tuple[Any, ...]
+    """The arguments as they were: tensors tell kinds and shapes."""
+    made: Any
+    """The results as they were."""
+
+
+@dataclass
+class Outside:
+    """Python that runs as it stands, such as the step of an optimizer."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@dataclass
+class SetGrad:
+    """`tensor.grad` becomes a value, or None."""
+
+    tensor: Tensor
+    value: Value | None
+    kind: Any
+
+
+Item = Call | Outside | SetGrad
+
+
+@dataclass
+class Program:
+    """What a call does."""
+
+    items: list[Item] = field(default_factory=list)
+    inputs: dict[int, Tensor] = field(default_factory=dict)
+    """The values that were there before, by number."""
+
+
+def values_in(tree: Any) -> Iterator[Value]:
+    """Every value in arguments or results."""
+    if type(tree) is Value:
+        yield tree
+    elif type(tree) in (list, tuple):
+        for each in tree:
+            yield from values_in(each)
+    elif type(tree) is dict:
+        for each in tree.values():
+            yield from values_in(each)
+
+
+def uses(item: Item) -> Iterator[Value]:
+    """The values that an item reads."""
+    if type(item) is Call:
+        yield from values_in(item.args)
+    elif type(item) is SetGrad and item.value is not None:
+        yield item.value

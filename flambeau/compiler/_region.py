@@ -1,0 +1,133 @@
+"""Programs whose results require gradients: a forward and a backward part, joined by one node of the graph.
+
+What the backward part needs of the forward part is kept on the node: arrays in between as they are, tensors that others
+can change with their versions, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.modes import THREAD
+from .._core.node import Node, initialise, save
+from .._core.tensor import Tensor
+from .._core.text.errors import GRAPH_FREED
+from ..autograd import grad as gradients
+from ._emit import Source, without_dead
+from ._program import Item, Value, uses, values_in
+from ._record import Recorder
+
+
+class Joint:
+    """The backward pass of a recorded call, recorded behind it."""
+
+    def __init__(self, recorder: Recorder, outputs: Sequence[Tensor]) -> None:
+        program = recorder.program
+        self.boundary = len(program.items)
+        self.outputs = list(outputs)
+        inputs = {number: each for number, each in program.inputs.items() if each.requires_grad}
+        self.inputs = list(inputs.values())
+        self.arriving: list[Value] = []
+        """The gradients of the outputs, as inputs of the backward part."""
+        self.results: list[Value | None] = []
+        """The gradients of the inputs."""
+        self.freed = False
+        """Whether the call ran backward itself, so that its results have nothing behind them any more."""
+        arriving = [_ones_like(each) for each in outputs]
+        self.arriving = [recorder.new_input(each) for each in arriving]
+        if not self.inputs:
+            self.freed = True
+            return
+        try:
+            found = gradients(self.outputs, self.inputs, arriving, retain_graph=True, allow_unused=True)
+        except RuntimeError as error:
+            if GRAPH_FREED not in str(error):
+                raise
+            self.freed = True
+            del program.items[self.boundary :]
+            return
+        self.results = [None if each is None else recorder.known(each) for each in found]
+
+    def parts(self, program: Any) -> tuple[list[Item], list[Item], list[Value]]:
+        """The forward items, the backward items, and the values that the latter take from the former."""
+        forward = program.items[: self.boundary]
+        backward = without_dead(program.items[self.boundary :], [each for each in self.results if each is not None])
+        made = {each.number for item in backward for each in values_in(getattr(item, "results", ()))}
+        made.update([each.number for each in self.arriving])
+        wanted = dict.fromkeys([*[each for item in backward for each in uses(item)], *filter(None, self.results)])
+        return forward, backward, [each for each in wanted if each.number not in made]
+
+
+def _ones_like(tensor: Tensor) -> Tensor:
+    array = np.ones(tensor._array.shape, tensor._array.dtype)
+    return Tensor._from_parts((array, tensor._kind, [0, None]))
+
+
+class CompiledFunctionBackward(Node):
+    """The backward part of a compiled call."""
+
+    __slots__ = ("_arrays", "_region", "_tensors")
+
+    def __init__(self, region: Region, inputs: Sequence[Tensor], tensors: Sequence[Tensor], arrays: list[Any]) -> None:
+        initialise(self, tuple([each._edge() for each in inputs]), region.outputs)
+        self._region = region
+        self._tensors: Any = [save(each) for each in tensors]
+        self._arrays: Any = arrays
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        if self._arrays is None:
+            raise RuntimeError(GRAPH_FREED)
+        if THREAD.modes.grad:
+            raise RuntimeError(
+                "torch.compile does not support double backward: what a compiled function recorded cannot be "
+                "differentiated again. Call the function itself where you need create_graph=True."
+            )
+        region = self._region
+        arriving = [
+            np.zeros(shape, kind.dtype.numpy) if each is None else np.ascontiguousarray(each._array)
+            for each, (shape, kind) in zip(grads, region.outputs, strict=True)
+        ]
+        results = region.backward(*arriving, *[each.unpack(self)._array for each in self._tensors], *self._arrays)
+        return [
+            None if array is None else Tensor._from_parts((array, kind, [0, None]))
+            for array, kind in zip(results, region.kinds, strict=True)
+        ]
+
+    def release(self) -> None:
+        for each in self._tensors or ():
+            each.release()
+        self._tensors = self._arrays = None
+
+
+class FreedBackward(Node):
+    """Behind the results of a call that ran backward itself."""
+
+    __slots__ = ()
+
+    def __init__(self, outputs: Any) -> None:
+        initialise(self, (), outputs)
+
+    def apply(self, grads: list[Any]) -> Sequence[Any]:
+        raise RuntimeError(GRAPH_FREED)
+
+
+class Region:
+    """What the nodes of one program share."""
+
+    def __init__(self, joint: Joint, backward: Sequence[Item], saved: Sequence[Value]) -> None:
+        self.outputs = tuple([(each._array.shape, each._kind) for each in joint.outputs])
+        self.kinds = [each._kind for each in joint.inputs]
+        source = Source()
+        source.items(backward, [each for each in joint.results if each is not None])
+        source.lines.append(
+            f"return [{', '.join(['None' if each is None else f'v{each.number}' for each in joint.results])}]"
+        )
+        parameters = dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)])
+        self.backward: Callable[..., Any] = source.function("backward", ", ".join(parameters))
+
+    def node(self, inputs: Sequence[Tensor], tensors: Sequence[Tensor], arrays: list[Any]) -> Node:
+        """The node of one call."""
+        return CompiledFunctionBackward(self, inputs, tensors, arrays)

@@ -1,0 +1,407 @@
+"""What a call depends on besides its ops: the Python state that the code which ran can reach, as checks to be repeated.
+
+The walk starts at the function and its arguments, and follows only the names that occur in the code that ran
+(`_watch.py`): globals, closures, attributes of objects and of their classes, items of containers. For everything that
+it meets it writes a line of Python that leaves with `MISS` if what is there now is not what was there then. Values that
+can be anything (numbers, texts) are compared by value, objects by identity, tensors by what ops look at. What the walk
+does not understand makes the call uncompilable: nothing is assumed.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core.device import device, layout
+from .._core.dtype import dtype
+from .._core.generator import Generator
+from .._core.kind import Kind
+from .._core.size import Size
+from .._core.tensor import PLAIN_TYPES, Tensor
+from ..nn.parameter import Parameter
+from ._watch import Uncompilable, Watch
+
+
+class _Pair(NamedTuple):
+    first: Any
+
+
+_FieldOfTuple = type(vars(_Pair)["first"])
+_SINGLETONS = (type(None), bool, type(Ellipsis), type(NotImplemented))
+_VALUES = (int, float, complex, str, bytes, range, slice, dtype, device, layout, np.dtype)
+_CONTAINERS = (list, tuple, dict, set, frozenset, OrderedDict, defaultdict, deque, Size)
+_OPAQUE = (
+    BuiltinFunctionType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
+    MemberDescriptorType, _FieldOfTuple, functools._lru_cache_wrapper, CodeType, np.ufunc, type(np.mean), Generator,
+    Kind,
+)  # fmt: skip
+"""What is known by its identity, and has no state that a program reads without an op or a call that is watched."""
+
+_UNSTEADY_MODULES = frozenset(("numpy.random", "random", "secrets", "time", "uuid"))
+_MODULE_STATE = (
+    "training", "forward", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
+    "_parameters", "_buffers", "_modules",
+)  # fmt: skip
+"""What calling a module looks at, whatever names its code has."""
+
+_MISSING = object()
+_LONGEST = 40_000
+"""More lines than this would take longer to check than the program to run."""
+
+
+class State:
+    """The checks of a call, and the tensors that it can reach."""
+
+    def __init__(self, watch: Watch, opaque: tuple[type, ...], with_gradients: bool) -> None:
+        self.lines: list[str] = []
+        """Statements; a check that fails returns MISS."""
+        self.constants: dict[str, Any] = {"MISS": MISS, "MISSING": _MISSING}
+        self.tensors: dict[int, tuple[Tensor, str]] = {}
+        """Every tensor that was found, by the identity of its array, and the expression that finds it again."""
+        self.of_gradients: dict[int, list[str]] = {}
+        """The checks of what gradient a tensor has, by the identity of the tensor."""
+        self._watch = watch
+        self._names = watch.names() | set(_MODULE_STATE)
+        self._opaque = opaque
+        self._with_gradients = with_gradients
+        self._trail: list[Any] = []
+        self._seen: dict[int, str] = {}
+        self._classes: set[int] = set()
+        self._accounted: set[CodeType] = set()
+        self._kept: list[Any] = []
+        self._variables = 0
+
+    def of_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> State:
+        """Write down what a call depends on."""
+        self._visit(args, "args", False)
+        self._visit(kwargs, "kwargs", False)
+        self._visit(function, self._constant(function), True)
+        self._globals()
+        self._account()
+        return self
+
+    def fingerprint(self) -> list[Any]:
+        """Equal before and after a call that changed nothing but the elements of tensors."""
+        return self._trail
+
+    # ----- writing ----------------------------------------------------------------------------------------------
+
+    def _constant(self, value: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    def _check(self, condition: str) -> None:
+        """The call is another one if `condition` holds."""
+        self.lines.append(f"if {condition}: return MISS")
+        if len(self.lines) > _LONGEST:
+            raise Uncompilable("it depends on too much Python state")
+
+    def _place(self, expression: str) -> str:
+        """A variable for an expression that is looked at more than once."""
+        if expression.isidentifier():
+            return expression
+        name = self._variable()
+        self.lines.append(f"{name} = {expression}")
+        return name
+
+    def _variable(self) -> str:
+        self._variables += 1
+        return f"p{self._variables}"
+
+    # ----- walking ----------------------------------------------------------------------------------------------
+
+    def _visit(self, value: Any, expression: str, fixed: bool) -> None:
+        """Check that `expression` is still `value`; `fixed`: it is found from an object known by its identity."""
+        kind = type(value)
+        self._trail.append(_mark(value, kind))
+        if kind in _SINGLETONS:
+            self._check(f"{expression} is not {value!r}")
+        elif kind in _VALUES:
+            self._value(value, self._place(expression))
+        elif isinstance(value, Tensor):
+            self._tensor(value, self._place(expression), fixed)
+        elif kind in _CONTAINERS:
+            self._container(value, self._place(expression))
+        elif kind is MethodType:
+            place = self._place(expression)
+            self._check(f"type({place}) is not {self._constant(kind)}")
+            self._visit(value.__func__, f"{place}.__func__", fixed)
+            self._visit(value.__self__, f"{place}.__self__", fixed)
+        else:
+            self._object(value, expression)
+
+    def _value(self, value: Any, place: str) -> None:
+        if value != value or (isinstance(value, (float, complex)) and value == 0):
+            self._check(f"repr({place}) != {self._constant(repr(value))}")
+        else:
+            known = self._constant(value)
+            self._check(
+                f"{place} is not {known} and (type({place}) is not {self._constant(type(value))} or {place} != {known})"
+            )
+
+    def _container(self, value: Any, place: str) -> None:
+        kind = type(value)
+        if not value:
+            self._check(f"{place} or type({place}) is not {self._constant(kind)}")
+            return
+        self._check(f"type({place}) is not {self._constant(kind)} or len({place}) != {len(value)}")
+        if kind in (set, frozenset):
+            if not all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
+                raise Uncompilable("it reads a set of objects")
+            self._check(f"{place} != {self._constant(kind(value))}")
+            return
+        items: Iterable[Any] = value
+        if isinstance(value, dict):
+            if all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
+                self._check(f"[*{place}] != {self._constant(list(value))}")
+            else:
+                self._kept.extend(value)
+                self._check(f"[*map(id, {place})] != {self._constant([id(each) for each in value])}")
+            items, place = list(value.values()), f"{place}.values()"
+        names = [self._variable() for _ in value]
+        self.lines.append(f"{', '.join(names)}, = {place}")
+        for name, each in zip(names, items, strict=True):
+            self._visit(each, name, False)
+
+    def _tensor(self, value: Tensor, place: str, fixed: bool) -> None:
+        if (known := self._seen.get(id(value))) is not None:
+            self._check(f"{place} is not {known}")
+            return
+        kind = value._kind
+        if not kind.is_cpu or kind.indirect or kind.plain is not kind:
+            raise Uncompilable(f"it uses a tensor of {kind!r}")
+        if isinstance(value, Parameter):
+            known = self._constant(value)
+            self._check(f"{place} is not {known}")
+            place = known
+        else:
+            self._check(f"type({place}) is not {self._constant(type(value))}")
+        self._seen[id(value)] = place
+        self._kept.append(value)
+        if type(value) not in PLAIN_TYPES:
+            raise Uncompilable(f"it uses a {type(value).__name__}, a subclass with a protocol of its own")
+        if value._view is not None and (value.requires_grad or value._grad_fn is not None):
+            raise Uncompilable("it uses a view that has a history")
+        if has_hooks(value):
+            raise Uncompilable("a tensor that it uses has hooks or tangents")
+        array = value._array
+        if id(array) in self.tensors:
+            raise Uncompilable("two tensors that it uses are one array")
+        self.tensors[id(array)] = value, f"{place}._array"
+        was = self._constant(Layout(value))
+        if known is None:
+            self._check(f"{was}.differs({place})")
+        else:  # the same tensor, most likely with the same array
+            held, extra = self._constant(array), self._constant(value._extra)
+            self._check(
+                f"({place}._array is not {held} or {place}._requires_grad is not {value._requires_grad} "
+                f"or {place}._extra is not {extra} or {place}._grad_fn is not None) and {was}.differs({place})"
+            )
+        if value.__dict__:
+            self._attributes(value, place)
+        if value._requires_grad and value._grad_fn is None and self._with_gradients:
+            before, self.lines = self.lines, []
+            self._visit(value._grad, f"{place}._grad", False)
+            self.of_gradients[id(value)], self.lines = self.lines, before
+
+    def _object(self, value: Any, expression: str) -> None:
+        """What is known by its identity; what can be read from it is checked once."""
+        known = self._seen.get(id(value))
+        if known is None:
+            known = self._seen[id(value)] = (
+                expression if self.constants.get(expression) is value else self._constant(value)
+            )
+            if expression != known:
+                self._check(f"{expression} is not {known}")
+            self._look_into(value, known)
+        elif expression != known:
+            self._check(f"{expression} is not {known}")
+
+    def _look_into(self, value: Any, known: str) -> None:
+        if isinstance(value, (*_OPAQUE, *self._opaque)):
+            return
+        if isinstance(value, FunctionType):
+            self._function(value, known)
+        elif isinstance(value, ModuleType):
+            if value.__name__ in _UNSTEADY_MODULES:
+                raise Uncompilable(f"it reaches the module {value.__name__}")
+            self._namespace(value.__dict__)
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, functools.partial):
+            self._visit(value.func, f"{known}.func", True)
+            self._visit(value.args, f"{known}.args", True)
+            self._visit(value.keywords, f"{known}.keywords", True)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._visit(value.__func__, f"{known}.__func__", True)
+        elif isinstance(value, property):
+            for part in ("fget", "fset", "fdel"):
+                self._visit(getattr(value, part), f"{known}.{part}", True)
+        elif type(value).__flags__ & _HEAP_TYPE:
+            self._class(type(value))
+            self._check(f"type({known}) is not {self._constant(type(value))}")
+            self._attributes(value, known)
+        else:
+            raise Uncompilable(f"it reads a {type(value).__module__}.{type(value).__qualname__}")
+
+    def _function(self, value: FunctionType, known: str) -> None:
+        if self._watch.is_engine(value.__code__) or value.__code__ not in self._watch.codes:
+            return
+        self._accounted.add(value.__code__)
+        self._check(f"{known}.__code__ is not {self._constant(value.__code__)}")
+        for part in ("__defaults__", "__kwdefaults__"):
+            self._visit(getattr(value, part), f"{known}.{part}", True)
+        for cell in value.__closure__ or ():
+            self._cell(cell)
+        if (wrapped := value.__dict__.get("__wrapped__")) is not None:
+            self._visit(wrapped, f"{known}.__wrapped__", True)
+
+    def _cell(self, cell: CellType) -> None:
+        try:
+            content = cell.cell_contents
+        except ValueError:  # not filled yet
+            raise Uncompilable("it has a closure over a variable without a value") from None
+        if id(cell) not in self._seen:
+            known = self._seen[id(cell)] = self._constant(cell)
+            self._visit(content, f"{known}.cell_contents", True)
+
+    def _class(self, value: type) -> None:
+        """What instances find in their class, and in its bases; how many names these have, for nothing may be added."""
+        for each in value.__mro__:
+            if id(each) in self._classes or not each.__flags__ & _HEAP_TYPE or issubclass(each, Tensor):
+                continue
+            self._classes.add(id(each))
+            content = each.__dict__
+            known = self._constant(content)
+            self._check(f"len({known}) != {len(content)}")
+            for name in sorted(content):
+                if name in self._names or self._has_run(content[name]):
+                    self._visit(content[name], f"{known}[{name!r}]", True)
+
+    def _has_run(self, value: Any) -> bool:
+        """Whether it is a method that ran, whoever looked it up: Python itself for an operator, the engine."""
+        return getattr(getattr(value, "__func__", value), "__code__", None) in self._watch.codes
+
+    def _attributes(self, value: Any, known: str) -> None:
+        own = getattr(value, "__dict__", None)
+        if own is not None:
+            names = self._constant(own)
+            self._check(f"[*{names}] != {self._constant(list(own))}" if own else names)
+            for name in own:
+                if name in self._names:
+                    self._visit(own[name], f"{names}[{name!r}]", True)
+        if isinstance(value, Tensor):
+            return
+        for each in type(value).__mro__:
+            slots = each.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name in self._names:
+                    content = getattr(value, name, _MISSING)
+                    if content is _MISSING:
+                        self._check(f"hasattr({known}, {name!r})")
+                    else:
+                        self._visit(content, f"{known}.{name}", True)
+
+    def _namespace(self, content: dict[str, Any]) -> None:
+        names = self._constant(content)
+        for name in sorted(self._names & content.keys()):
+            self._visit(content[name], f"{names}[{name!r}]", True)
+
+    def _globals(self) -> None:
+        """The globals that the code which ran names."""
+        tables: dict[int, tuple[str, set[str]]] = {}
+        for code, seen in self._watch.codes.items():
+            known, done = tables.setdefault(id(seen), (self._constant(seen), set()))
+            for name in code.co_names:
+                if name in done:
+                    continue
+                done.add(name)
+                if name in seen:
+                    self._visit(seen[name], f"{known}[{name!r}]", True)
+                elif hasattr(builtins, name):
+                    self._check(f"{name!r} in {known}")
+
+    def _account(self) -> None:
+        """Refuse where it is not known which function some code belonged to: its closure has not been looked at."""
+        accounted = set(self._accounted)
+        waiting = list(accounted)
+        while waiting:
+            inner = [each for each in waiting.pop().co_consts if isinstance(each, CodeType) and each not in accounted]
+            accounted.update(inner)
+            waiting += inner
+        for code in self._watch.codes:
+            if code not in accounted:
+                place = f"{code.co_filename}:{code.co_firstlineno}"
+                raise Uncompilable(f"it is unknown where {code.co_name} ({place}) came from")
+
+
+_HEAP_TYPE = 1 << 9
+"""The flag of classes that Python code, or a module that looks like it, has made."""
+
+
+def _mark(value: Any, kind: type) -> Any:
+    """What tells a value from others that might take its place."""
+    if kind in _VALUES:
+        return kind, repr(value)
+    if kind in _CONTAINERS:
+        return kind, [repr(each) if type(each) in _VALUES else id(each) for each in value]
+    if issubclass(kind, Tensor):
+        return id(value), id(value._array), value.requires_grad, value._array.shape, value._array.strides
+    if kind is MethodType:
+        return kind
+    return id(value)
+
+
+class Layout:
+    """What ops look at in a tensor beside its elements."""
+
+    __slots__ = ("_facts",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._facts = _facts(tensor)
+
+    def differs(self, tensor: Tensor) -> bool:
+        """Whether a tensor is another one to ops."""
+        return _facts(tensor) != self._facts or has_hooks(tensor)
+
+
+def _facts(tensor: Tensor) -> tuple[Any, ...]:
+    array = tensor._array
+    return (
+        array.shape,
+        array.strides,
+        tensor._kind,
+        tensor.requires_grad,
+        tensor._grad_fn is None,
+        tensor._view is None,
+        tensor._counter is None,
+    )
+
+
+def has_hooks(tensor: Tensor) -> bool:
+    """Whether something beside ops happens with the gradient of a tensor, or it has tangents."""
+    extra = tensor._extra
+    return extra is not None and bool(extra.hooks or extra.post_accumulate or extra.retains_grad or extra.tangents)
+
+
+MISS: Any = object()
+"""What a compiled function answers if a check fails."""

@@ -1,0 +1,144 @@
+"""Watching a call: which Python code runs in it, what that may look at, and whether it does what cannot be repeated.
+
+The engine's own code is not watched: it computes from its arguments and from the modes, which are compared by
+themselves. Everything else that runs is: the user's functions, libraries, modules and their containers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+from typing import Any
+
+import llvmlite
+import ml_dtypes
+import numpy as np
+
+from .._core.process.caller import GENERATED, PACKAGE
+from ._entry import DISABLED
+
+_ENGINE_ROOMS = (
+    "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "_subclasses", "amp", "random.py",
+    "_wiring.py", "_further.py", "_tensor.py", "_utils.py", "nn/functional", "optim",
+)  # fmt: skip
+"""Parts of the package whose code depends on nothing but arguments and modes."""
+
+_ENGINE = (
+    GENERATED,
+    *[os.path.join(PACKAGE, each) for each in _ENGINE_ROOMS],
+    *[os.path.dirname(module.__file__ or "") + os.sep for module in (np, ml_dtypes, llvmlite)],
+)
+_IMPORTS = "<frozen importlib"
+_OPTIMIZERS = os.path.join(PACKAGE, "optim")
+_RUN_OUTSIDE = ("step", "zero_grad")
+"""What of an optimizer runs as it stands, out of the recorder's sight."""
+
+_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_PACKAGES = os.path.join(_STANDARD_LIBRARY, "site-packages")
+
+_REFUSED_BUILTINS = frozenset(
+    ("__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "vars")
+)
+_PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
+_LOCAL_TYPES = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset, range, slice, type)
+"""Types whose methods touch nothing but the object, which is compared, and their arguments."""
+
+
+class Uncompilable(Exception):
+    """Why a call cannot be compiled as a whole, in words for the user."""
+
+
+class Watch:
+    """Collects, while it is entered, the watched code that runs in this thread."""
+
+    def __init__(self) -> None:
+        self.codes: dict[CodeType, dict[str, Any]] = {}
+        """The code that ran, and the globals that it saw."""
+        self.reason: str | None = None
+        self._outside: FrameType | None = None
+        """A call of an optimizer, or an import: what happens in it is its own."""
+        self._is_engine: dict[str, bool] = {}
+
+    def __enter__(self) -> Watch:
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        sys.setprofile(None)
+
+    def names(self) -> frozenset[str]:
+        """Every name by which the code that ran may look something up: attributes, globals, strings for `getattr`."""
+        found: set[str] = set()
+        for code in self.codes:
+            found.update(code.co_names)
+            found.update([each for each in code.co_consts if type(each) is str and each.isidentifier()])
+        return frozenset(found)
+
+    def is_engine(self, code: CodeType) -> bool:
+        """Whether code belongs to the engine."""
+        file = code.co_filename
+        known = self._is_engine.get(file)
+        if known is None:
+            known = self._is_engine[file] = file.startswith(_ENGINE)
+        return known
+
+    def _note(self, frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if self._outside is not None:
+            if event == "return" and frame is self._outside:
+                self._outside = None
+        elif event == "call":
+            if code.co_filename.startswith(_OPTIMIZERS):
+                self._outside = frame
+                if code.co_name not in _RUN_OUTSIDE:
+                    self._refuse(frame, f"{code.co_name} of an optimizer or a scheduler is called")
+            elif code.co_filename.startswith(_IMPORTS):
+                self._outside = frame  # a module is imported once: what it runs then is not part of the call
+            elif code not in self.codes and not self.is_engine(code):
+                caller = frame.f_back
+                if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
+                    return  # the engine uses it
+                self.codes[code] = frame.f_globals
+                if code in DISABLED:
+                    self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
+        elif event == "c_call" and self.reason is None and code in self.codes:
+            self._check(frame, argument)
+
+    def _check(self, frame: FrameType, function: Any) -> None:
+        owner = getattr(function, "__self__", None)
+        name = getattr(function, "__name__", "?")
+        module = getattr(function, "__module__", None)
+        if owner is None or type(owner) is type(sys):
+            if module == "builtins" and name == "id" and code_of_package(frame):
+                return  # it tells apart objects that are compared
+            if module == "builtins" and name in _REFUSED_BUILTINS:
+                self._refuse(frame, f"{name}() is called")
+            elif module is not None and module not in _PURE_MODULES:
+                self._refuse(frame, f"{module}.{name}() is called")
+        elif not isinstance(owner, _LOCAL_TYPES) and not _is_plain_object_method(function, owner):
+            self._refuse(frame, f"{type(owner).__name__}.{name}() is called")
+
+    def _refuse(self, frame: FrameType, what: str) -> None:
+        if self.reason is None:
+            self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
+
+
+def code_of_package(frame: FrameType) -> bool:
+    """Whether the package's own code runs."""
+    return frame.f_code.co_filename.startswith(PACKAGE)
+
+
+def _is_library(frame: FrameType) -> bool:
+    """Whether code is of Python's own library, or written for a class of it or of ours, as constructors are."""
+    file = frame.f_code.co_filename
+    if file == "<string>":
+        return str(frame.f_globals.get("__name__")).startswith(("namedtuple_", __name__.partition(".")[0] + "."))
+    return file.startswith(("<frozen ", _STANDARD_LIBRARY)) and not file.startswith(_PACKAGES)
+
+
+def _is_plain_object_method(function: Any, owner: Any) -> bool:
+    """Whether a built-in method is one of every object, of exceptions, or of a container in Python's own library."""
+    return type(owner).__module__ in ("builtins", "collections", "_collections_abc", "types") or (
+        getattr(object, getattr(function, "__name__", ""), None) is not None
+    )

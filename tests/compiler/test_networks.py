@@ -1,0 +1,67 @@
+"""Whole networks, trained compiled: the same bits as without."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau.compiler._compiled import Compiled
+
+from ..training import alike
+from .test_capture import NETWORKS
+
+STEPS = 8
+
+LEFT_ALONE = {
+    "bidirectional_lstm_with_packed_sequences": "looks at the elements",  # lengths
+    "character_rnn": "changes Python state",  # it keeps its hidden state
+    "closures": "may be another the next time",  # the optimizer calls a function
+    "dcgan": "looks at the elements",  # of two losses
+    "gru_seq2seq": "looks at the elements",
+    "lstm_with_projection_and_cells": "looks at the elements",
+    "mixed_normalisations": "looks at the elements",  # a count of batches without momentum
+    "shared_weights_and_control_flow": "looks at the elements",
+    "speech_with_ctc": "looks at the elements",  # lengths
+    "transformer_translation": "looks at the elements",  # whether a mask is causal
+    "word_bags": "looks at the elements",
+}
+"""Networks whose steps do something that is not compiled, and what that is."""
+
+
+@pytest.fixture(autouse=True)
+def some_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(alike, "STEPS", STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def trained(name: str) -> Any:
+    flambeau.manual_seed(0)
+    return NETWORKS[name](flambeau)
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_compiled_steps_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = trained(name)
+    compiled: list[Compiled] = []
+
+    def around(step: Callable[..., float], batch: Sequence[Any]) -> float:
+        if not compiled:
+            compiled.append(Compiled(step))
+        result: float = compiled[0](*batch)
+        return result
+
+    monkeypatch.setattr(alike, "around_step", around)
+    again = trained(name)
+    assert again.losses == plain.losses
+    assert again.drawn_next == plain.drawn_next
+    if name in LEFT_ALONE:
+        assert not compiled[0].programs
+        assert LEFT_ALONE[name] in compiled[0].reasons[-1]
+    else:
+        assert compiled[0].programs, compiled[0].reasons

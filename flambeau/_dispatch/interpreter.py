@@ -71,6 +71,10 @@ def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
         modes.refresh()
 
 
+RUN_OUTSIDE: list[type] = []
+"""Classes whose objects are Python state that runs outside: optimizers, schedulers."""
+
+
 def runner_outside() -> Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None:
     """What the innermost interpreter wants Python with a state of its own to be run by; None: it runs as it stands."""
     stack = THREAD.modes.interpreters

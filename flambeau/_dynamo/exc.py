@@ -1,14 +1,8 @@
-"""What PyTorch's compiler raises: nothing here does."""
+"""What the compiler raises."""
 
 from __future__ import annotations
 
-
-class TorchDynamoException(RuntimeError):
-    """An error of the compiler."""
-
-
-class Unsupported(TorchDynamoException):
-    """Code that cannot be compiled."""
+from ..compiler._errors import TorchDynamoException, Unsupported
 
 
 class BackendCompilerFailed(TorchDynamoException):

@@ -19,9 +19,8 @@ from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
 from .._core.tensor import Tensor
 from .._dispatch.registry import CASTING
-from ..optim.lr_scheduler import LRScheduler
-from ..optim.optimizer import Optimizer
 from ._emit import Source, without_dead
+from ._errors import Unsupported
 from ._lower import lowered
 from ._program import Call, Item, Outside, Value, values_in
 from ._record import Recorder
@@ -31,9 +30,6 @@ from ._watch import Uncompilable, Watch
 
 _MOST_ATTEMPTS = 6
 """A function whose calls cannot be recorded is not watched for ever."""
-
-_OUTSIDE = (Optimizer, LRScheduler)
-"""Objects whose methods run as they stand."""
 
 _WATCHED = 2
 """So many calls are watched before one is recorded."""
@@ -91,8 +87,8 @@ class Compiled:
         names = self._watch.names()
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
         try:
-            state = State(self._watch, _OUTSIDE, with_gradients).of_call(self.function, args, kwargs)
-            before = State(self._watch, _OUTSIDE, False).of_call(self.function, args, kwargs).fingerprint()
+            state = State(self._watch, with_gradients).of_call(self.function, args, kwargs)
+            before = State(self._watch, False).of_call(self.function, args, kwargs).fingerprint()
         except Uncompilable as refused:
             raise _Refused(str(refused)) from None
         known, now = settings(), Watch()
@@ -109,7 +105,7 @@ class Compiled:
         try:
             if (
                 reason is None
-                and State(self._watch, _OUTSIDE, False).of_call(self.function, args, kwargs).fingerprint() != before
+                and State(self._watch, False).of_call(self.function, args, kwargs).fingerprint() != before
             ):
                 reason = "it changes Python state"
             if reason is not None:
@@ -127,8 +123,6 @@ class _Refused(Exception):
 
 
 def _unsupported(reason: str) -> Exception:
-    from .._dynamo.exc import Unsupported
-
     return Unsupported(f"torch.compile(fullgraph=True): {reason}")
 
 

@@ -36,7 +36,7 @@ from .._core.generator import Generator
 from .._core.kind import Kind
 from .._core.size import Size
 from .._core.tensor import PLAIN_TYPES, Tensor
-from ..nn.parameter import Parameter
+from .._dispatch.interpreter import RUN_OUTSIDE
 from ._watch import Uncompilable, Watch
 
 
@@ -70,7 +70,7 @@ _LONGEST = 40_000
 class State:
     """The checks of a call, and the tensors that it can reach."""
 
-    def __init__(self, watch: Watch, opaque: tuple[type, ...], with_gradients: bool) -> None:
+    def __init__(self, watch: Watch, with_gradients: bool) -> None:
         self.lines: list[str] = []
         """Statements; a check that fails returns MISS."""
         self.constants: dict[str, Any] = {"MISS": MISS, "MISSING": _MISSING}
@@ -80,7 +80,6 @@ class State:
         """The checks of what gradient a tensor has, by the identity of the tensor."""
         self._watch = watch
         self._names = watch.names() | set(_MODULE_STATE)
-        self._opaque = opaque
         self._with_gradients = with_gradients
         self._trail: list[Any] = []
         self._seen: dict[int, str] = {}
@@ -140,7 +139,7 @@ class State:
         elif isinstance(value, Tensor):
             self._tensor(value, self._place(expression), fixed)
         elif kind in _CONTAINERS:
-            self._container(value, self._place(expression))
+            self._container(value, self._place(expression), fixed)
         elif kind is MethodType:
             place = self._place(expression)
             self._check(f"type({place}) is not {self._constant(kind)}")
@@ -158,7 +157,7 @@ class State:
                 f"{place} is not {known} and (type({place}) is not {self._constant(type(value))} or {place} != {known})"
             )
 
-    def _container(self, value: Any, place: str) -> None:
+    def _container(self, value: Any, place: str, fixed: bool) -> None:
         kind = type(value)
         if not value:
             self._check(f"{place} or type({place}) is not {self._constant(kind)}")
@@ -180,7 +179,7 @@ class State:
         names = [self._variable() for _ in value]
         self.lines.append(f"{', '.join(names)}, = {place}")
         for name, each in zip(names, items, strict=True):
-            self._visit(each, name, False)
+            self._visit(each, name, fixed)
 
     def _tensor(self, value: Tensor, place: str, fixed: bool) -> None:
         if (known := self._seen.get(id(value))) is not None:
@@ -189,7 +188,7 @@ class State:
         kind = value._kind
         if not kind.is_cpu or kind.indirect or kind.plain is not kind:
             raise Uncompilable(f"it uses a tensor of {kind!r}")
-        if isinstance(value, Parameter):
+        if fixed and value._requires_grad and value._grad_fn is None:  # a parameter
             known = self._constant(value)
             self._check(f"{place} is not {known}")
             place = known
@@ -237,7 +236,7 @@ class State:
             self._check(f"{expression} is not {known}")
 
     def _look_into(self, value: Any, known: str) -> None:
-        if isinstance(value, (*_OPAQUE, *self._opaque)):
+        if isinstance(value, (*_OPAQUE, *RUN_OUTSIDE)):
             return
         if isinstance(value, FunctionType):
             self._function(value, known)

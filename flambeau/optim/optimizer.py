@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.hooks import RemovableHandle
 from .._core.tensor import Tensor
-from .._dispatch.interpreter import runner_outside
+from .._dispatch.interpreter import RUN_OUTSIDE, runner_outside
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -312,6 +312,9 @@ class Optimizer:
     def step(self, closure: Closure | None = None) -> Any:
         """Update the parameters. `closure` computes the loss anew and returns it."""
         raise NotImplementedError
+
+
+RUN_OUTSIDE.append(Optimizer)
 
 
 def _fitted(value: Any, param: Tensor, step_follows: bool, key: Any = None) -> Any:

@@ -64,7 +64,7 @@ NUMBERS = [1.0, 2.0]
 def a_global_changes(compile: Compile) -> Iterator[Any]:
     global FACTOR
     f = compile(lambda x: x * FACTOR)
-    for FACTOR in (2.0, 2.0, 2.0, 2.0, 3.0, 2.0, True, 2, 0.0, -0.0, 2.0):
+    for FACTOR in (2.0, 2.0, 2.0, 2.0, 3.0, 2.0, True, 2, 0.0, -0.0, 2.0):  # noqa: B007  (f reads it)
         yield f(X)
         yield 1 / f(X)
 
@@ -97,7 +97,7 @@ def a_closure_changes(compile: Compile) -> Iterator[Any]:
         return x + count
 
     g = compile(f)
-    for count in (1, 1, 1, 1, 2, 2, 2, 3, 1):
+    for count in (1, 1, 1, 1, 2, 2, 2, 3, 1):  # noqa: B007  (f reads it)
         yield g(X)
 
 
@@ -669,7 +669,7 @@ def recursion(compile: Compile) -> Iterator[Any]:
 @program
 def comprehensions_and_closures(compile: Compile) -> Iterator[Any]:
     def f(xs: Any) -> Any:
-        scaled = [(lambda k: x * k)(number) for number, x in enumerate(xs)]
+        scaled = [(lambda k: x * k)(number) for number, x in enumerate(xs)]  # noqa: PLC3002  (a closure over x)
         return sum(each.sum() for each in scaled)
 
     g = compile(f)
@@ -885,11 +885,9 @@ def test_full_graphs_say_why_not() -> None:
     def f(x: Any) -> Any:
         return x * 2 if x.sum() > 0 else x
 
-    with pytest.raises(
-        torch._dynamo.exc.Unsupported, match=r"looks at the elements of a tensor, by item .*test_never_stale"
-    ):
-        for _ in range(4):
-            f(X)
+    f(X), f(X)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=r"the elements of a tensor, by item .*test_never_stale"):
+        f(X)
 
 
 def test_disabled_functions_are_not_compiled() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pickle
 import typing
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +72,7 @@ def test_scripted_code_is_python() -> None:
     assert jit.annotate(list, [1]) == [1]
     assert jit.isinstance([1], list[int])
     assert not jit.isinstance([1], list[str])
-    with pytest.raises(RuntimeError, match="jit.save writes modules of TorchScript"):
+    with pytest.raises(RuntimeError, match=r"jit\.save writes modules of TorchScript"):
         jit.save(layer, "file")
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._dispatch.interpreter import runs_outside
+from ..._dispatch.interpreter import RUN_OUTSIDE, runs_outside
 from .._update import as_scalar
 from ..optimizer import Optimizer
 
@@ -191,6 +191,9 @@ class LRScheduler:
     def _scaled(self, factor: Rate) -> list[Rate]:
         """The present rates times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+
+RUN_OUTSIDE.append(LRScheduler)
 
 
 class _LRScheduler(LRScheduler):

@@ -1,0 +1,11 @@
+"""What the compiler raises."""
+
+from __future__ import annotations
+
+
+class TorchDynamoException(RuntimeError):
+    """An error of the compiler."""
+
+
+class Unsupported(TorchDynamoException):
+    """Code that cannot be compiled."""

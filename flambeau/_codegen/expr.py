@@ -61,13 +61,17 @@ class Trace:
         self.steps: list[Step] = []
         self._known: dict[Step, int] = {}
 
-    def step(self, *what: Any) -> Expr:
-        """A step, or the earlier one that is the same."""
+    def number(self, *what: Any) -> int:
+        """The number of a step, or of the earlier one that is the same."""
         number = self._known.get(what)
         if number is None:
             number = self._known[what] = len(self.steps)
             self.steps.append(what)
-        return Expr(self, number, np.dtype(what[1]))
+        return number
+
+    def step(self, *what: Any) -> Expr:
+        """A step, or the earlier one that is the same."""
+        return Expr(self, self.number(*what), np.dtype(what[1]))
 
     def input(self, position: int, dtype: np.dtype[Any]) -> Expr:
         """An element of the input at `position`."""

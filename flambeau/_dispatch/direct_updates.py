@@ -19,11 +19,12 @@ from .._core.modes import THREAD
 from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .combinations import interpolated, scaled_product, scaled_quotient
 
 _KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
 _BLOCK = 65536
 
-Update = Callable[..., None]
+Update = Callable[..., object]
 """An update of its first array, given the others."""
 
 
@@ -77,39 +78,18 @@ def add_scaled(factor: Any) -> Update:
 
 def add_product(factor: Any) -> Update:
     """`target += factor * one * two`."""
-
-    def update(target: Any, one: Any, two: Any) -> None:
-        product = np.multiply(one, factor)
-        np.multiply(product, two, product)
-        np.add(target, product, target)
-
-    return update
+    return lambda target, one, two: np.add(target, scaled_product(one, two, factor), target)
 
 
 def add_quotient(factor: Any) -> Update:
     """`target += factor * one / two`."""
-
-    def update(target: Any, one: Any, two: Any) -> None:
-        quotient = np.multiply(one, factor)
-        np.divide(quotient, two, quotient)
-        np.add(target, quotient, target)
-
-    return update
+    return lambda target, one, two: np.add(target, scaled_quotient(one, two, factor), target)
 
 
 def approach(weight: Any) -> Update:
-    """`target` moves to `end`: by `weight` of the way, computed from the nearer of both."""
-
-    def update(target: Any, end: Any) -> None:
-        distance = np.subtract(end, target)
-        if abs(weight) < 0.5:
-            np.multiply(distance, weight, distance)
-            np.add(target, distance, target)
-        else:
-            np.multiply(distance, 1 - distance.dtype.type(weight), distance)
-            np.subtract(end, distance, target)
-
-    return update
+    """`target` moves to `end`: by `weight` of the way."""
+    near = abs(weight) < 0.5
+    return lambda target, end: interpolated(target, end, target.dtype.type(weight), near, target)
 
 
 def limit(low: Any, high: Any) -> Update:

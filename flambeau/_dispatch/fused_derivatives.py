@@ -2,100 +2,25 @@
 
 A derivative is written in Flambeau's own ops, as in `grad * (1 - result * result)`. Run as it stands it reads and
 writes memory at every step. In an ordinary backward pass over large tensors, whose own steps nobody will
-differentiate, the formulas of all inputs that need a gradient run once with `Symbol`s in place of tensors; what they
-computed becomes one kernel, which reads each operand once. Formulas that do more than elementwise arithmetic cannot be
+differentiate, the formulas of all inputs that need a gradient are traced (`tracing.py`); what they computed becomes one
+kernel, which reads each operand once. Formulas that do more than elementwise arithmetic cannot be
 traced, and run as they stand.
 """
 
 from __future__ import annotations
 
-import operator
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from .._core.dtype import dtype
 from .._core.modes import THREAD
 from .._core.node import OpNode
 from .._core.process.locks import new_lock
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .dispatch import fresh
-from .elementwise import Elementwise
 from .interpreter import interpret
 from .op import Op
 
 _MOST_VARIANTS = 16
-
-
-class Symbol:
-    """A tensor of a formula that is being traced. It has the operators and the elementwise methods of tensors."""
-
-    def __init__(self, expression: Any, kind: Any) -> None:
-        self.expression = expression
-        self._kind = kind
-
-    @property
-    def dtype(self) -> dtype:
-        """The dtype of the tensor that it stands for."""
-        own: dtype = self._kind.dtype
-        return own
-
-    def is_complex(self) -> bool:
-        """Whether it is complex: such formulas are not traced."""
-        return False
-
-    def conj(self) -> Symbol:
-        """Itself: it is real."""
-        return self
-
-    conjugate = conj
-
-    def where(self, condition: Any, other: Any) -> Symbol:
-        """Itself where the condition holds."""
-        return self.traced(np.where, (condition, self, other))
-
-    def masked_fill(self, mask: Any, value: Any) -> Symbol:
-        """Itself where the mask does not hold."""
-        return self.traced(np.where, (mask, value, self))
-
-    def traced(self, kernel: Callable[..., Any], args: Sequence[Any]) -> Symbol:
-        """What a kernel on arrays makes of symbols."""
-        given = [each.expression if isinstance(each, Symbol) else each for each in args]
-        return Symbol(kernel(*given), self._kind)
-
-    def __getattr__(self, name: str) -> Any:
-        op = getattr(getattr(sys.modules["flambeau"], name, None), "op", None)
-        if not isinstance(op, Elementwise):
-            raise AttributeError(name)
-        return lambda *others: self.traced(op.body, (self, *others))
-
-    @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        op = getattr(function, "op", None)
-        if not isinstance(op, Elementwise) or kwargs:
-            raise TypeError(f"{function} is not elementwise")
-        symbol = next(each for each in args if isinstance(each, Symbol))
-        return symbol.traced(op.body, args)
-
-
-def _add_operators() -> None:
-    def forward(apply: Callable[..., Any]) -> Callable[..., Symbol]:
-        return lambda self, *others: self.traced(apply, (self, *others))
-
-    def backward(apply: Callable[..., Any]) -> Callable[..., Symbol]:
-        return lambda self, other: self.traced(apply, (other, self))
-
-    for name in ("add", "sub", "mul", "truediv", "and", "or", "xor"):
-        apply = getattr(operator, f"{name}_" if name in ("and", "or") else name)
-        setattr(Symbol, f"__{name}__", forward(apply))
-        setattr(Symbol, f"__r{name}__", backward(apply))
-    for name in ("neg", "invert", "lt", "le", "gt", "ge", "eq", "ne"):
-        setattr(Symbol, f"__{name}__", forward(getattr(operator, name)))
-
-
-_add_operators()
 
 
 class _Fusion:
@@ -217,13 +142,15 @@ def _fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
 def _fuse(
     module: Any, node_type: type[OpNode], grad: Tensor, saved: tuple[Any, ...], needed: tuple[bool, ...]
 ) -> _Fusion | None:
+    from .tracing import AbstractTensor, of_expressions  # late: programs without large tensors do not need it
+
     wanted = [entry for need, entry in zip(needed, node_type.formulas, strict=True) if need and entry is not None]
     kind = grad._kind
     array_type = grad._array.dtype
     passed_on: list[int | None] = []
 
     def body(*operands: Any) -> Any:
-        symbols = [Symbol(each, kind) for each in operands]
+        symbols = of_expressions(operands, kind)
         remaining = iter(symbols[1:])
         named = {
             name: next(remaining) if _is_operand(value) else value
@@ -232,12 +159,12 @@ def _fuse(
         results = []
         for formula, names in wanted:
             result = formula(symbols[0], *[named[name] for name in names])
-            if not isinstance(result, Symbol):
+            if not isinstance(result, AbstractTensor):
                 raise TypeError("the formula gives no tensor")
-            same = next((i for i, each in enumerate(symbols) if each.expression is result.expression), None)
+            same = next((i for i, each in enumerate(symbols) if each.number == result.number), None)
             passed_on.append(same)
             if same is None:
-                results.append(result.expression)
+                results.append(result.expression())
         return tuple(results)
 
     operands = [array_type] * (1 + sum(map(_is_operand, saved)))

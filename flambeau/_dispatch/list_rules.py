@@ -1,7 +1,7 @@
 """Elementwise rules on lists of tensors, run by one kernel over all of them.
 
 A rule is a function of a number and of one tensor of each list. It changes tensors in place, by methods such as `mul_`,
-`add_`, `addcdiv_`. A kernel is made of it (`_codegen/rules.py`). Rules that do not allow it, and tensors that are not
+`add_`, `addcdiv_`. A kernel is made of it (`tracing.py`). Rules that do not allow it, and tensors that are not
 plain, contiguous and apart from each other, are left to the caller.
 """
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._codegen.expr import Untraceable
 from .._core.backend import LARGE
 from .._core.modes import THREAD
 from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .tracing import traced_rule
 
 Rule = Callable[..., Any]
 
@@ -55,8 +57,11 @@ def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
         kinds = [each._kind for each in tensors]
         if kinds.count(kind) != len(kinds) or not PLAIN_TYPES.issuperset(map(type, tensors)):
             return False
-    changed = kernels.update(rule, number, *[[each._array for each in tensors] for tensors in lists])
-    if changed is None:
+    try:
+        program, changed, numbers = traced_rule(rule, number, kind.dtype.name, len(lists))
+    except (Untraceable, OverflowError):  # the latter: a number that no float can hold
+        return False
+    if not kernels.update(program, changed, numbers, *[[each._array for each in tensors] for tensors in lists]):
         return False
     place = calling_place()
     for position in changed:

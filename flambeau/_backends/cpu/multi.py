@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..._codegen.expr import Untraceable
+from ..._codegen.expr import Program
 from ..._codegen.multi import square_sums, update_list
-from ..._codegen.rules import traced
 from .dtypes import name_of_type
 
 
-def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tuple[int, ...] | None:
-    """Run an elementwise rule on arrays of one dtype: its first tensor is one of the first list, and so on.
+def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]) -> bool:
+    """Run a program on arrays of one dtype: its first input is an element of the first list, and so on.
 
-    Returns the positions of the lists whose arrays were changed; None if nothing was, because the rule or the arrays do
-    not allow it.
+    Its results go to the lists `changed`. False: nothing was done, because the arrays do not allow it.
     """
     name = name_of_type(lists[0][0].dtype)
     if name is None:
-        return None
-    try:
-        program, changed, numbers = traced(rule, number, name, len(lists))
-    except (Untraceable, OverflowError):  # the latter: a number that no float can hold
-        return None
+        return False
     parameters = name, len(lists), len(numbers), program, changed
-    done = update_list(*parameters)(True, False, *numbers, *[each for arrays in lists for each in arrays])
-    return changed if done else None
+    return bool(update_list(*parameters)(True, False, *numbers, *[each for arrays in lists for each in arrays]))
 
 
 def norms(arrays: Sequence[Any]) -> list[Any] | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from struct import Struct
 from typing import Any
 
 from ..._codegen.cuda.elementwise import can_write
 from ..._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source
-from ..._codegen.expr import Program, Untraceable
-from ..._codegen.rules import traced
+from ..._codegen.expr import Program
 from .array import is_dense
 from .driver import driver
 from .names import name_of
@@ -18,21 +17,14 @@ from .names import name_of
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 
 
-def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tuple[int, ...] | None:
-    """Run an elementwise rule on arrays of one dtype: its first tensor is one of the first list, and so on.
+def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]) -> bool:
+    """Run a program on arrays of one dtype: its first input is an element of the first list, and so on.
 
-    Returns the positions of the lists whose arrays were changed; None if nothing was, because the rule or the arrays do
-    not allow it.
+    Its results go to the lists `changed`. False: nothing was done, because the program or the arrays do not allow it.
     """
     name = name_of(lists[0][0].dtype)
-    if name not in _FLOATS or not _alike(lists):
-        return None
-    try:
-        program, changed, numbers = traced(rule, number, name, len(lists))
-    except (Untraceable, OverflowError):
-        return None
-    if not can_write(program):
-        return None
+    if name not in _FLOATS or not _alike(lists) or not can_write(program):
+        return False
     launch, most, pack = _kernel(program, name, len(lists), len(numbers), changed)
     columns = list(zip(*lists, strict=True))
     for start in range(0, len(columns), most):
@@ -49,7 +41,7 @@ def update(rule: Callable[..., Any], number: Any, *lists: Sequence[Any]) -> tupl
         places = [[column[at].pointer for column in chosen] + empty for at in range(len(lists))]
         flat = [place for row in places for place in row]
         launch(blocks, THREADS, pack(len(chosen), *(numbers or [0.0]), *begin, *empty, *sizes, *empty, *flat))
-    return changed
+    return True
 
 
 def _alike(lists: Sequence[Sequence[Any]]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES, dtype
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.combinations import interpolated, scaled_product, scaled_quotient
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.direct_updates import add_product, add_quotient, approach, can_write, limit, write
 from ..._dispatch.dispatch import Array, Primitive, primitive
@@ -30,12 +31,6 @@ def _joined_shape_error(name: str, *operands: Any) -> RuntimeError:
 # ----- interpolation -----------------------------------------------------------------------------------------------
 
 
-def _interpolated(start: Array, end: Array, weight: Any) -> Array:
-    # From the nearer end, so that both ends are exact.
-    near = np.abs(weight) < 0.5
-    return np.where(near, start + weight * (end - start), end - (end - start) * (1 - weight))
-
-
 @primitive(
     "LerpBackward0", self=lambda grad, weight: grad * (1 - conj(weight)), end=lambda grad, weight: grad * conj(weight)
 )
@@ -43,8 +38,7 @@ def _interpolated(start: Array, end: Array, weight: Any) -> Array:
 @in_single
 def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
     weight = self.dtype.type(weight)
-    distance = end - self
-    return self + weight * distance if abs(weight) < 0.5 else end - distance * (1 - weight)
+    return interpolated(self, end, weight, abs(weight) < 0.5)
 
 
 @primitive(
@@ -56,7 +50,8 @@ def _lerp_number(self: Array, end: Array, weight: Any) -> Array:
 @pointwise_at_any_size
 @in_single
 def _lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
-    return _interpolated(self, end, weight)
+    near = np.abs(weight) < 0.5
+    return np.where(near, interpolated(self, end, weight, True), interpolated(self, end, weight, False))
 
 
 @public(out=True)
@@ -100,7 +95,7 @@ def lerp_(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 @pointwise
 @in_single
 def _addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
-    return self + self.dtype.type(value) * tensor1 * tensor2
+    return self + scaled_product(tensor1, tensor2, self.dtype.type(value))
 
 
 @primitive(
@@ -112,7 +107,7 @@ def _addcmul(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
 @pointwise
 @in_single
 def _addcdiv(self: Array, tensor1: Array, tensor2: Array, value: Any) -> Array:
-    return self + self.dtype.type(value) * tensor1 / tensor2
+    return self + scaled_quotient(tensor1, tensor2, self.dtype.type(value))
 
 
 _NUMBERS = (float, int)

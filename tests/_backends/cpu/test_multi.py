@@ -12,6 +12,7 @@ import torch as pytorch
 import flambeau
 from flambeau._backends.tiers import generated, numpy_only
 from flambeau._codegen.multi import square_sums, update_list
+from flambeau._dispatch.tracing import traced_rule
 
 SHAPES = [(40, 101), (), (5,), (0, 3), (3, 7, 50), (1,)]
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
@@ -69,7 +70,7 @@ def test_the_bits_of_the_reference(
     monkeypatch.setattr(kernels, "update", update)
     actual = _content(*_steps(flambeau, name, options, dtype, 4))
     assert len(outcomes) >= 4
-    assert None not in outcomes
+    assert all(outcomes)
     with numpy_only():
         expected = _content(*_steps(flambeau, name, options, dtype, 4))
     for one, other in zip(actual, expected, strict=True):
@@ -255,6 +256,7 @@ def test_what_arrays_a_kernel_takes() -> None:
     def rule(_: None, target: Any, other: Any) -> None:
         target.add_(other)
 
+    traced = traced_rule(rule, None, "float32", 2)
     good = np.ones((80, 80), np.float32)
     unaligned = np.zeros(4 * 6400 + 1, np.uint8)[1:].view(np.float32).reshape(80, 80)
     fixed = good.copy()
@@ -266,23 +268,23 @@ def test_what_arrays_a_kernel_takes() -> None:
         np.ones(6400, np.float32),
     ):
         before = array.copy()
-        assert kernels.update(rule, None, [array], [good]) is None
+        assert not kernels.update(*traced, [array], [good])
         np.testing.assert_array_equal(array, before)
-    assert kernels.update(rule, None, [fixed], [good]) is None
-    assert kernels.update(rule, None, [good.astype(np.int64)], [good.astype(np.int64)]) is None
+    assert not kernels.update(*traced, [fixed], [good])
+    assert not kernels.update(*traced, [good.astype(np.int64)], [good.astype(np.int64)])
     assert kernels.norms([unaligned]) is None
-    assert kernels.update(rule, None, [np.asfortranarray(good)], [np.asfortranarray(good)]) == (0,)
-    assert kernels.update(rule, None, [good], [fixed]) == (0,)
+    assert kernels.update(*traced, [np.asfortranarray(good)], [np.asfortranarray(good)])
+    assert kernels.update(*traced, [good], [fixed])
     images = np.arange(4800, dtype=np.float32).reshape(4, 10, 12, 10).transpose(0, 3, 1, 2)
     other = np.ones((4, 10, 12, 10), np.float32).transpose(0, 3, 1, 2)
-    assert kernels.update(rule, None, [images], [other]) == (0,)
+    assert kernels.update(*traced, [images], [other])
     np.testing.assert_array_equal(images.transpose(0, 2, 3, 1).ravel(), np.arange(1, 4801))
-    assert kernels.update(rule, None, [images], [np.ascontiguousarray(other)]) is None
-    assert kernels.update(rule, None, [images[:, :9]], [other[:, :9]]) is None
+    assert not kernels.update(*traced, [images], [np.ascontiguousarray(other)])
+    assert not kernels.update(*traced, [images[:, :9]], [other[:, :9]])
     overlapping = np.lib.stride_tricks.as_strided(np.ones(20000, np.float32), (70, 70), (8, 8))
-    assert kernels.update(rule, None, [overlapping], [overlapping]) is None
+    assert not kernels.update(*traced, [overlapping], [overlapping])
     same = np.lib.stride_tricks.as_strided(np.ones(20000, np.float32), (70, 70), (4, 4))
-    assert kernels.update(rule, None, [same], [same]) is None
+    assert not kernels.update(*traced, [same], [same])
     np.testing.assert_array_equal(good, 2)
 
 

@@ -1,14 +1,52 @@
-"""The launcher of processes, under the names of `torch.distributed.run`: not built yet."""
+"""`python -m flambeau.distributed.run`: start a program in several processes, as `torchrun` does."""
 
 from __future__ import annotations
 
-from .._core.names.absent import Table
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
 
-__getattr__, __dir__ = (
-    Table(__name__)
-    .absent(
-        "distributed is not built yet",
-        functions="main run get_args_parser parse_args config_from_args determine_local_world_size run_script_path",
-    )
-    .parts()
-)
+from ._launch.options import add_arguments, parsed, processes_per_node
+
+__all__ = ["determine_local_world_size", "get_args_parser", "main", "parse_args", "run"]
+
+
+def get_args_parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    parser = argparse.ArgumentParser(prog="flambeau launch", description="Start a program in several processes.")
+    add_arguments(parser)
+    return parser
+
+
+def parse_args(args: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments of a command line."""
+    return get_args_parser().parse_args(args)
+
+
+def determine_local_world_size(nproc_per_node: str) -> int:
+    """How many processes a machine has: a number, or as many as it has processors or GPUs."""
+    return processes_per_node(nproc_per_node)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Run a program; an error if one of its processes failed."""
+    from ._launch.agent import Agent
+    from .elastic.multiprocessing.errors import ChildFailedError
+
+    failures = Agent(parsed(args)).run()
+    if failures:
+        raise ChildFailedError(args.script, {failure.rank: failure for failure in failures})
+
+
+def main(args: Any = None) -> None:
+    """Run a program, and end as it does."""
+    from ._launch.agent import launch
+
+    status = launch(parsed(parse_args(args)))
+    if status:
+        sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

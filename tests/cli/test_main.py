@@ -23,9 +23,9 @@ Capture = pytest.CaptureFixture[str]
 def test_help_and_version(capsys: Capture) -> None:
     status, out, _ = call(capsys, "--help")
     assert status == 0
-    for name in ("inspect", "convert", "run", "info", "Exit codes"):
+    for name in ("inspect", "convert", "run", "launch", "info", "Exit codes"):
         assert name in out
-    for name in ("inspect", "convert", "run", "info"):
+    for name in ("inspect", "convert", "run", "launch", "info"):
         status, out, _ = call(capsys, name, "--help")
         assert status == 0
         assert out.startswith(f"usage: flambeau {name}")

@@ -168,14 +168,14 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(b"".join(part.double().numpy().tobytes() for part in parts)).hexdigest()
 
 
-def plain(value: Any) -> Any:
-    """What a scenario found, without either library's objects."""
+def plain(value: Any, shown: int = _SHOWN) -> Any:
+    """What a scenario found, without either library's objects; of large tensors a digest."""
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: plain(each, shown) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(each, shown) for each in value]
     if hasattr(value, "detach"):
-        content = value.detach().tolist() if value.numel() <= _SHOWN else _digest(value.detach())
+        content = value.detach().tolist() if value.numel() <= shown else _digest(value.detach())
         return str(value.dtype), tuple(value.shape), content
     return value
 

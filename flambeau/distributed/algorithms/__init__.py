@@ -1,4 +1,4 @@
-"""Ways to exchange gradients, under the names of `torch.distributed.algorithms`: not built yet."""
+"""Ways to exchange gradients, under the names of `torch.distributed.algorithms`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from ..._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("ddp_comm_hooks model_averaging")
-    .absent(
-        "distributed is not built yet",
-        classes="Join Joinable JoinHook",
-    )
+    .submodules("ddp_comm_hooks join model_averaging")
+    .elsewhere("Join Joinable JoinHook", "distributed.algorithms.join")
     .parts()
 )

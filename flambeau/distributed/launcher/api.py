@@ -1,4 +1,4 @@
-"""Launching of processes: not built yet."""
+"""Launching of processes from a program: not built, since `flambeau launch` starts programs, and these functions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from ..._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .absent(
-        "distributed is not built yet",
-        classes="LaunchConfig elastic_launch",
-    )
+    .absent("functions are not launched yet: `flambeau launch` starts programs", classes="LaunchConfig elastic_launch")
     .parts()
 )

@@ -251,12 +251,40 @@ class SyncBatchNorm(_BatchNorm):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
-        if self.training and self.process_group is not None:
-            raise RuntimeError(
-                "SyncBatchNorm cannot share statistics over process_group: distributed training is not available. "
-                "Make it with process_group=None to normalise over this process's batch"
-            )
+        if self.training:
+            from ...distributed import get_world_size, is_initialized
+
+            if is_initialized() and get_world_size(self.process_group) > 1:
+                return self._normalized_over_all(input)
         return self._normalized(input)
+
+    def _normalized_over_all(self, input: Tensor) -> Tensor:
+        """Normalised by the mean and the variance over the batches of all processes."""
+        from ..._ops.shape.join import cat
+        from ...distributed.nn.functional import all_reduce
+
+        dims = [dim for dim in range(input.dim()) if dim != 1]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        own = input.numel() // input.shape[1]
+        sums = cat([input.sum(dims), input.new_full((1,), own)])
+        totals = all_reduce(sums, group=self.process_group)
+        count = totals[-1].detach()
+        mean = totals[:-1] / count
+        centred = input - mean.view(shape)
+        variance = all_reduce((centred * centred).sum(dims), group=self.process_group) / count
+        self._move_statistics(mean.detach(), variance.detach() * (count / (count - 1)))
+        result = centred * (variance + self.eps).rsqrt().view(shape)
+        if self.weight is not None:
+            result = result * self.weight.view(shape)
+        return result if self.bias is None else result + self.bias.view(shape)
+
+    def _move_statistics(self, mean: Tensor, variance: Tensor) -> None:
+        if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
+            return
+        self.num_batches_tracked.add_(1)
+        step = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        self.running_mean.mul_(1 - step).add_(mean, alpha=step)
+        self.running_var.mul_(1 - step).add_(variance, alpha=step)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -1,0 +1,159 @@
+"""`DistributedDataParallel` beside PyTorch's over Gloo, in double precision to the last bits."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+import warnings
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import flambeau
+import flambeau.distributed as dist
+from flambeau.distributed.testing import run_in_threads
+from flambeau.nn.parallel import DistributedDataParallel
+
+from ..support.oracle import pytorch
+from . import training_scenarios
+from .oracle import gloo
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks PyTorch's ranks")
+MINUTES = timedelta(minutes=4)
+
+
+@pytest.fixture(scope="module", params=[2])
+def found(request: pytest.FixtureRequest) -> Iterator[tuple[list[Any], list[Any]]]:
+    """What the ranks of both libraries found: by rank, and then by scenario."""
+    if pytorch is None:
+        pytest.skip("needs PyTorch")
+    with gloo("tests.distributed.training_scenarios", request.param) as theirs:
+
+        def run(rank: int) -> dict[str, Any]:
+            return dict(training_scenarios.run_all(flambeau, rank, request.param))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ours = run_in_threads(run, request.param, MINUTES)
+        yield ours, theirs()
+
+
+def assert_close(own: Any, expected: Any, tolerance: float, where: str) -> None:
+    if isinstance(expected, float):
+        assert own == pytest.approx(expected, rel=tolerance, abs=tolerance), where
+    elif isinstance(expected, dict):
+        assert set(own) == set(expected), where
+        for key in expected:
+            assert_close(own[key], expected[key], tolerance, f"{where}.{key}")
+    elif isinstance(expected, (list, tuple)):
+        assert len(own) == len(expected), where
+        for index, (a, b) in enumerate(zip(own, expected, strict=True)):
+            assert_close(a, b, tolerance, f"{where}[{index}]")
+    else:
+        assert own == expected, where
+
+
+@pytest.mark.parametrize("name", [each.__name__ for each in training_scenarios.SCENARIOS])
+def test_as_gloo(found: tuple[list[Any], list[Any]], name: str) -> None:
+    ours, theirs = found
+    tolerance = 1e-2 if name == "hooks" else 1e-9  # one of the hooks rounds to half precision
+    for rank, (own, expected) in enumerate(zip(ours, theirs, strict=True)):
+        assert_close(own[name], expected[name], tolerance, f"rank {rank}")
+
+
+def test_models_that_differ_are_refused() -> None:
+    def work(rank: int) -> str:
+        with pytest.raises(RuntimeError) as raised:
+            DistributedDataParallel(flambeau.nn.Linear(2 + rank, 1))
+        return str(raised.value)
+
+    texts = run_in_threads(work, 2, MINUTES)
+    assert "weight" in texts[0]
+    assert "(1, 2)" in texts[0]
+    assert "(1, 3)" in texts[0]
+
+
+def test_copies_and_pickles() -> None:
+    def work(rank: int) -> None:
+        model = DistributedDataParallel(flambeau.nn.Linear(2, 1))
+        again = pickle.loads(pickle.dumps(model))
+        assert list(again.state_dict()) == ["module.weight", "module.bias"]
+        again(flambeau.full((1, 2), float(rank))).sum().backward()
+        assert again.module.weight.grad.tolist() == [[0.5, 0.5]]
+        assert model.module.weight.grad is None
+        assert copy.deepcopy(model.module).weight.equal(model.module.weight)
+
+    run_in_threads(work, 2, MINUTES)
+
+
+def test_synchronised_statistics_are_those_of_the_whole_batch() -> None:
+    generator = flambeau.Generator().manual_seed(0)
+    x = flambeau.randn(6, 3, 4, dtype=flambeau.float64, generator=generator)
+    weight = flambeau.randn(6, 3, 4, dtype=flambeau.float64, generator=generator)
+    whole = flambeau.nn.BatchNorm1d(3).double()
+    given = x.clone().requires_grad_()
+    expected = whole(given)
+    (expected * weight).sum().backward()
+
+    def work(rank: int) -> None:
+        start, end = (0, 2) if rank == 0 else (2, 6)
+        layer = flambeau.nn.SyncBatchNorm.convert_sync_batchnorm(flambeau.nn.BatchNorm1d(3).double())
+        part = x[start:end].clone().requires_grad_()
+        result = layer(part)
+        (result * weight[start:end]).sum().backward()
+        flambeau.testing.assert_close(result, expected[start:end].detach(), check_stride=False)
+        flambeau.testing.assert_close(part.grad, given.grad[start:end])
+        flambeau.testing.assert_close(layer.running_mean, whole.running_mean)
+        flambeau.testing.assert_close(layer.running_var, whole.running_var)
+
+    run_in_threads(work, 2, MINUTES)
+
+
+def test_powersgd_of_enough_rank_is_exact() -> None:
+    from flambeau.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+
+    def work(rank: int) -> tuple[float, float]:
+        model = flambeau.nn.Linear(8, 6, bias=False).double()
+        with flambeau.no_grad():
+            model.weight.fill_(1)
+        wrapped = DistributedDataParallel(model)
+        state = PowerSGDState(None, 1, 2, 1)
+        wrapped.register_comm_hook(state, powerSGD_hook)
+        errors = []
+        for step in range(5):
+            wrapped.zero_grad()
+            vector = flambeau.arange(8.0, dtype=flambeau.float64) + step
+            wrapped(vector * (rank + 1)).sum().backward()
+            exact = (vector * 1.5).expand(6, 8)
+            assert model.weight.grad is not None
+            errors.append((model.weight.grad - exact).abs().max().item())
+        return max(errors[2:]), max(errors[:2])
+
+    for late, early in run_in_threads(work, 2, MINUTES):
+        assert early == 0
+        assert late < 1e-9  # each gradient is a matrix of rank 1
+
+
+def test_gradients_arrive_while_the_backward_pass_goes_on() -> None:
+    """The first bucket is under way before the first layer has its gradient."""
+    events: list[str] = []
+
+    def work(rank: int) -> None:
+        model = flambeau.nn.Sequential(*(flambeau.nn.Linear(4, 4) for _ in range(3)))
+        wrapped = DistributedDataParallel(model, bucket_cap_mb=1e-5)
+
+        def hook(state: Any, bucket: Any) -> Any:
+            if rank == 0:
+                events.append(f"bucket {bucket.index()}")
+            return dist.all_reduce(bucket.buffer(), async_op=True).get_future()
+
+        wrapped.register_comm_hook(None, hook)
+        if rank == 0:
+            model[0].weight.register_hook(lambda grad: events.append("first layer"))
+        wrapped(flambeau.ones(1, 4)).sum().backward()
+
+    run_in_threads(work, 2, MINUTES)
+    assert events.index("bucket 0") < events.index("first layer")

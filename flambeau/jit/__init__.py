@@ -15,13 +15,12 @@ from ._module import RecursiveScriptModule, ScriptModule
 from ._saving import save
 from ._script import (
     CompilationUnit,
-    ScriptFunction,
     interface,
     isinstance,
     script,
     script_method,
 )
-from ._trace import is_tracing, script_if_tracing, trace, trace_module
+from ._trace import ScriptFunction, TopLevelTracedModule, is_tracing, script_if_tracing, trace, trace_module
 from ._trace import script_if_tracing as _script_if_tracing
 from .annotations import Attribute, Final, annotate, export, ignore, is_scripting, unused
 
@@ -33,6 +32,7 @@ __all__ = [
     "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
+    "TopLevelTracedModule",
     "TracerWarning",
     "annotate",
     "export",
@@ -70,11 +70,11 @@ __getattr__, __dir__ = _table.parts()
 
 
 class TracerWarning(Warning):
-    """What recording a function's run may miss; never given here, where nothing is recorded."""
+    """What recording a run may miss: values that Python looked at, results that differ from call to call."""
 
     @staticmethod
     def ignore_lib_warnings() -> None:
-        """Be silent about such warnings in the package itself: there are none."""
+        """Be silent about such warnings in the package itself: it gives them in the name of the user's line."""
 
 
 class Error(Exception):

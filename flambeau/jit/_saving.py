@@ -34,9 +34,12 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
 
 def _module_of(m: Any) -> Any:
     from ._module import RecursiveScriptModule
+    from ._trace import ScriptFunction
 
     if isinstance(m, RecursiveScriptModule):
         return m
+    if isinstance(m, ScriptFunction):
+        return m._module
     raise RuntimeError(
         f"jit.save writes modules of TorchScript: scripted, traced or loaded ones, not {type(m).__name__}"
     )

@@ -12,7 +12,6 @@ from ._module import ScriptModule
 Object = TypeVar("Object")
 
 
-ScriptFunction = absent_class("torch.jit.ScriptFunction", "TorchScript's compiler does not exist")
 CompilationUnit = absent_class("torch.jit.CompilationUnit", "TorchScript's compiler does not exist")
 
 

@@ -1,19 +1,72 @@
-"""Tracing: what is traced stays the Python that it is."""
+"""Tracing: a run of a function or module becomes a program, without Python and without its control flow."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from .._core.tensor import Tensor
+from ..nn.modules.module import Module
+from ._language.program import Program
+from ._module import RecursiveScriptModule
+
 Traced = TypeVar("Traced")
+_STATE = threading.local()
 
 
 def is_tracing() -> bool:
-    """Whether a call is being recorded: never."""
-    return False
+    """Whether a call is being recorded."""
+    return bool(getattr(_STATE, "depth", 0))
+
+
+@contextmanager
+def _tracing() -> Iterator[None]:
+    _STATE.depth = getattr(_STATE, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _STATE.depth -= 1
+
+
+class TopLevelTracedModule(RecursiveScriptModule):
+    """What tracing a module gives: its parameters, and the recorded run in place of its Python."""
+
+    def _get_name(self) -> str:
+        return self.original_name
+
+
+class ScriptFunction:
+    """A function of TorchScript: what tracing a function gives."""
+
+    def __init__(self, module: RecursiveScriptModule, name: str) -> None:
+        self._module = module
+        self.__name__ = self.name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._module.forward(*args, **kwargs)
+
+    @property
+    def code(self) -> str:
+        """The recorded program."""
+        return self._module.code
+
+    @property
+    def graph(self) -> Any:
+        """What the program runs."""
+        return self._module.graph
+
+    def save(self, f: Any, **kwargs: Any) -> None:
+        """Write an archive, as `jit.save` does."""
+        self._module.save(f, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<torch.jit.ScriptFunction {self.name}>"
 
 
 def trace(
-    func: Traced,
+    func: Any,
     example_inputs: Any = None,
     optimize: Any = None,
     check_trace: bool = True,
@@ -25,13 +78,39 @@ def trace(
     _compilation_unit: Any = None,
     example_kwarg_inputs: Any = None,
     _store_inputs: bool = True,
-) -> Traced:
-    """The function or module itself, as in PyTorch with `PYTORCH_JIT=0`."""
-    return func
+) -> Any:
+    """Record what a function or module does with example inputs.
+
+    The result is a program of PyTorch's operators: it computes the same for inputs of other sizes, as far as the
+    function itself does not look at values, and can be saved for PyTorch.
+
+    >>> double = flambeau.jit.trace(lambda x: x * 2 + 1, flambeau.ones(3))
+    >>> double(flambeau.tensor([4.0]))
+    tensor([9.])
+    """
+    if isinstance(func, RecursiveScriptModule):
+        return func
+    inputs = () if example_inputs is None else example_inputs
+    arguments = (inputs,) if isinstance(inputs, (Tensor, dict)) else tuple(inputs)
+    kwargs = dict(example_kwarg_inputs or {})
+    if isinstance(func, Module):
+        program = _traced_module(func, {"forward": func.forward}, {"forward": (arguments, kwargs)})
+        result: Any = program
+        name = "forward"
+    else:
+        name = getattr(func, "__name__", "function").replace("<lambda>", "_lambda")
+        result = ScriptFunction(_traced_module(Module(), {"forward": func}, {"forward": (arguments, kwargs)}), name)
+    if check_trace:
+        from ._checking import check
+
+        samples = [arguments, *((each,) if isinstance(each, Tensor) else tuple(each) for each in check_inputs or ())]
+        for each in samples:
+            check(func, result, each, kwargs, check_tolerance)
+    return result
 
 
 def trace_module(
-    mod: Traced,
+    mod: Any,
     inputs: Any,
     optimize: Any = None,
     check_trace: bool = True,
@@ -43,11 +122,54 @@ def trace_module(
     _compilation_unit: Any = None,
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
-) -> Traced:
-    """The module itself."""
-    return mod
+) -> Any:
+    """Record several methods of a module, each with its own example inputs: `{"forward": x, "encode": (x, y)}`."""
+    if not isinstance(mod, Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    calls: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {}
+    for name, given in inputs.items():
+        if example_inputs_is_kwarg:
+            calls[name] = (), dict(given)
+        else:
+            calls[name] = ((given,) if isinstance(given, Tensor) else tuple(given)), {}
+    made = _traced_module(mod, {name: getattr(mod, name) for name in calls}, calls)
+    if check_trace:
+        from ._checking import check
+
+        for name, (args, kwargs) in calls.items():
+            check(getattr(mod, name), getattr(made, name), args, kwargs, check_tolerance)
+    return made
 
 
 def script_if_tracing(fn: Traced) -> Traced:
     """The function itself: it would be compiled only while a trace is recorded."""
     return fn
+
+
+def _traced_module(
+    module: Module, methods: dict[str, Callable[..., Any]], calls: dict[str, tuple[tuple[Any, ...], dict[str, Any]]]
+) -> TopLevelTracedModule:
+    from ._writing import Layout, recorded
+
+    layout = Layout(module)
+    constants: list[Tensor] = []
+    texts = []
+    with _tracing():
+        for name, function in methods.items():
+            texts.append(recorded(name, function, *calls[name], layout, constants))
+    program = Program({"__torch__": layout.source(texts)}, tuple(constants), version=10)
+    return _filled(module, program, layout, "")
+
+
+def _filled(module: Module, program: Program, layout: Any, path: str) -> TopLevelTracedModule:
+    """The module of the program, with the parameters and buffers of the one that was traced."""
+    made = TopLevelTracedModule(program.find(f"__torch__.{layout.names[path]}"))
+    made.training = module.training
+    for name, value in (*module._parameters.items(), *module._buffers.items()):
+        made._set(name, value)
+    for name, child in module._modules.items():
+        if child is not None:
+            made._set(name, _filled(child, program, layout, f"{path}.{name}" if path else name))
+    return made

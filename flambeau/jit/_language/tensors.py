@@ -512,6 +512,8 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "item": lambda value: value.item(),
     "_local_scalar_dense": lambda value: value.item(),
     "_shape_as_tensor": lambda value: _torch().tensor(list(value.shape)),
+    "_to_copy": lambda value, **options: _to(value, copy=True, **options),
+    "_unsafe_view": lambda value, size: value.view(size),
     "_reshape_alias": lambda value, size, stride: value.as_strided(size, stride),
     "_tensor_to_list": lambda value: value.tolist(),
     "_list_to_tensor": lambda values: _torch().tensor(values),

@@ -1,0 +1,252 @@
+"""How recorded calls are written: which of PyTorch's operators a public function is, and with which arguments.
+
+A template names the operator and, in its order, parameters of the function: `"embedding(weight, input, ...)"`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core.device import device, memory_format
+from .._core.tensor import Tensor
+from .._dispatch.op import Op
+from .._dispatch.parameter_types import FORMS
+from ._recording import Recording, Written
+
+Rule = Callable[[Recording, tuple[Any, ...], dict[str, Any], Any], None]
+
+_LOSS = "input, target"
+_TEMPLATES = {
+    "linear": "linear(input, weight, bias)",
+    "batch_norm": "batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)",
+    "instance_norm": (
+        "instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)"
+    ),
+    "layer_norm": "layer_norm(input, normalized_shape, weight, bias, eps, True)",
+    "group_norm": "group_norm(input, num_groups, weight, bias, eps, True)",
+    "dropout": "dropout(input, p, training)",
+    "dropout1d": "feature_dropout(input, p, training)",
+    "dropout2d": "feature_dropout(input, p, training)",
+    "dropout3d": "feature_dropout(input, p, training)",
+    "alpha_dropout": "alpha_dropout(input, p, training)",
+    "feature_alpha_dropout": "feature_alpha_dropout(input, p, training)",
+    "embedding": "embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)",
+    "gelu": "gelu(input, approximate=approximate)",
+    "relu": "relu(input)",
+    "relu6": "relu6(input)",
+    "silu": "silu(input)",
+    "mish": "mish(input)",
+    "selu": "selu(input)",
+    "hardswish": "hardswish(input)",
+    "hardsigmoid": "hardsigmoid(input)",
+    "celu": "celu(input, alpha)",
+    "elu": "elu(input, alpha)",
+    "leaky_relu": "leaky_relu(input, negative_slope)",
+    "hardtanh": "hardtanh(input, min_val, max_val)",
+    "softplus": "softplus(input, beta, threshold)",
+    "softshrink": "softshrink(input, lambd)",
+    "logsigmoid": "log_sigmoid(input)",
+    "glu": "glu(input, dim)",
+    "softmax": "softmax(input, dim, dtype)",
+    "log_softmax": "log_softmax(input, dim, dtype)",
+    **{
+        f"max_pool{n}d": f"max_pool{n}d(input, kernel_size, stride, padding, dilation, ceil_mode)" for n in (1, 2, 3)
+    },
+    "avg_pool1d": "avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)",
+    **{
+        f"avg_pool{n}d": (
+            f"avg_pool{n}d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)"
+        )
+        for n in (2, 3)
+    },
+    **{f"adaptive_avg_pool{n}d": f"adaptive_avg_pool{n}d(input, output_size)" for n in (1, 2, 3)},
+    "pad": "pad(input, pad, mode, value)",
+    "scaled_dot_product_attention": (
+        "scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)"
+    ),
+    "cross_entropy": f"cross_entropy_loss({_LOSS}, weight, reduction, ignore_index, label_smoothing)",
+    "nll_loss": f"nll_loss_nd({_LOSS}, weight, reduction, ignore_index)",
+    "mse_loss": f"mse_loss({_LOSS}, reduction)",
+    "l1_loss": f"l1_loss({_LOSS}, reduction)",
+    "smooth_l1_loss": f"smooth_l1_loss({_LOSS}, reduction, beta)",
+    "huber_loss": f"huber_loss({_LOSS}, reduction, delta)",
+    "binary_cross_entropy": f"binary_cross_entropy({_LOSS}, weight, reduction)",
+    "binary_cross_entropy_with_logits": (
+        f"binary_cross_entropy_with_logits({_LOSS}, weight, pos_weight, reduction)"
+    ),
+    "kl_div": f"kl_div({_LOSS}, reduction, log_target=log_target)",
+}  # fmt: skip
+"""Functions of `nn.functional`; those in place write to the operator with a mark behind its name."""
+
+_ABSENT = {"padding_idx": -1, "stride": Written("annotate(List[int], [])")}
+"""What PyTorch's operators want where the function has None."""
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_SIZED = frozenset({"view", "reshape", "expand", "repeat", "permute", "new_zeros", "new_ones", "new_empty"})
+_MADE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
+_CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "int": 3, "long": 4, "bool": 11, "short": 2, "char": 1}
+_OPERATORS = {"__matmul__": "matmul", "__radd__": "add", "__rmul__": "mul"}
+
+
+def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
+    """How a call of a public function is written; None where it is written op by op."""
+    name = getattr(func, "__name__", "")
+    if getattr(func, "__module__", "").startswith("flambeau.nn"):
+        return _by_template(func, name, args, kwargs)
+    name = _OPERATORS.get(name, name)
+    if name in _CASTS and len(args) == 1:
+        number = _CASTS[name]
+        return lambda recording, args, kwargs, result: recording.emit("to", (args[0], number), {}, result)
+    if name == "__getitem__":
+        return _item
+    if name == "to":
+        return _converted
+    if name == "einsum" and isinstance(args[0], str):
+        operands = args[1] if isinstance(args[1], (list, tuple)) else args[1:]
+        return lambda recording, args, kwargs, result: recording.emit("einsum", (args[0], list(operands)), {}, result)
+    if name in _SIZED and args and isinstance(args[0], Tensor):
+        return functools.partial(_sized, name, 1)
+    if name in _MADE:
+        return functools.partial(_sized, name, 0)
+    if name not in FORMS or "out" in kwargs or name in ("item", "to", "tensor", "equal"):
+        return None
+    return functools.partial(_direct, name)
+
+
+def _direct(name: str, recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    formats = [each for each in args if isinstance(each, memory_format)]
+    plain = [each for each in args if not isinstance(each, memory_format)]
+    recording.emit(name, plain, {**kwargs, "memory_format": formats[0]} if formats else kwargs, result)
+
+
+def _bag(recording: Recording, given: dict[str, Any], result: Any) -> None:
+    """`embedding_bag`: the operator gives four results, of which the function takes the first."""
+    options = ("scale_grad_by_freq", "mode", "sparse", "per_sample_weights", "include_last_offset", "padding_idx")
+    values = [given["weight"], given["input"], given["offsets"], *(given[each] for each in options)]
+    values[4] = ("sum", "mean", "max").index(given["mode"])
+    call = f"torch.embedding_bag({', '.join(map(recording.text, values))})"
+    variable = recording.new_variable()
+    recording.lines.append(f"{variable}, {variable}a, {variable}b, {variable}c = {call}")
+    recording.bind(result, variable)
+
+
+def _sized(
+    name: str, first: int, recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+) -> None:
+    """A function whose sizes may be given one by one."""
+    sizes = args[first:]
+    if sizes and not isinstance(sizes[0], (list, tuple)):
+        if isinstance(sizes[0], int):
+            args = (*args[:first], list(sizes))
+    elif sizes:
+        args = (*args[:first], list(sizes[0]))
+    recording.emit(name, args, kwargs, result)
+
+
+def _converted(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    """`to`: the result's dtype, and its device where one was asked for."""
+    wanted = [*args[1:], *kwargs.values()]
+    places = [result.device] if any(isinstance(each, (device, str)) for each in wanted) else []
+    recording.emit("to", (args[0], *places, result.dtype), {}, result)
+
+
+def _item(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    """A subscript: one view after another, then the elements that tensors choose."""
+    value, key = args
+    keys = list(key) if isinstance(key, tuple) else [key]
+    text, dim = recording.text(value), 0
+    chosen: list[str] = []
+    rank = value.dim()
+    covered = sum(1 for each in keys if each is not None and each is not Ellipsis)
+    for each in keys:
+        if each is Ellipsis:
+            dim += rank - covered
+        elif each is None:
+            text = f"torch.unsqueeze({text}, {dim})"
+            dim += 1
+        elif isinstance(each, slice):
+            if each != slice(None):
+                low, high, step = (recording.text(part) for part in (each.start, each.stop, each.step))
+                text = f"torch.slice({text}, {dim}, {low}, {high}, {'1' if step == 'None' else step})"
+            dim += 1
+        elif isinstance(each, int) and not isinstance(each, bool):
+            text = f"torch.select({text}, {dim}, {recording.text(each)})"
+        elif isinstance(each, Tensor):
+            chosen += ["None"] * (dim - len(chosen)) + [recording.text(each)]
+            dim += max(each.dim(), 1) if str(each.dtype) == "torch.bool" else 1
+        else:
+            raise NotImplementedError(f"jit.trace cannot write down a subscript by {type(each).__name__}")
+    if chosen:
+        text = f"torch.index({text}, annotate(List[Optional[Tensor]], [{', '.join(chosen)}]))"
+    variable = recording.new_variable()
+    recording.lines.append(f"{variable} = {text}")
+    recording.bind(result, variable)
+
+
+@functools.cache
+def _signature(func: Any) -> inspect.Signature:
+    return inspect.signature(func)
+
+
+def _by_template(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
+    template = _TEMPLATES.get(name)
+    if template is None and name != "embedding_bag":
+        return None
+    bound = _signature(func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    if template is None:
+        if given["offsets"] is None or given["max_norm"] is not None:
+            return None
+        return lambda recording, args, kwargs, result: _bag(recording, given, result)
+    if given.get("return_indices") or given.get("max_norm") is not None or given.get("enable_gqa"):
+        return None
+    if "output_size" in given and None in _listed(given["output_size"]):
+        return None
+    if any(given.get(each) is not None for each in ("size_average", "reduce")):
+        return None
+    operator, _, rest = template.removesuffix(")").partition("(")
+    values: list[Any] = []
+    by_name: dict[str, Any] = {}
+    for part in rest.split(", "):
+        title, _, source = part.partition("=")
+        if source:
+            by_name[title] = given[source]
+        else:
+            values.append(Written(part) if part == "True" else _value(part, given[part]))
+    if given.get("inplace"):
+        operator += "_"
+    return lambda recording, args, kwargs, result: recording.emit(operator, values, by_name, result)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def _value(name: str, value: Any) -> Any:
+    if name == "reduction":
+        return _REDUCTIONS[value]
+    return _ABSENT.get(name) if value is None and name in _ABSENT else value
+
+
+def op_rule(op: Op, args: Sequence[Any]) -> tuple[str, Sequence[Any], dict[str, Any]] | None:
+    """How an op of this package alone is written."""
+    if op.name == "attention":
+        query, key, value, dropout, causal, mask, scale = args
+        return "scaled_dot_product_attention", (query, key, value, mask, dropout, causal), {"scale": scale}
+    if op.name == "matmul":
+        return "matmul", args, {}
+    if op.name == "upsample_bilinear2d":
+        given, size, corners, scales = args
+        return op.name, (given, list(size), corners, *(scales or (None, None))), {}
+    if op.name == "reshape_alias":
+        return "reshape", (args[0], list(args[1])), {}
+    if op.name == "contiguous_clone":
+        return "clone", (args[0],), {"memory_format": 0}
+    if op.name == "layer_norm":
+        given, shape, weight, bias, eps, _ = args
+        return "native_layer_norm", (given, list(shape), weight, bias, eps), {}
+    return None

@@ -71,7 +71,7 @@ class Contents:
 
 
 def file_format(path: Path) -> str:
-    """'zip', 'npz', 'tar', 'safetensors', 'stacked' or 'pickle', by the content of the file."""
+    """'zip', 'npz', 'tar', 'safetensors', 'stacked', 'onnx' or 'pickle', by the content of the file."""
     with path.open("rb") as file:
         head = file.read(512)
     if head.startswith(ZIP_START):
@@ -80,6 +80,8 @@ def file_format(path: Path) -> str:
             if names and all(name.endswith(".npy") for name in names):
                 return "npz"
         return "zip"
+    if path.suffix.lower() == ".onnx" and head[:1] == b"\x08":  # the message begins with its version
+        return "onnx"
     if head[257:262] == b"ustar":
         return "tar"
     if len(head) > 8 and head[8:9] == b"{" and head[:1] != b"\x80":
@@ -95,6 +97,8 @@ def read_contents(path: Path) -> Contents:
             return _safetensors(path)
         if kind == "npz":
             return _npz(path)
+        if kind == "onnx":
+            return _onnx(path)
         return _pickled(path, kind)
 
 
@@ -160,6 +164,17 @@ def _npz(path: Path) -> Contents:
             if array_type.hasobject:
                 contents.notes.append(f"{printable(name)} holds pickled objects, which `convert` does not read")
     contents.unknown = list(unknown)
+    return contents
+
+
+def _onnx(path: Path) -> Contents:
+    from ..onnx._reading.files import weights_of
+
+    contents = Contents("ONNX model", path.stat().st_size)
+    for name, tensor in weights_of(path).items():
+        row = TensorRow(name, "tensor", tuple(tensor.shape), str(tensor.dtype), tensor.nbytes, len(contents.storages))
+        contents.tensors.append(row)
+        contents.storages.append(tensor.nbytes)
     return contents
 
 

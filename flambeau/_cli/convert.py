@@ -22,8 +22,8 @@ from .terminal import CommandError, plural, printable, readable_size, say, warn
 
 SUMMARY = "write a checkpoint in another format"
 DESCRIPTION = (
-    "Write the tensors of checkpoint A to B. The suffix of B says the format: .pt, .pth, .bin or .ckpt, .safetensors, "
-    ".npz. B appears whole or not at all."
+    "Write the tensors of checkpoint A, or of an ONNX model, to B. The suffix of B says the format: .pt, .pth, .bin or "
+    ".ckpt, .safetensors, .npz. B appears whole or not at all."
 )
 
 _FEW = 5
@@ -72,6 +72,10 @@ def _read(path: Path) -> Any:
 def _read_format(path: Path, kind: str) -> Any:
     if kind == "npz":
         return _read_npz(path)
+    if kind == "onnx":
+        from ..onnx._reading.files import weights_of
+
+        return weights_of(path)
     if kind != "safetensors":
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -7,8 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .._core.device import CPU
 from .._core.dtype import dtype as DType
 from .._core.kind import kind_of_array
+from .._core.tensor import Tensor
 from .errors import SymbolicValueError
 
 _NUMBERS: dict[str, int] = {
@@ -41,6 +43,9 @@ def numpy_type(number: int) -> np.dtype[Any]:
 
 def torch_type(number: int) -> DType:
     """The dtype of the tensors that have an element type of ONNX."""
-    from .._core.device import CPU
-
     return kind_of_array(numpy_type(number), CPU).dtype
+
+
+def tensor_over(array: Any) -> Tensor:
+    """A tensor over an array of any dtype, those included that NumPy itself does not have."""
+    return Tensor._from_parts((array, kind_of_array(array.dtype, CPU), [0, None]))

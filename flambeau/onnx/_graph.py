@@ -202,7 +202,9 @@ class Graph:
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
         """A value with its dimensions in another order."""
-        return self.op("Transpose", value, perm=[int(each) for each in order])
+        made = self.op("Transpose", value, perm=[int(each) for each in order])
+        made.shape = None if value.shape is None else tuple([value.shape[each] for each in order])
+        return made
 
     def unsqueeze(self, value: Value, *dims: int) -> Value:
         """A value with dimensions of size 1 put in."""

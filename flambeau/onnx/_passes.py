@@ -13,6 +13,10 @@ _DRAWING = {"RandomNormalLike", "RandomUniformLike", "RandomNormal", "RandomUnif
             "Dropout"}  # fmt: skip
 
 
+_OPTIONAL = {"MaxPool", "LSTM", "GRU", "RNN", "LayerNormalization", "Unique", "BatchNormalization", "Dropout"}
+"""Operators whose later results may be left out."""
+
+
 def rename(graph: Graph, old: str, new: str) -> None:
     """Give a value another name."""
     for node in graph.nodes:
@@ -58,7 +62,7 @@ def drop_unread(graph: Graph, results: Collection[str]) -> None:
     for node in reversed(graph.nodes):
         if any(each in read for each in node.outputs):
             read.update(node.inputs)
-            while len(node.outputs) > 1 and node.outputs[-1] not in read:
+            while len(node.outputs) > 1 and node.kind in _OPTIONAL and node.outputs[-1] not in read:
                 node.outputs.pop()
             kept.append(node)
     graph.nodes = kept[::-1]

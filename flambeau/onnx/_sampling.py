@@ -9,9 +9,9 @@ import numpy as np
 
 from .._core.backend import to_host
 from .._core.tensor import Tensor
-from .._ops.create.constants import from_numpy
 from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import tree_flatten, tree_unflatten
+from ._element_types import tensor_over
 from ._tracing import Run, trace_call
 from .errors import OnnxExporterError
 
@@ -127,7 +127,7 @@ def _resized(leaves: Sequence[Any], axes: Mapping[str, Sequence[Place]], sizes: 
         array = np.array(to_host(each._array))
         for dim, size in wanted.get(number, {}).items():
             array = np.take(array, np.arange(size) % array.shape[dim], axis=dim)
-        made.append(from_numpy(np.ascontiguousarray(array)) if array.dtype.kind != "V" else each.clone())
+        made.append(tensor_over(np.ascontiguousarray(array)))
     return made
 
 

@@ -33,6 +33,12 @@ def run(model: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
     return found
 
 
+def read(model: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
+    """What Flambeau computes when it reads the model."""
+    with flambeau.no_grad():
+        return [each.numpy() for each in tensors(flambeau.onnx.load_module(model)(*inputs))]
+
+
 def check(actual: Sequence[np.ndarray], expected: Any, tolerance: float = 1e-4) -> None:
     """Fail where results differ in shape, dtype or value."""
     wanted = tensors(expected)

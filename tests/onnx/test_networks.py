@@ -1,4 +1,4 @@
-"""The networks of `tests/training`: exported, run by onnxruntime, the batch fixed and free."""
+"""The networks of `tests/training`: exported, run by onnxruntime and read back, the batch fixed and free."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = runtime.tensors(args)
     if test in FIXED:
         message = exported(model, args)
-        runtime.check(runtime.run(message, given)[compared], computed(model, args)[compared])
+        expected = computed(model, args)[compared]
+        runtime.check(runtime.run(message, given)[compared], expected)
+        runtime.check(runtime.read(message, given)[compared], expected)
         return
     shapes = tuple({dim: "batch"} if isinstance(each, flambeau.Tensor) else None for each in args)
     message = exported(model, args, dynamic_shapes=shapes)
@@ -63,5 +65,6 @@ def test_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for count in (size, size + 3):
         rows = flambeau.arange(count) % size
         others = [each.index_select(dim, rows) if isinstance(each, flambeau.Tensor) else each for each in args]
-        found = runtime.run(message, runtime.tensors(others))
-        runtime.check(found[compared], computed(model, others)[compared])
+        expected = computed(model, others)[compared]
+        runtime.check(runtime.run(message, runtime.tensors(others))[compared], expected)
+        runtime.check(runtime.read(message, runtime.tensors(others))[compared], expected)

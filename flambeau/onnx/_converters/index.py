@@ -153,6 +153,7 @@ def scatter_reduce(
         ones = g.op("Expand", g.const(1, self.dtype), g.shape(self))
         one = g.op("Expand", g.const(1, self.dtype), g.shape(index))
         base = ones if include_self else g.op("Mul", ones, 0)
+        base.shape = self.shape
         counts = _scattered(g, base, dim, index, one, "add")
         if not include_self:
             counts = g.op("Max", counts, 1)
@@ -169,7 +170,9 @@ def _without(g: Graph, self: Value, dim: int, index: Value, reduce: str) -> Valu
         limits = np.iinfo(self.dtype)
         start = {"sum": 0, "prod": 1, "amax": limits.min, "amin": limits.max}[reduce]
     src = g.op("Expand", g.const(start, self.dtype), g.shape(index))
-    return _scattered(g, self, dim, index, src, None)
+    made = _scattered(g, self, dim, index, src, None)
+    made.shape = self.shape
+    return made
 
 
 def _along(g: Graph, dim: int, index: Value, like: Value) -> Value:
@@ -254,10 +257,9 @@ def one_hot(g: Graph, call: Result, self: Value, num_classes: int) -> Value:
 
 
 @converter("unravelled")
-def unravelled(g: Graph, call: Result, self: Value, sizes: Sequence[int]) -> Value:
+def unravelled(g: Graph, call: Result, self: Value, sizes: Sequence[int]) -> list[Value]:
     parts = []
     for position, size in enumerate(sizes):
         inner = product(list(sizes[position + 1 :]))
-        place = g.op("Mod", g.op("Div", g.cast(self, INT64), inner), size)
-        parts.append(g.unsqueeze(place, 0))
-    return g.op("Concat", *parts, axis=0)
+        parts.append(g.op("Mod", g.op("Div", g.cast(self, INT64), inner), size))
+    return parts

@@ -96,3 +96,17 @@ def cdist(g: Graph, call: Result, x1: Value, x2: Value, p: float) -> Value:
     if p == 0:
         return g.reduce("ReduceSum", g.cast(g.cast(gap, bool), gap.dtype), [-1], False)
     return g.op("Pow", g.reduce("ReduceSum", g.op("Pow", gap, float(p)), [-1], False), 1 / float(p))
+
+
+@converter("trilinear")
+def trilinear(g: Graph, call: Result, left: Value, weight: Value, right: Value) -> Value:
+    return g.op("Einsum", left, weight, right, equation="na,oab,nb->no")
+
+
+@converter("pdist")
+def pdist(g: Graph, call: Result, self: Value, p: float) -> Value:
+    """The distances above the diagonal of the table of all pairs."""
+    count = int((self.shape or ())[0])
+    rows, columns = np.triu_indices(count, 1)
+    table = g.flat(cdist(g, call, self, self, p))
+    return g.op("Gather", table, g.const((rows * count + columns).astype(np.int64)), axis=0)

@@ -91,18 +91,16 @@ def adaptive_avg_pool(g: Graph, call: Result, self: Value, output_size: Sequence
             table = np.zeros((int(count), int(size)))
             for row, (start, end) in enumerate(_bounds(size, count)):
                 table[row, start:end] = 1 / (end - start)
-            turned = _last(g, value, dim)
+            turned = _last(g, value, dim, self.rank)
             value = _last(g, g.op("MatMul", turned, g.const(table.T.astype(self.dtype))), dim, self.rank)
-            value.shape = None
     return value
 
 
-def _last(g: Graph, value: Value, dim: int, rank: int | None = None) -> Value:
+def _last(g: Graph, value: Value, dim: int, rank: int) -> Value:
     """A dimension exchanged with the last one."""
-    count = value.rank if rank is None and value.shape is not None else (rank or dim + 1)
-    order = list(range(count))
+    order = list(range(rank))
     order[dim], order[-1] = order[-1], order[dim]
-    return g.transpose(value, order) if dim != count - 1 else value
+    return g.transpose(value, order) if dim != rank - 1 else value
 
 
 @converter("adaptive_max_pool2d", "adaptive_max_pool3d")

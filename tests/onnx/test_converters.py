@@ -1,0 +1,70 @@
+"""Every converter: an exported call, run by onnxruntime and read back, beside the call itself."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau
+from flambeau.onnx._converters import CONVERTERS
+from flambeau.onnx._tracing import trace_call
+
+from . import cases, layer_cases, runtime
+
+FAMILIES = cases.FAMILIES | layer_cases.FAMILIES
+
+UNSEEN = {
+    "derivatives and other ops' insides": "average_running_statistics copied_like copy div_number div_trunc_half "
+    "fill_number fill_tensor max_pool mul_number norm_along only_where reshape_alias restride wide_product zero "
+    "copysign_of_number",
+    "other devices": "copy_across to_device",
+    "refused, with the reason": "complex polar view_as_complex view_as_real view_dtype conjugate",
+}
+"""Converters that no call of a user's reaches alone."""
+
+
+def compare(function: Callable[..., Any], inputs: tuple[Any, ...], read: bool = True) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program: Any = flambeau.onnx.export(function, tuple(each.clone() for each in inputs), do_constant_folding=False)
+        expected = function(*[each.clone() for each in inputs])
+        runtime.check(runtime.run(program.model_proto, inputs), expected)
+        if read:
+            runtime.check(runtime.read(program.model_proto, inputs), expected)
+
+
+def described(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(function).strip()[:200]
+    except (OSError, TypeError):
+        return str(function)
+
+
+def failure_of(function: Callable[..., Any], inputs: tuple[Any, ...]) -> str | None:
+    try:
+        compare(function, inputs)
+    except Exception as error:
+        return f"{described(function)}\n    {type(error).__name__}: {str(error)[:400]}"
+    return None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family(family: str) -> None:
+    failures = [failure for each in FAMILIES[family] if (failure := failure_of(*each))]
+    assert not failures, "\n".join(failures)
+
+
+def test_every_converter_is_exercised() -> None:
+    seen: set[str] = set()
+    every = [each for family in FAMILIES.values() for each in family] + layer_cases.ANTIALIASED + layer_cases.DRAWING
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for function, inputs in every:
+            copies = [each.clone() for each in inputs]
+            run = trace_call(function, copies, {}, lambda name: name in CONVERTERS, copies)
+            seen.update(call.op.name for call in run.trace.calls)
+    assert set(CONVERTERS) - seen == set(" ".join(UNSEEN.values()).split())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._element_types import onnx_type
-from ._sizes import Arithmetic, Axis, Extent, Size, Term
+from ._sizes import Arithmetic, Axis, Extent, Size, Term, identity
 
 INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
@@ -153,9 +153,10 @@ class Graph:
         """A size as a vector of one element."""
         if not isinstance(size, Size):
             return self.const(np.array([size], np.int64))
-        found = self._sizes.get(size.term)
+        key = identity(size.term)
+        found = self._sizes.get(key)
         if found is None:
-            found = self._sizes[size.term] = self._computed(size.term)
+            found = self._sizes[key] = self._computed(size.term)
         return found
 
     def _computed(self, term: Term) -> Value:
@@ -167,7 +168,7 @@ class Graph:
                 value, dim = self.axes[term.name]
             else:
                 assert isinstance(term, Extent)
-                assert self.tensor_of is not None
+                assert self.tensor_of is not None, "a graph without a trace has no extents"
                 value, dim = self.tensor_of(term.value), term.dim
             return self.op("Shape", value, dtype=INT64, start=dim, end=dim + 1)
         finally:

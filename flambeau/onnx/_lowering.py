@@ -11,7 +11,7 @@ from .._dispatch.factory import constant
 from ._constants import constant_of_sizes
 from ._converters import CONVERTERS, Result, Unsupported
 from ._graph import Graph, Value
-from ._sizes import Fitting, product
+from ._sizes import Fitting, Size, product
 from ._tracing import Call, Ref, Run
 from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
 
@@ -58,14 +58,14 @@ class Lowering:
 
     # ----- tensors ----------------------------------------------------------------------------------------------------
 
-    def shape(self, number: int) -> tuple[int, ...]:
-        """The sizes of a tensor of the trace."""
+    def shape(self, number: int, near: Sequence[int] = ()) -> tuple[int, ...]:
+        """The sizes of a tensor of the trace, which may be functions of the sizes `near`."""
         found = self._shapes.get(number)
         if found is None:
             shapes = [each.shapes[number] for each in self.traces]
             if len({len(each) for each in shapes}) > 1:
                 raise SymbolicValueError("a tensor has another number of dimensions at other sizes of the inputs")
-            found = self._shapes[number] = self.fitting.note_shape(number, shapes)
+            found = self._shapes[number] = self.fitting.note_shape(number, shapes, near)
         return found
 
     def dtype(self, number: int) -> np.dtype[Any]:
@@ -174,6 +174,8 @@ class Lowering:
             self._set(call.results.number, constant_of_sizes(g, self.fitting, arrays, shape))
             return
         args = tuple([self._merged(each, near) for each in zip(*[each.args for each in together], strict=True)])
+        for number in _numbers(call.results if type(call.results) is list else [call.results]):
+            self.shape(number, near)
         if call.op.reads:  # Python has the value now; what it makes of it is compared where it is used
             return
         made = self._convert(call, args)
@@ -245,10 +247,21 @@ class Lowering:
                 raise SymbolicValueError("positions that Python computed depend on the sizes of the inputs")
             return self.graph.const(first)
         if isinstance(first, float) and any(each != first for each in seen) and first == first:
-            return self._number(seen)
+            return self._number(seen, near)
         return first
 
-    def _number(self, seen: Sequence[float]) -> float:
+    def _number(self, seen: Sequence[float], near: Sequence[int]) -> Value:
+        """A number that is made of a size: multiplied or divided by it, or by its root."""
+        g = self.graph
+        for size in (*self.fitting.axes, *near):
+            if isinstance(size, Size):
+                for kind, power in (("Div", 1.0), ("Mul", 1.0), ("Div", 0.5), ("Mul", 0.5)):
+                    sign = 1 if kind == "Div" else -1
+                    factors = [each * run ** (sign * power) for each, run in zip(seen, size.runs, strict=True)]
+                    if np.allclose(factors, factors[0], rtol=1e-9, atol=0.0):
+                        number = g.cast(g.scalar(size), np.float64)
+                        root = g.op("Sqrt", number) if power == 0.5 else number
+                        return g.op(kind, g.const(factors[0], np.float64), root)
         raise SymbolicValueError(
             f"the number {seen[0]:g} becomes {', '.join(f'{each:g}' for each in seen[1:])} at other sizes of the inputs"
         )

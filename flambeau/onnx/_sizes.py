@@ -40,6 +40,14 @@ class Arithmetic(NamedTuple):
 Term = Axis | Extent | Arithmetic
 
 
+def identity(term: Term) -> Any:
+    """What tells terms apart: sizes that are equal as numbers are not the same."""
+    if not isinstance(term, Arithmetic):
+        return term
+    sides = [identity(each.term) if isinstance(each, Size) else each for each in (term.left, term.right)]
+    return (term.operator, *sides)
+
+
 class Size(int):
     """An integer with the value that it had in the first run, and how it is computed in any other."""
 
@@ -122,21 +130,26 @@ class Fitting:
             return runs[0]
         return next((each for each in self._candidates(runs, near) if each is not None), None)
 
-    def note_shape(self, number: int, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    def note_shape(self, number: int, shapes: Sequence[tuple[int, ...]], near: Sequence[int] = ()) -> tuple[int, ...]:
         """The shape of the tensor `number`, whose shapes in the runs were seen to be these."""
         sizes = []
         for dim, runs in enumerate(zip(*shapes, strict=True)):
-            size: int | None = runs[0] if len(set(runs)) == 1 else self._of_axes(runs)
+            size: int | None = runs[0] if len(set(runs)) == 1 else self._known(runs, near)
             if size is None:
                 size = self.extents.setdefault(runs, Size.made(Extent(number, dim), runs))
             sizes.append(size)
         return tuple(sizes)
 
-    def _candidates(self, runs: Observed, near: Sequence[int]) -> Iterator[int | None]:
-        yield self._of_axes(runs)
+    def _known(self, runs: Observed, near: Sequence[int]) -> int | None:
+        """A size that is a function of axes, or of the sizes of operands: exactly, not up to rounding."""
+        found = self._of_axes(runs)
         moving = [each for each in near if isinstance(each, Size)]
-        yield from (_linear(runs, each) for each in moving)
-        yield from (_linear(runs, each) for each in self._products(near))
+        candidates = (_linear(runs, each) for each in (*moving, *self._products(near)))
+        return found if found is not None else next((each for each in candidates if each is not None), None)
+
+    def _candidates(self, runs: Observed, near: Sequence[int]) -> Iterator[int | None]:
+        yield self._known(runs, near)
+        moving = [each for each in near if isinstance(each, Size)]
         yield self.extents.get(runs)
         yield from (_linear(runs, each) for each in self.extents.values())
         yield from (_rounded(runs, each) for each in (*self.axes, *moving))

@@ -165,6 +165,15 @@ def test_freed_history_of_a_changed_view_names_the_forward_line() -> None:
         base.sum().backward()
 
 
+@pytest.mark.parametrize("page", ["export.md", "fx.md"])
+def test_page_shows_what_happens(page: str) -> None:
+    session = "\n".join(body for language, body in fences(page) if language == "pycon")
+    examples = doctest.DocTestParser().get_doctest(session, {}, page, page, 0)
+    assert len(examples.examples) > 5
+    failed, _ = doctest.DocTestRunner(optionflags=FLEXIBLE).run(examples)
+    assert failed == 0
+
+
 # ----- all pages ----------------------------------------------------------------------------------------------------
 
 

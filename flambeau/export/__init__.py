@@ -1,4 +1,4 @@
-"""Exported programs, under the names of `torch.export`: not built yet."""
+"""Programs as graphs of operators that need no Python of their own, under the names of `torch.export`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
+    .elsewhere("draft_export export export_for_training", "export._entry")
+    .elsewhere("load save", "export._archive")
+    .elsewhere("register_dataclass", "export._entry")
+    .elsewhere("AdditionalInputs Constraint Dim ShapesCollection dims", "export.dynamic_shapes")
+    .elsewhere("ExportedProgram ModuleCallEntry ModuleCallSignature default_decompositions", "export.exported_program")
+    .elsewhere("ExportBackwardSignature ExportGraphSignature", "export.graph_signature")
+    .elsewhere("FlatArgsAdapter UnflattenedModule unflatten", "export.unflatten")
     .absent(
-        "export is not built yet",
-        functions="default_decompositions dims draft_export export load register_dataclass save unflatten "
-        "export_for_training export_for_inference",
-        classes="AdditionalInputs Constraint CustomDecompTable Dim ExportBackwardSignature ExportedProgram "
-        "ExportGraphSignature FlatArgsAdapter ModuleCallEntry ModuleCallSignature ShapesCollection UnflattenedModule",
+        "operators are taken apart by a dict of functions, which run_decompositions takes",
+        classes="CustomDecompTable",
     )
-    .submodules("dynamic_shapes exported_program graph_signature")
+    .submodules("dynamic_shapes exported_program graph_signature unflatten")
     .parts()
 )

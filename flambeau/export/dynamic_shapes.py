@@ -1,12 +1,222 @@
-"""`torch.export.dynamic_shapes`: not built yet."""
+"""Dimensions whose sizes are not fixed, under the names of `torch.export.dynamic_shapes`."""
 
 from __future__ import annotations
 
-from .._core.names.absent import Table
+import inspect
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any, NamedTuple
 
-__getattr__, __dir__ = (
-    Table(__name__)
-    .elsewhere("AdditionalInputs Constraint Dim ShapesCollection dims", "export")
-    .absent("export is not built yet", functions="refine_dynamic_shapes_from_suggested_fixes")
-    .parts()
+from .._core.names.absent import absent_function, refusal
+from .._core.tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_map
+
+__all__ = [
+    "AdditionalInputs",
+    "Constraint",
+    "Dim",
+    "ShapesCollection",
+    "dims",
+    "refine_dynamic_shapes_from_suggested_fixes",
+]
+
+INFINITE = 2**63 - 1
+
+
+class _DimHintType(Enum):
+    AUTO = auto()
+    STATIC = auto()
+    DYNAMIC = auto()
+
+
+class _DimHint(NamedTuple):
+    """What is wanted of a dimension that has no name."""
+
+    type: _DimHintType
+    min: int | None = None
+    max: int | None = None
+
+    def __call__(self, min: int | None = None, max: int | None = None) -> _DimHint:
+        """The same within bounds."""
+        return _DimHint(self.type, min, max)
+
+
+class Dim:
+    """A dimension whose size may be any, within bounds; where the same name stands, the sizes are the same.
+
+    `Dim.AUTO` lets the size be any if the program allows it, `Dim.DYNAMIC` demands that it does, `Dim.STATIC` fixes it.
+    """
+
+    AUTO = _DimHint(_DimHintType.AUTO)
+    DYNAMIC = _DimHint(_DimHintType.DYNAMIC)
+    STATIC = _DimHint(_DimHintType.STATIC)
+
+    def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
+        if not name.isidentifier():
+            raise AssertionError(f"Dim name must be a valid identifier, got {name}")
+        self.__name__, self.min, self.max = name, min or 0, INFINITE if max is None else max
+        if self.max < self.min:
+            raise AssertionError(f"Cannot create Dim with inconsistent min={min}, max={max}")
+
+    def _derived(self, other: Any) -> Any:
+        raise refusal("torch.export.Dim", "dimensions that are computed of others are not built yet")
+
+    __add__ = __radd__ = __sub__ = __mul__ = __rmul__ = _derived
+
+    def __repr__(self) -> str:
+        return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
+
+
+def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
+    """Several dimensions at once."""
+    return tuple([Dim(name, min=min, max=max) for name in names])
+
+
+class Constraint(NamedTuple):
+    """The bounds of one dimension of an input."""
+
+    name: str
+    min: int
+    max: int
+
+
+class ShapesCollection:
+    """Dynamic dimensions by the tensors that have them: `shapes[x] = {0: Dim("batch")}`."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[int, Any] = {}
+
+    def __setitem__(self, t: Any, shape: Any) -> None:
+        assert isinstance(t, (Tensor, int)), f"Cannot assign shape to non-tensor type {type(t)}"
+        found = self._shapes.setdefault(id(t), shape)
+        assert found == shape, f"Shapes assigned to input is a different object: {found} and {shape}"
+
+    def __getitem__(self, t: Any) -> Any:
+        return self._shapes.setdefault(id(t), {})
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def dynamic_shapes(self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+        """The nest of dimensions for some arguments of `m`."""
+        named = _combined(m, args, kwargs or {})
+        return tree_map(lambda each: self._shapes.get(id(each)), named)
+
+
+class AdditionalInputs:
+    """Further examples: dimensions that differ between them are dynamic."""
+
+    def __init__(self) -> None:
+        self._examples: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def add(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+        """Add an example."""
+        assert type(args) is tuple, f"Representation of args must be a tuple, got {type(args)}"
+        self._examples.append((args, kwargs or {}))
+
+    def dynamic_shapes(self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+        """The nest of dimensions that follows from the examples."""
+        first = _combined(m, args, kwargs or {})
+        others = [tree_flatten(_combined(m, *each))[0] for each in self._examples]
+        position = iter(range(len(tree_flatten(first)[0])))
+
+        def compared(leaf: Any) -> Any:
+            number = next(position)
+            if not isinstance(leaf, Tensor):
+                return None
+            sizes = [tuple(each[number].shape) for each in others]
+            return [Dim.DYNAMIC if any(size[dim] != leaf.shape[dim] for size in sizes) else None
+                    for dim in range(leaf.ndim)]  # fmt: skip
+
+        return tree_map(compared, first)
+
+    def verify(self, ep: Any) -> None:
+        """Run an exported program on the examples."""
+        module = ep.module()
+        for args, kwargs in self._examples:
+            module(*args, **kwargs)
+
+
+def _combined(m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the names of their parameters."""
+    signature = inspect.signature(m.forward if hasattr(m, "forward") else m)
+    bound: dict[str, Any] = signature.bind(*args, **kwargs).arguments
+    return bound
+
+
+class DynamicDim(NamedTuple):
+    """A dimension of an input that is not fixed."""
+
+    leaf: int
+    dim: int
+    name: str
+    min: int
+    max: int
+    must: bool
+    """Whether it is an error if the program fixes it."""
+
+
+def dynamic_dimensions(m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], shapes: Any) -> list[DynamicDim]:
+    """The dimensions that are not fixed, of all leaves of the arguments."""
+    if shapes is None:
+        return []
+    if isinstance(shapes, (ShapesCollection, AdditionalInputs)):
+        shapes = shapes.dynamic_shapes(m, args, dict(kwargs))
+    named = _combined(m, args, kwargs)
+    if isinstance(shapes, (tuple, list)):
+        shapes = dict(zip(named, shapes, strict=True))
+    if set(shapes) != set(named):
+        raise ValueError(
+            "When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names "
+            f"{list(named)} of `inputs`, but here they are {list(shapes)}"
+        )
+    found: list[DynamicDim] = []
+    leaf = 0
+    for name, value in named.items():
+        leaf = _collect(value, shapes[name], leaf, name, found)
+    return found
+
+
+def _collect(value: Any, spec: Any, leaf: int, path: str, found: list[DynamicDim]) -> int:
+    """Note the dimensions of a nest; the number of the leaf after it."""
+    if isinstance(value, Tensor):
+        if spec is not None:
+            found += _of_tensor(value, spec, leaf, path)
+        return leaf + 1
+    if isinstance(value, (list, tuple, dict)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, each in items:
+            leaf = _collect(each, None if spec is None else spec[key], leaf, f"{path}_{key}", found)
+        return leaf
+    return leaf + len(tree_flatten(value)[0])
+
+
+def _of_tensor(value: Tensor, spec: Any, leaf: int, path: str) -> list[DynamicDim]:
+    entries = dict(spec.items() if isinstance(spec, dict) else enumerate(spec))
+    if not isinstance(spec, dict) and len(entries) != value.ndim:
+        raise ValueError(
+            f"Expected dynamic shape spec {spec} specified at `dynamic_shapes` for '{path}' to have the same length "
+            f"as the actual tensor shape {list(value.shape)} (expected {value.ndim}, but got {len(entries)} instead)"
+        )
+    found = []
+    for dim, entry in entries.items():
+        if entry is None or isinstance(entry, int) or (isinstance(entry, _DimHint) and entry.type.name == "STATIC"):
+            continue
+        number = dim % value.ndim
+        if isinstance(entry, Dim):
+            size = value.shape[number]
+            if not entry.min <= size <= entry.max:
+                raise ValueError(f"{path}.shape[{number}] is {size}, which is not within the bounds of {entry}")
+            found.append(DynamicDim(leaf, number, entry.__name__, entry.min, entry.max, True))
+        elif isinstance(entry, _DimHint):
+            low, high = entry.min or 0, INFINITE if entry.max is None else entry.max
+            found.append(DynamicDim(leaf, number, f"{path}_dim{number}", low, high, entry.type.name == "DYNAMIC"))
+        else:
+            raise TypeError(f"Unexpected dimension in dynamic_shapes of '{path}': {entry!r}")
+    return found
+
+
+refine_dynamic_shapes_from_suggested_fixes = absent_function(
+    "torch.export.dynamic_shapes.refine_dynamic_shapes_from_suggested_fixes",
+    "errors here name the dimension, and suggest no code",
 )

@@ -1,11 +1,304 @@
-"""`torch.export.exported_program`: not built yet."""
+"""`ExportedProgram`: a graph of operators and all that it needs, under the names of `torch.export.exported_program`."""
 
 from __future__ import annotations
 
-from .._core.names.absent import Table
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-__getattr__, __dir__ = (
-    Table(__name__)
-    .elsewhere("ExportedProgram ModuleCallEntry ModuleCallSignature default_decompositions", "export")
-    .parts()
+from .._core.tensor import Tensor
+from ..fx._code_of_nests import _PyTreeCodeGen, _PyTreeInfo
+from ..fx.experimental.proxy_tensor import make_fx
+from ..fx.graph import Graph
+from ..fx.graph_module import GraphModule, _assign_attr
+from ..fx.node import Node
+from ..nn.modules.module import Module
+from ..utils._pytree import TreeSpec, tree_flatten
+from .graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputSpec,
+    TensorArgument,
 )
+
+__all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default_decompositions"]
+
+
+class ValueRange(NamedTuple):
+    """The bounds of a size."""
+
+    lower: int
+    upper: int
+
+
+@dataclass
+class ModuleCallSignature:
+    """What a module of the program takes and returns."""
+
+    inputs: list[Any]
+    outputs: list[Any]
+    in_spec: TreeSpec
+    out_spec: TreeSpec
+    forward_arg_names: list[str] | None = None
+
+
+@dataclass
+class ModuleCallEntry:
+    """A module of the program, by its path."""
+
+    fqn: str
+    signature: ModuleCallSignature | None = None
+
+
+@dataclass
+class InputCheck:
+    """What a tensor that is given to the program must be: its dtype, and its shape, with names for what may vary."""
+
+    dtype: Any
+    shape: list[int | str]
+
+
+@dataclass
+class Calling:
+    """How the program is called: the structures of arguments and results, and what is checked."""
+
+    names: list[str]
+    in_spec: TreeSpec
+    out_spec: TreeSpec
+    checks: list[InputCheck | ConstantArgument | None] = field(default_factory=list)
+
+
+def default_decompositions() -> dict[Any, Callable[..., Any]]:
+    """The operators that `run_decompositions` takes apart unless it is told otherwise: the graph has none of those."""
+    return {}
+
+
+class ExportedProgram:
+    """A program as a graph of operators, with its weights, constants and the form of its call."""
+
+    def __init__(
+        self, graph_module: GraphModule, graph_signature: ExportGraphSignature, state_dict: dict[str, Any],
+        constants: dict[str, Any], calling: Calling, range_constraints: dict[str, ValueRange],
+        example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+    ) -> None:  # fmt: skip
+        self._graph_module, self._graph_signature = graph_module, graph_signature
+        self._state_dict, self._constants = state_dict, constants
+        self._calling, self._range_constraints = calling, range_constraints
+        self._example_inputs = example_inputs
+
+    @property
+    def graph_module(self) -> GraphModule:
+        """The module of the graph, which takes weights, constants and inputs one by one."""
+        return self._graph_module
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of operators."""
+        return self._graph_module.graph
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """What the graph's inputs and outputs are."""
+        return self._graph_signature
+
+    @property
+    def state_dict(self) -> dict[str, Any]:
+        """The parameters and buffers."""
+        return self._state_dict
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The tensors that the program made for itself, and buffers that the state dict leaves out."""
+        return self._constants
+
+    @property
+    def tensor_constants(self) -> dict[str, Any]:
+        """The same."""
+        return self._constants
+
+    @property
+    def range_constraints(self) -> dict[str, ValueRange]:
+        """The bounds of the sizes that may vary, by name."""
+        return self._range_constraints
+
+    @property
+    def example_inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """What the program was exported with."""
+        return self._example_inputs
+
+    @property
+    def call_spec(self) -> Calling:
+        """The structures of arguments and results."""
+        return self._calling
+
+    @property
+    def module_call_graph(self) -> list[ModuleCallEntry]:
+        """The program itself, as the one module that is called."""
+        inputs = [each.arg for each in self._graph_signature.input_specs if each.kind is InputKind.USER_INPUT]
+        outputs = [each.arg for each in self._graph_signature.output_specs]
+        signature = ModuleCallSignature(inputs, outputs, self._calling.in_spec, self._calling.out_spec)
+        return [ModuleCallEntry("", signature)]
+
+    @property
+    def dialect(self) -> str:
+        """Which operators the graph is made of."""
+        return "TRAINING"
+
+    def parameters(self) -> Iterator[Any]:
+        """The parameters."""
+        return (value for _, value in self.named_parameters())
+
+    def named_parameters(self) -> Iterator[tuple[str, Any]]:
+        """The parameters with their paths."""
+        return ((name, self._state_dict[name]) for name in self._graph_signature.parameters)
+
+    def buffers(self) -> Iterator[Any]:
+        """The buffers."""
+        return (value for _, value in self.named_buffers())
+
+    def named_buffers(self) -> Iterator[tuple[str, Any]]:
+        """The buffers with their paths."""
+        known = {**self._constants, **self._state_dict}
+        return ((name, known[name]) for name in self._graph_signature.buffers)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Unable to call ExportedProgram directly. You should use `exported_program.module()` instead."
+        )
+
+    def module(self, check_guards: bool = True) -> GraphModule:
+        """The program as a module that is called as the one it was made of."""
+        return unlifted(self, check_guards)
+
+    def run_decompositions(
+        self, decomp_table: Mapping[Any, Callable[..., Any]] | None = None, decompose_custom_triton_ops: bool = False
+    ) -> ExportedProgram:
+        """The same program with the operators of the table taken apart by its functions."""
+        table = default_decompositions() if decomp_table is None else decomp_table
+        inner = [node.meta.get("val") for node in self.graph.nodes if node.op == "placeholder"]
+        flat = make_fx(self._graph_module, table, "fake", _allow_non_fake_inputs=True)(*inner)
+        old = [node for node in self.graph.nodes if node.op == "placeholder"]
+        new = [node for node in flat.graph.nodes if node.op == "placeholder"]
+        for before, node in zip(old, new, strict=True):
+            node.target = before.target
+            node._rename(before.name)
+        flat.recompile()
+        results = tree_flatten(flat.graph.output_node().args[0])[0]
+        outputs = [
+            OutputSpec(spec.kind, TensorArgument(node.name) if isinstance(node, Node) else spec.arg, spec.target)
+            for spec, node in zip(self._graph_signature.output_specs, results, strict=True)
+        ]
+        signature = ExportGraphSignature(copy.deepcopy(self._graph_signature.input_specs), outputs)
+        return ExportedProgram(
+            flat, signature, self._state_dict, self._constants, self._calling, self._range_constraints,
+            self._example_inputs,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        code = self._graph_module.print_readable(print_output=False).replace("\n", "\n    ")
+        return (
+            f"ExportedProgram:\n    {code}\nGraph signature: {self._graph_signature}\n"
+            f"Range constraints: {self._range_constraints}\n"
+        )
+
+    def validate(self) -> None:
+        """An error if the graph is not well formed."""
+        self.graph.lint()
+
+
+def unlifted(program: ExportedProgram, check: bool) -> GraphModule:
+    """A module in which weights and constants are attributes, and which takes and returns nests."""
+    root, graph = Module(), Graph()
+    values: dict[Node, Any] = {}
+    known = {**program.constants, **program.state_dict}
+    calling = program._calling
+    specs = iter(program.graph_signature.input_specs)
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        spec: InputSpec = next(specs)
+        if spec.kind is InputKind.USER_INPUT:
+            values[node] = graph.placeholder(node.name)
+            values[node].meta = dict(node.meta)
+            continue
+        assert spec.target is not None
+        _assign_attr(known[spec.target], root, spec.target)
+    specs = iter(program.graph_signature.input_specs)
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and next(specs).kind is not InputKind.USER_INPUT:
+            target = _target_of(program, node)
+            values[node] = graph.get_attr(target)
+    output = graph.graph_copy(program.graph, values)
+    graph.output(output)
+    for node in list(graph.nodes):
+        if node.op == "get_attr" and not node.users:
+            graph.erase_node(node)
+    graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(list(calling.names), calling.in_spec, calling.out_spec)))
+    module = GraphModule(root, graph)
+    for name, value in known.items():  # those that the graph does not use belong to the module too
+        if name not in dict(module.named_parameters()) and name not in dict(module.named_buffers()):
+            _assign_attr(value, module, name)
+    if check:
+        module.register_forward_pre_hook(_Checks(calling, program.range_constraints), with_kwargs=True)
+    return module
+
+
+def _target_of(program: ExportedProgram, node: Node) -> str:
+    found = next(each.target for each in program.graph_signature.input_specs if each.arg.name == node.name)
+    assert found is not None
+    return found
+
+
+class _Checks:
+    """Looks at the arguments of a call before the program runs."""
+
+    def __init__(self, calling: Calling, ranges: dict[str, ValueRange]) -> None:
+        self.calling, self.ranges = calling, ranges
+
+    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        names = self.calling.names
+        given = dict(zip(names, args, strict=False)) | kwargs
+        if len(args) > len(names) or set(given) != set(names):
+            raise ValueError(f"the program takes {', '.join(names)}; it was given {', '.join(given)}")
+        ordered = [given[name] for name in names]
+        leaves, structure = tree_flatten((tuple(ordered[: _positional(self.calling)]),
+                                          dict(list(given.items())[_positional(self.calling):])))  # fmt: skip
+        if structure != self.calling.in_spec:
+            raise ValueError(
+                f"Trying to flatten user inputs with exported input tree spec: \n{self.calling.in_spec}\nbut actually "
+                f"got inputs with tree spec of: \n{structure}"
+            )
+        sizes: dict[str, tuple[int, str]] = {}
+        for number, (leaf, check) in enumerate(zip(leaves, self.calling.checks, strict=True)):
+            if isinstance(check, ConstantArgument):
+                if leaf != check.value:
+                    raise RuntimeError(f"Expected input {check.name} to be equal to {check.value}, but got {leaf}")
+            elif check is not None:
+                self._check(leaf, check, f"*args[{number}]", sizes)
+        return tuple(ordered), {}
+
+    def _check(self, leaf: Any, check: InputCheck, where: str, sizes: dict[str, tuple[int, str]]) -> None:
+        if not isinstance(leaf, Tensor) or leaf.ndim != len(check.shape):
+            raise RuntimeError(f"Expected input at {where} to be a tensor of {len(check.shape)} dimensions")
+        if leaf.dtype is not check.dtype:
+            raise RuntimeError(f"Expected input at {where} to have dtype {check.dtype}, but got {leaf.dtype}")
+        for dim, wanted in enumerate(check.shape):
+            size, place = leaf.shape[dim], f"{where}.shape[{dim}]"
+            if isinstance(wanted, int):
+                if size != wanted:
+                    raise RuntimeError(f"Expected input at {place} to be equal to {wanted}, but got {size}")
+                continue
+            before, there = sizes.setdefault(wanted, (size, place))
+            if before != size:
+                raise RuntimeError(f"Expected input at {place} to be equal to {there} = {before}, but got {size}")
+            low, high = self.ranges[wanted]
+            if not low <= size <= high:
+                bound = f">= {low}" if size < low else f"<= {high}"
+                raise RuntimeError(f"Expected input at {place} to be {bound}, but got {size}")
+
+
+def _positional(calling: Calling) -> int:
+    return calling.in_spec.child(0).num_children

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import types
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -140,7 +141,7 @@ def _name_of_lambda(function: Callable[..., Any]) -> str:
 
 def type_text(obj: Any) -> str:
     """A type as an annotation writes it."""
-    if isinstance(obj, type) and type(obj) is not types.GenericAlias:
+    if isinstance(obj, type) and typing.get_origin(obj) is None:
         return obj.__qualname__ if obj.__module__ == "builtins" else f"{in_torch(obj.__module__)}.{obj.__qualname__}"
     if obj is ...:
         return "..."

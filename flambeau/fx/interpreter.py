@@ -25,7 +25,7 @@ class Interpreter:
     ...     def call_function(self, target, args, kwargs):
     ...         return 2 * super().call_function(target, args, kwargs)
     >>> Doubled(flambeau.fx.symbolic_trace(lambda x: flambeau.add(x, 1))).run(3)
-    8
+    tensor(8)
     """
 
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:

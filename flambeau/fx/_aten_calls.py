@@ -1,0 +1,71 @@
+"""Ops that ran, as calls of PyTorch's operators: what stands in graphs of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .._core.device import contiguous_format
+from .._core.generator import Generator
+from .._dispatch.op import Op
+from .._dispatch.overloads import OpOverload, operator_call, overload_named
+
+
+class OperatorCall(NamedTuple):
+    """A call of an operator."""
+
+    func: OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    only_first: bool = False
+    """Whether the operator returns just the first of the op's results; the others are for derivatives."""
+
+
+def _aten(name: str, *args: Any, overload: str = "default", only_first: bool = False, **kwargs: Any) -> OperatorCall:
+    return OperatorCall(overload_named("aten", name, overload), args, kwargs, only_first)
+
+
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, eps: float, kept: Any
+) -> OperatorCall:
+    statistics = (None, None) if training else (mean, var)  # another op changes the running ones
+    return _aten("batch_norm", input, weight, bias, *statistics, training, 0.1, eps, True, only_first=True)
+
+
+def _attention(query: Any, key: Any, value: Any, p: float, causal: bool, mask: Any, scale: Any) -> OperatorCall:
+    options = {} if scale is None else {"scale": scale}
+    return _aten("scaled_dot_product_attention", query, key, value, mask, p, causal, only_first=True, **options)
+
+
+def _filled(name: str) -> Callable[..., OperatorCall]:
+    def call(self: Any, generator: Generator | None) -> OperatorCall:
+        return _aten(name, self)
+
+    return call
+
+
+_FORMS: dict[str, Callable[..., OperatorCall]] = {
+    "attention": _attention,
+    "contiguous_clone": lambda self: _aten("clone", self, memory_format=contiguous_format),
+    "group_norm": lambda input, weight, bias, N, C, HxW, group, eps, kept: _aten(
+        "group_norm", input, group, weight, bias, eps, only_first=True
+    ),
+    "index": lambda self, advanced, indices: _aten("index", self, list(advanced), overload="Tensor"),
+    "layer_norm": lambda input, shape, weight, bias, eps, kept: _aten(
+        "layer_norm", input, list(shape), weight, bias, eps, only_first=True
+    ),
+    "matmul": lambda left, right: _aten("matmul", left, right),
+    "native_batch_norm": _batch_norm,
+    "normal_": _filled("normal_"),
+    "reshape_alias": lambda self, size: _aten("reshape", self, list(size)),
+    "uniform_": _filled("uniform_"),
+}
+"""Ops whose operator has other arguments, so that no entry of `_dispatch/aten_names.py` says what they are."""
+
+
+def as_operator(op: Op, args: Sequence[Any]) -> OperatorCall:
+    """The operator that an op is, with its arguments; one of this package's own where PyTorch has none."""
+    form = _FORMS.get(op.name)
+    if form is not None:
+        return form(*args)
+    return OperatorCall(*operator_call(op, args))

@@ -1,0 +1,228 @@
+"""Traces of ops, made a graph of operators.
+
+The first trace says what is done. Others, of the same program at other sizes, say which integers depend on sizes: these
+become arithmetic on the sizes of inputs.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._core.kind import Kind
+from .._core.tensor import Tensor
+from .._dispatch.factory import constant
+from .._dispatch.overloads import OpOverload, overload_named
+from .._ops.create.constants import from_numpy
+from .._subclasses.fake_tensor import FakeTensorMode, UnsupportedFakeTensorException
+from ..onnx._sizes import Arithmetic, Axis, Extent, Fitting, Size
+from ..onnx._tracing import Call, Ref, Trace
+from ._aten_calls import as_operator
+from .graph import Graph
+from .node import Node, map_aggregate
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": operator.floordiv,
+}  # fmt: skip
+
+
+_MADE_BY_ELEMENTS = frozenset(("packed",))
+"""Ops whose arguments were read from elements before: the lengths of sequences."""
+
+
+class DataDependent(RuntimeError):
+    """The program decides in Python what to do next, by elements of a tensor that depends on its inputs."""
+
+
+class Lowering:
+    """Builds a graph of what traces of one program did."""
+
+    def __init__(self, traces: Sequence[Trace], axes: Mapping[str, tuple[int, ...]], graph: Graph) -> None:
+        self.traces, self.graph = traces, graph
+        self.fitting = Fitting(dict(axes))
+        self.nodes: dict[int, Node] = {}
+        """The nodes of tensors, by their numbers in the trace."""
+        self.axes: dict[str, tuple[Node, int]] = {}
+        """Of each axis an input that has it, and where."""
+        self.constant: Callable[[Tensor], Node] = self._unknown
+        """What makes a node of a tensor that came from outside."""
+        self._sizes: dict[Any, Node] = {}
+        self._tainted: set[int] = set()
+        self._fakes = FakeTensorMode()
+
+    @staticmethod
+    def _unknown(tensor: Tensor) -> Node:
+        raise RuntimeError(f"a tensor of shape {list(tensor.shape)} comes from nowhere")
+
+    def note_input(self, number: int, node: Node, depends: bool = True) -> None:
+        """Say which node a tensor from outside is, and whether it is another in each call."""
+        self.nodes[number] = node
+        self._describe(number, node)
+        if depends:
+            self._tainted.add(number)
+
+    def lower(self) -> None:
+        """Make nodes of all calls."""
+        lengths = {len(trace.calls) for trace in self.traces}
+        if len(lengths) > 1:
+            raise RuntimeError("the program does different things at different sizes of its dynamic dimensions")
+        for position, call in enumerate(self.traces[0].calls):
+            others = [trace.calls[position] for trace in self.traces[1:]]
+            if any(other.op is not call.op for other in others):
+                raise RuntimeError(
+                    f"at other sizes of its dynamic dimensions the program runs {others[0].op.name} in place of "
+                    f"{call.op.name}{call.where()}"
+                )
+            self._call(call, others)
+
+    def _call(self, call: Call, others: Sequence[Call]) -> None:
+        refs = [each.number for each in _refs(call.args)]
+        depends = any(number in self._tainted for number in refs)
+        if call.op.reads or call.op.name in _MADE_BY_ELEMENTS:
+            if depends:
+                raise DataDependent(
+                    f"Could not guard on data-dependent expression: the program reads elements by {call.op.name}"
+                    f"{call.where()}, and these depend on its inputs. What it does next may depend on them"
+                )
+            return
+        if call.op is constant:
+            self._name_results(self._constant([call, *others]), call.results, depends)
+            return
+        near = [size for number in refs for size in self._shape(number)]
+        args = [self._merged([call.args[i], *(o.args[i] for o in others)], near) for i in range(len(call.args))]
+        known = self.traces[0].tensors
+        tensors = _replaced(tuple(args), lambda ref: known[ref.number])
+        func, positional, kwargs, only_first = as_operator(call.op, tensors)
+        node = self._made(func, self._argument(positional), self._argument(kwargs))
+        if only_first:
+            self._name_results(node, call.results[0], depends)
+        else:
+            self._name_results(node, call.results, depends)
+        for written in call.op.writes:
+            if depends and isinstance(call.args[written], Ref):
+                self._tainted.add(call.args[written].number)
+
+    def _constant(self, calls: Sequence[Call]) -> Node:
+        """What makes a tensor of data from Python: a copy of a constant, or a range, which may depend on sizes."""
+        arrays = [each.args[0] for each in calls]
+        dtype = calls[0].args[1].dtype
+        if _is_range(arrays):
+            start, step = int(arrays[0][0]), int(arrays[0][1]) - int(arrays[0][0])
+            end = self._size(self._merged([start + step * len(each) for each in arrays], ()))
+            return self._made(
+                overload_named("aten", "arange", "start_step"), (start, end, step), {"dtype": dtype, "device": "cpu"}
+            )
+        if any(each.shape != arrays[0].shape for each in arrays):
+            raise RuntimeError(f"data from Python has another shape at other sizes{calls[0].where()}")
+        made = self.constant(from_numpy(arrays[0]).to(dtype))
+        return self._made(overload_named("aten", "clone", "default"), (made,), {})
+
+    def _made(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+        """A node that has the name of its operator, whatever the overload."""
+        return self.graph.call_function(func, args, kwargs, name=func._name)
+
+    # ----- integers ---------------------------------------------------------------------------------------------
+
+    def _shape(self, number: int) -> tuple[int, ...]:
+        shapes = [trace.shapes[number] for trace in self.traces]
+        return shapes[0] if len({len(each) for each in shapes}) > 1 else self.fitting.note_shape(number, shapes)
+
+    def _merged(self, values: Sequence[Any], near: Sequence[int]) -> Any:
+        """One argument of several traces: what differs between them is a function of sizes."""
+        first = values[0]
+        if isinstance(first, Ref) or len(values) == 1:
+            return first
+        if type(first) in (list, tuple):
+            if len({len(each) for each in values}) > 1:
+                raise RuntimeError("a list of arguments has other lengths at other sizes of the dynamic dimensions")
+            return type(first)([self._merged(list(each), near) for each in zip(*values, strict=True)])
+        if type(first) is int and len(set(values)) > 1:
+            size = self.fitting.size(tuple(values), near)
+            if size is None:
+                raise RuntimeError(f"how an integer that was {values} follows from the dynamic dimensions is unknown")
+            return size
+        return first
+
+    def _size(self, size: int) -> Any:
+        """The node that computes a size."""
+        if not isinstance(size, Size):
+            return size
+        term = size.term
+        if term in self._sizes:
+            return self._sizes[term]
+        made: Node
+        if isinstance(term, Arithmetic):
+            left, right = self._size(term.left), self._size(term.right)
+            made = self.graph.call_function(_ARITHMETIC[term.operator], (left, right))
+        else:
+            node, dim = self.axes[term.name] if isinstance(term, Axis) else (self.nodes[term.value], term.dim)
+            assert isinstance(term, (Axis, Extent))
+            made = self._made(overload_named("aten", "sym_size", "int"), (node, dim), {})
+        made.meta["val"] = int(size)
+        self._sizes[term] = made
+        return made
+
+    # ----- tensors ----------------------------------------------------------------------------------------------
+
+    def node_of(self, number: int) -> Node:
+        """The node of a tensor of the trace."""
+        if number not in self.nodes:
+            self.nodes[number] = node = self.constant(self.traces[0].outside[number])
+            self._describe(number, node)
+        return self.nodes[number]
+
+    def _argument(self, value: Any) -> Any:
+        def convert(each: Any) -> Any:
+            if isinstance(each, Tensor):
+                return self.node_of(self.traces[0].number_of(each))
+            if isinstance(each, Kind):
+                raise NotImplementedError(f"an op takes {each!r}, which no graph can hold")
+            return self._size(each) if isinstance(each, Size) else each
+
+        return map_aggregate(value, convert)
+
+    def _name_results(self, node: Node, results: Any, depends: bool) -> None:
+        if isinstance(results, Ref):
+            self.nodes[results.number] = node
+            self._describe(results.number, node)
+            if depends:
+                self._tainted.add(results.number)
+        elif isinstance(results, list):
+            for position, each in enumerate(results):
+                if isinstance(each, Ref):
+                    self._name_results(self.graph.call_function(operator.getitem, (node, position)), each, depends)
+
+    def _describe(self, number: int, node: Node) -> None:
+        try:
+            node.meta["val"] = self._fakes.from_tensor(self.traces[0].tensors[number])
+        except UnsupportedFakeTensorException:
+            return  # of a kind that has no form without data
+
+
+def _is_range(arrays: Sequence[Any]) -> bool:
+    """Whether data are integers from one on, by equal steps, in every trace."""
+    return all(
+        each.ndim == 1 and each.dtype.kind == "i" and len(each) > 1 and len(set(np.diff(each).tolist())) == 1
+        and each[0] == arrays[0][0] and each[1] == arrays[0][1]
+        for each in arrays
+    )  # fmt: skip
+
+
+def _replaced(value: Any, fn: Callable[[Ref], Any]) -> Any:
+    """Arguments with something else in the places of tensors."""
+    if isinstance(value, Ref):
+        return fn(value)
+    return type(value)([_replaced(each, fn) for each in value]) if type(value) in (list, tuple) else value
+
+
+def _refs(args: Any) -> list[Ref]:
+    found: list[Ref] = []
+    for each in args:
+        if isinstance(each, Ref):
+            found.append(each)
+        elif type(each) in (list, tuple):
+            found += _refs(each)
+    return found

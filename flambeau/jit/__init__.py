@@ -10,6 +10,7 @@ from typing import Any
 
 from .._core.names.absent import Table
 from ..backends import _fusion
+from ._freeze import export_opnames, freeze, optimize_for_inference, optimized_execution
 from ._loading import load
 from ._module import RecursiveScriptModule, ScriptModule
 from ._saving import save
@@ -36,12 +37,15 @@ __all__ = [
     "TracerWarning",
     "annotate",
     "export",
+    "export_opnames",
+    "freeze",
     "ignore",
     "interface",
     "is_scripting",
     "is_tracing",
     "isinstance",
     "load",
+    "optimize_for_inference",
     "save",
     "script",
     "script_if_tracing",
@@ -53,13 +57,8 @@ __all__ = [
     "unused",
 ]  # fmt: skip
 
-_REASON = "TorchScript's compiler does not exist: what is scripted runs as Python"
 _table = (
     Table(__name__)
-    .absent(
-        _REASON,
-        functions="export_opnames freeze optimize_for_inference optimized_execution",
-    )
     .submodules("annotations frontend mobile _recursive _script _trace")
     .elsewhere("Future", "futures")
     .elsewhere("fork wait", "jit._async")

@@ -402,6 +402,10 @@ class _Product:
                             copy(offset, integer_at(b, runs, run), k * width + integer_at(b, runs, run + 1))
             with at_the_end, b.loop(0, steps) as k:  # not one element too much may be read here
                 offset = integer_at(b, offsets, k)
+                # What a tile has too much is multiplied too, and some processors take very long for denormal numbers.
+                for vector in range(self.tile.vectors):
+                    nothing = b.splat(b.constant(scalar.compute, 0.0), self.tile.lanes)
+                    b.store(self.panel, scalar, k * width + vector * self.tile.lanes, nothing)
                 with b.loop(0, count * 3, 3) as run:
                     from_, to = integer_at(b, runs, run), k * width + integer_at(b, runs, run + 1)
                     with b.loop(0, integer_at(b, runs, run + 2)) as i:

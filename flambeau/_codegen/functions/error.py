@@ -6,11 +6,13 @@ from ..build import Builder, Value
 from ..types import F64
 from .coefficients import ERF, ERF_EXP2, ERF_LOG2, ERFCX, ERFINV_CENTRE, ERFINV_FAR, ERFINV_MIDDLE
 from .exponential import exp_parts
-from .logarithm import log
+from .logarithm import log_of_normal
 from .parts import (
     INFINITY,
+    NAN,
     SINGLE,
     Format,
+    any_lane,
     format_of,
     polynomial,
     power_of_two,
@@ -70,11 +72,14 @@ def erfinv(b: Builder, x: Value) -> Value:
     single = format_of(x) is SINGLE
     given, x = x, b.convert(x, F64)
     size = b.abs(x)
-    w = -log(b, (1.0 - size) * (size + 1.0))
-    root = b.sqrt(w)
-    excess = polynomial(b, root - 3.25, ERFINV_MIDDLE.double)
-    if not single:  # whose w ends before
-        excess = b.select(root > 4.0, polynomial(b, root - 5.0, ERFINV_FAR.double), excess)
-    excess = b.select(w < 6.0, polynomial(b, w - 3.0, ERFINV_CENTRE.double), excess)
-    right = with_sign_of(b, b.select(size == 1.0, INFINITY, b.fma(size, excess, size)), x)
-    return b.convert(right, given.element)
+    w = -log_of_normal(b, (1.0 - size) * (size + 1.0))  # whose ends are put right below
+    excess = b.variable(F64, polynomial(b, w - 3.0, ERFINV_CENTRE.double), x.lanes)
+    with b.when(any_lane(b, w >= 6.0), likely=False):  # beyond 0.9987
+        root = b.sqrt(w)
+        far = polynomial(b, root - 3.25, ERFINV_MIDDLE.double)
+        if not single:  # whose w ends before
+            far = b.select(root > 4.0, polynomial(b, root - 5.0, ERFINV_FAR.double), far)
+        excess.value = b.select(w < 6.0, excess.value, far)
+    right = b.select(size < 1.0, b.fma(size, excess.value, size), NAN)
+    right = b.select(size == 1.0, INFINITY, right)
+    return b.convert(with_sign_of(b, right, x), given.element)

@@ -66,6 +66,13 @@ def log(b: Builder, x: Value) -> Value:
     return with_ends(b, x, _log_of_parts(b, b.convert(exponent, form.element), fraction - 1.0, 0.0, form))
 
 
+def log_of_normal(b: Builder, x: Value) -> Value:
+    """log of a number that is positive, finite and not denormal; of others it is anything."""
+    form = format_of(x)
+    exponent, fraction = parted(b, x, form, denormals=False)
+    return _log_of_parts(b, b.convert(exponent, form.element), fraction - 1.0, 0.0, form)
+
+
 def _log_of_parts(b: Builder, e: Value, f: Value, more: Operand, form: Format) -> Value:
     """e * log(2) + log(1 + f) + more, where `more` is very small."""
     half_square, rest = _log_of_fraction(b, f, form)

@@ -137,6 +137,8 @@ def _where_method(input: Tensor, condition: Tensor, other: Operand) -> Tensor:
 
 
 def _fill(array: Array, mask: Array, value: Array) -> None:
+    if type(mask) is np.ndarray and 8 * mask.size <= array.size and not mask.any():
+        return  # a mask of few elements, as for slices of norm zero: most often there are none
     if array.size >= LARGE and fill_where(array, mask, value):
         return
     np.copyto(array, value, where=mask)

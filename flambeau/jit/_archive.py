@@ -89,10 +89,7 @@ def _restore(target: Any, definition: ClassDefinition, state: dict[str, Any]) ->
     if unknown:
         raise pickle.UnpicklingError(f"{definition.name} declares no attribute {unknown[0][:100]!r}")
     for name, value in state.items():
-        if isinstance(target, ScriptObject):
-            target.attributes[name] = value
-        else:
-            target._set(name, value)
+        target._set(name, value)
 
 
 def _made(definition: ClassDefinition, arguments: tuple[Any, ...]) -> Any:

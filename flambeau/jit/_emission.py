@@ -88,7 +88,13 @@ _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 _SIZED = frozenset({"view", "reshape", "expand", "repeat", "permute", "new_zeros", "new_ones", "new_empty"})
 _MADE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 _CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "int": 3, "long": 4, "bool": 11, "short": 2, "char": 1}
-_OPERATORS = {"__matmul__": "matmul", "__radd__": "add", "__rmul__": "mul"}
+_OPERATORS = {
+    "__matmul__": "matmul", "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub",
+    "__rsub__": "rsub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_",
+    "__truediv__": "div", "__itruediv__": "div_", "__pow__": "pow", "__neg__": "neg", "__invert__": "bitwise_not",
+    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
+    "__floordiv__": "floor_divide", "__mod__": "remainder",
+}  # fmt: skip
 
 
 def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._core.tensor import Tensor
 from ..nn.modules.module import Module
-from ._language.program import ClassDefinition, Function
+from ._language.program import ClassDefinition, Function, WithProgram
 from ._language.types import Misfit, given
 
 
@@ -43,7 +43,7 @@ class ScriptModule(Module):
     """The base of modules of TorchScript; a class that inherits from it is a module like any other."""
 
 
-class RecursiveScriptModule(ScriptModule):
+class RecursiveScriptModule(ScriptModule, WithProgram):
     """A module whose methods are a program: what `jit.load` gives."""
 
     def __init__(self, definition: ClassDefinition) -> None:
@@ -62,6 +62,14 @@ class RecursiveScriptModule(ScriptModule):
         if overloads:
             return _Overloaded(self, overloads)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _read(self, name: str) -> Any:
+        """A declared attribute, for the program."""
+        places = self.__dict__
+        for group in ("_parameters", "_modules", "_buffers"):
+            if name in places[group]:
+                return places[group][name]
+        return places[name] if name in places else getattr(self, name)
 
     def _set(self, name: str, value: Any) -> None:
         """Give a declared attribute a value: it stands where modules keep parameters, buffers, modules, all else."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from .calls import BUILTINS, operator_named
-from .program import ClassDefinition, EnumValue, Function, Program, ScriptObject
+from .program import ClassDefinition, EnumValue, Function, Program, ScriptObject, WithProgram
 from .types import NotInLanguage, dotted, is_of, read_type
 
 Frame = dict[Any, Any]
@@ -174,16 +174,14 @@ def _defined(name: str, program: Program) -> Expression:
 
 def attribute(value: Any, name: str) -> Any:
     """An attribute that the class of an object declares: nothing else is reached."""
-    definition = getattr(type(value), "_definition", None) or getattr(value, "_definition", None)
-    if isinstance(value, EnumValue) and name in ("name", "value"):
-        return getattr(value, name)
-    if isinstance(definition, ClassDefinition):
+    if isinstance(value, WithProgram):
+        definition = value._definition
         if name in definition.annotations:
-            if isinstance(value, ScriptObject):
-                return value.attributes[name]
-            return getattr(value, name)
+            return value._read(name)
         if name in definition.constants:
             return definition.constants[name]
+    elif isinstance(value, EnumValue) and name in ("name", "value"):
+        return getattr(value, name)
     elif isinstance(value, ClassDefinition) and name in value.members:
         return value.members[name]
     elif isinstance(value, tuple) and name in getattr(value, "_fields", ()):
@@ -193,13 +191,9 @@ def attribute(value: Any, name: str) -> Any:
 
 def set_attribute(value: Any, name: str, new: Any) -> None:
     """Give an attribute that the class of an object declares a value."""
-    definition = getattr(value, "_definition", None)
-    if not isinstance(definition, ClassDefinition) or name not in definition.annotations:
+    if not isinstance(value, WithProgram) or name not in value._definition.annotations:
         raise NotInLanguage(f"{type(value).__name__} has no attribute {name[:100]!r} in the program")
-    if isinstance(value, ScriptObject):
-        value.attributes[name] = new
-    else:
-        value._set(name, new)
+    value._set(name, new)
 
 
 # ----- calls ----------------------------------------------------------------------------------------------------------
@@ -303,8 +297,7 @@ def _method(
         given = [each(frame) for each in args]
         by_name = {name: value(frame) for name, value in zip(names, values, strict=True)} if names else None
         if method:
-            definition = getattr(target, "_definition", None)
-            found = definition.methods.get(method) if isinstance(definition, ClassDefinition) else None
+            found = target._definition.methods.get(method) if isinstance(target, WithProgram) else None
             if found is not None:
                 return found.run([target, *given], by_name)
             raise NotInLanguage(f"{type(target).__name__} has no method {method[:100]!r} in the program")

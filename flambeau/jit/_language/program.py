@@ -162,12 +162,30 @@ def copied(value: Any) -> Any:
     return list(value) if builtins.type(value) is list else value
 
 
-class ScriptObject:
+class WithProgram:
+    """An object whose class is one of a program: attributes are read and set by what that declares."""
+
+    _definition: ClassDefinition
+
+    def _read(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def _set(self, name: str, value: Any) -> None:
+        raise NotImplementedError
+
+
+class ScriptObject(WithProgram):
     """An object of a class of the program."""
 
     def __init__(self, definition: ClassDefinition) -> None:
         self._definition = definition
         self.attributes: dict[str, Any] = {}
+
+    def _read(self, name: str) -> Any:
+        return self.attributes[name]
+
+    def _set(self, name: str, value: Any) -> None:
+        self.attributes[name] = value
 
     def __getattr__(self, name: str) -> Any:
         attributes = self.__dict__.get("attributes", {})

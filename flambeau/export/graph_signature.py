@@ -245,9 +245,9 @@ class ExportGraphSignature:
 
     def replace_all_uses(self, old: str, new: str) -> None:
         """Follow the renaming of a node."""
-        for spec in (*self.input_specs, *self.output_specs):
-            if spec.arg.name == old:
-                spec.arg.name = new
+        for arg in [*(each.arg for each in self.input_specs), *(each.arg for each in self.output_specs)]:
+            if arg.name == old:
+                arg.name = new
 
     def __str__(self) -> str:
         inputs = "\n".join(str(each) for each in self.input_specs)

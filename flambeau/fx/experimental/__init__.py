@@ -1,7 +1,7 @@
-"""`torch.fx.experimental`: symbolic shapes and tracing by dispatch, not built yet."""
+"""`torch.fx.experimental`: operators as a graph, and changes of graphs."""
 
 from __future__ import annotations
 
 from ..._core.names.absent import Table
 
-__getattr__, __dir__ = Table(__name__).submodules("proxy_tensor symbolic_shapes").parts()
+__getattr__, __dir__ = Table(__name__).submodules("const_fold optimization proxy_tensor symbolic_shapes").parts()

@@ -6,7 +6,7 @@ from ...._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .elsewhere("compare_graphs lift_subgraph_as_module HolderModule", "fx.passes.utils.common")
-    .submodules("common fuser_utils matcher_utils source_matcher_utils")
+    .elsewhere("HolderModule compare_graphs lift_subgraph_as_module", "fx.passes.utils.common")
+    .submodules("common matcher_utils")
     .parts()
 )

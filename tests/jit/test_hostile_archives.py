@@ -203,7 +203,7 @@ SOUND = archive(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.integers(0, 255)), min_size=1, max_size=8))
 def test_damaged_archives(changes: list[tuple[int, int]]) -> None:
     content = bytearray(SOUND)
@@ -213,7 +213,7 @@ def test_damaged_archives(changes: list[tuple[int, int]]) -> None:
         load(bytes(content))(flambeau.ones(2))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.data())
 def test_damaged_records(data: st.DataObject) -> None:
     """Damage inside of a record, under a sound container."""

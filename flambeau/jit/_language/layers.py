@@ -208,8 +208,6 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "_convolution": _convolution,
     "dropout": _dropout("dropout"),
     "dropout_": _dropout("dropout", True),
-    "feature_dropout": _dropout("dropout2d"),
-    "feature_dropout_": _dropout("dropout2d", True),
     "alpha_dropout": _dropout("alpha_dropout"),
     "alpha_dropout_": _dropout("alpha_dropout", True),
     "feature_alpha_dropout": _dropout("feature_alpha_dropout"),

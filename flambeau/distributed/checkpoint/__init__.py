@@ -1,4 +1,4 @@
-"""Checkpoints of several processes, under the names of `torch.distributed.checkpoint`: not built yet."""
+"""Checkpoints of several processes, under the names of `torch.distributed.checkpoint`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from ..._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("state_dict format_utils")
+    .submodules("default_planner filesystem format_utils state_dict state_dict_loader state_dict_saver stateful")
+    .elsewhere("save async_save", "distributed.checkpoint.state_dict_saver")
+    .elsewhere("load", "distributed.checkpoint.state_dict_loader")
+    .elsewhere("FileSystemReader FileSystemWriter", "distributed.checkpoint.filesystem")
+    .elsewhere("DefaultLoadPlanner DefaultSavePlanner", "distributed.checkpoint.default_planner")
+    .elsewhere("CheckpointException", "distributed.checkpoint._folder")
+    .elsewhere("Stateful", "distributed.checkpoint.stateful")
     .absent(
-        "distributed is not built yet",
-        functions="load save async_save load_state_dict save_state_dict",
-        classes="FileSystemReader FileSystemWriter StorageReader StorageWriter DefaultLoadPlanner DefaultSavePlanner",
+        "PyTorch itself has replaced it by save and load",
+        functions="load_state_dict save_state_dict",
     )
+    .absent("checkpoints are folders here", classes="StorageReader StorageWriter")
     .parts()
 )

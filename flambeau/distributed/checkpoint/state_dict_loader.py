@@ -1,0 +1,33 @@
+"""Loading on any number of processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._world import ProcessGroup
+from ._folder import read
+from .default_planner import DefaultLoadPlanner
+from .filesystem import FileSystemReader
+from .state_dict_saver import folder_of, plain_state
+from .stateful import Stateful
+
+__all__ = ["load"]
+
+
+def load(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_reader: FileSystemReader | None = None,
+    planner: DefaultLoadPlanner | None = None,
+    process_group: ProcessGroup | None = None,
+    no_dist: bool = False,
+) -> None:
+    """Fill a state from a folder: tensors in place, other values anew, objects by their `load_state_dict`."""
+    state = plain_state(state_dict)
+    read(folder_of(checkpoint_id, storage_reader), state, planner is not None and planner.allow_partial_load)
+    for key, value in state_dict.items():
+        if isinstance(value, Stateful):
+            value.load_state_dict(state[key])
+        else:
+            state_dict[key] = state[key]

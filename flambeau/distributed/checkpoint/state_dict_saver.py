@@ -1,0 +1,88 @@
+"""Saving by all processes together."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from ..._core.tensor import Tensor
+from .._world import ProcessGroup, group_of, is_initialized, new_group
+from ._folder import write
+from .filesystem import FileSystemWriter
+from .stateful import Stateful
+
+__all__ = ["async_save", "save"]
+
+
+def plain_state(state_dict: dict[str, Any]) -> dict[str, Any]:
+    """A state in which objects that have one of their own are replaced by it."""
+    return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
+
+
+def folder_of(checkpoint_id: Any, storage: Any) -> Path:
+    """Where a checkpoint is."""
+    found = checkpoint_id if checkpoint_id is not None else getattr(storage, "path", None)
+    if found is None:
+        raise ValueError("a checkpoint needs a folder: give checkpoint_id, or a FileSystemWriter or FileSystemReader")
+    return Path(os.fspath(found))
+
+
+def _taking_part(process_group: Any, no_dist: bool) -> ProcessGroup | None:
+    return group_of(process_group) if is_initialized() and not no_dist else None
+
+
+def save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> None:
+    """Write a state, the same on all processes, into a folder: each process writes a part of the tensors."""
+    folder = folder_of(checkpoint_id, storage_writer)
+    write(folder, plain_state(state_dict), _taking_part(process_group, no_dist))
+
+
+def _copied(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {key: _copied(value) for key, value in state.items()}
+    return state.detach().clone() if isinstance(state, Tensor) else state
+
+
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: Any = None,
+    process_group: ProcessGroup | None = None,
+    async_checkpointer_type: Any = None,
+    async_stager: Any = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Future[None]:
+    """`save` of a copy of the state, in another thread: training may go on."""
+    from .._world import World, world
+
+    folder, state = folder_of(checkpoint_id, storage_writer), _copied(plain_state(state_dict))
+    group = _taking_part(process_group, no_dist)
+    # A group of its own: its collectives are not mixed up with those of training.
+    own = None if group is None else new_group(group._ranks, group._timeout)
+    here: World = world()
+
+    def run() -> None:
+        here.enter()
+        try:
+            write(folder, state, own)
+        finally:
+            World.leave()
+
+    executor = ThreadPoolExecutor(1, "flambeau checkpoint")
+    future = executor.submit(run)
+    executor.shutdown(wait=False)
+    return future

@@ -1,0 +1,14 @@
+"""Optimizers of several processes, under the names of `torch.distributed.optim`."""
+
+from __future__ import annotations
+
+from ..._core.names.absent import Table
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .elsewhere("ZeroRedundancyOptimizer", "distributed.optim.zero_redundancy_optimizer")
+    .submodules("zero_redundancy_optimizer")
+    .absent("it needs calls in other processes (rpc), which Flambeau does not have", classes="DistributedOptimizer")
+    .absent("averages of models after local steps are not built yet", classes="PostLocalSGDOptimizer")
+    .parts()
+)

@@ -1,4 +1,4 @@
-"""Quantization, under the names of `torch.ao`: not built yet."""
+"""Quantization, under the names of `torch.ao`: layers with weights of few bits."""
 
 from __future__ import annotations
 

@@ -14,10 +14,7 @@ from .._core.storage import UntypedStorage, storage_of
 from .._core.tensor import Tensor
 from ..nn.parameter import Parameter
 
-__all__ = [
-    "ForkingPickler", "fd_id", "init_reductions", "rebuild_storage_fd", "rebuild_storage_filename", "reduce_storage",
-    "reduce_tensor",
-]  # fmt: skip
+__all__ = ["ForkingPickler", "fd_id", "init_reductions", "reduce_storage", "reduce_tensor"]
 
 
 def fd_id(fd: int) -> tuple[int, int]:
@@ -26,12 +23,12 @@ def fd_id(fd: int) -> tuple[int, int]:
     return status.st_ino, status.st_dev
 
 
-def rebuild_storage_fd(handle: Any, nbytes: int) -> UntypedStorage:
+def storage_from_descriptor(handle: Any, nbytes: int) -> UntypedStorage:
     """A storage on the memory behind an open file that another process sent."""
     return storage_of(from_descriptor(handle.detach(), nbytes), CPU)
 
 
-def rebuild_storage_filename(path: str, nbytes: int) -> UntypedStorage:
+def storage_from_link(path: str, nbytes: int) -> UntypedStorage:
     """A storage on the memory that another process gave a name to."""
     return storage_of(from_link(path, nbytes), CPU)
 
@@ -50,8 +47,8 @@ def reduce_storage(storage: UntypedStorage) -> tuple[Any, ...]:
         block = block_under(storage._owner)
         assert block is not None
     if block.name is not None:
-        return rebuild_storage_filename, (block.link(), block.nbytes)
-    return rebuild_storage_fd, (reduction.DupFd(block.descriptor), block.nbytes)
+        return storage_from_link, (block.link(), block.nbytes)
+    return storage_from_descriptor, (reduction.DupFd(block.descriptor), block.nbytes)
 
 
 def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:

@@ -13,6 +13,8 @@ from ..._core.backend import LARGE, Find, Kernel, backend_of
 from ..tiers import generated
 
 _GENERATED = {
+    "int8pack_mm": "packed_weights.int8pack_mm",
+    "int4pack_mm": "packed_weights.int4pack_mm",
     "softmax": "rows.softmax",
     "softmax_backward": "rows.softmax_backward",
     "log_softmax": "rows.log_softmax",

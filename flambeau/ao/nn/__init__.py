@@ -1,1 +1,7 @@
-"""Quantized layers, under the names of `torch.ao.nn`: not built yet."""
+"""Quantized layers, under the names of `torch.ao.nn`."""
+
+from __future__ import annotations
+
+from ..._core.names.absent import Table
+
+__getattr__, __dir__ = Table(__name__).submodules("quantized").parts()

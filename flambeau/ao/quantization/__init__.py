@@ -1,6 +1,7 @@
-"""Quantization of models, under the names of `torch.ao.quantization`: not built yet.
+"""Quantization of models, under the names of `torch.ao.quantization`: linear layers, without calibration.
 
-The stubs that mark where a model would be quantized are here: until it is, they pass tensors through.
+`quantize_dynamic` rounds weights and, as they come, inputs; `quantize_weights_`, which PyTorch has in a package of its
+own, weights alone. Static quantization, with observers, is not built yet: its stubs pass tensors through.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ...nn.modules.module import Module
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "quantization is not built yet",
+        "static quantization is not built yet",
         functions="add_quant_dequant convert convert_dynamic_jit convert_jit default_affine_fixed_qparams_fake_quant "
         "default_affine_fixed_qparams_observer default_dynamic_fake_quant default_dynamic_quant_observer "
         "default_embedding_fake_quant default_embedding_fake_quant_4bit default_eval_fn default_fake_quant "
@@ -37,7 +38,7 @@ __getattr__, __dir__ = (
         "get_fuser_method get_fuser_method_new get_observer_state_dict get_quantized_operator "
         "get_static_quant_module_class load_observer_state_dict no_observer_set "
         "per_channel_weight_observer_range_neg_127_to_127 prepare prepare_dynamic_jit prepare_jit prepare_qat "
-        "propagate_qconfig_ qconfig_equals quantize quantize_dynamic quantize_dynamic_jit quantize_jit quantize_qat "
+        "propagate_qconfig_ qconfig_equals quantize quantize_dynamic_jit quantize_jit quantize_qat "
         "script_qconfig script_qconfig_dict swap_module weight_observer_range_neg_127_to_127 get_block_size",
         classes="FakeQuantize FakeQuantizeBase FixedQParamsFakeQuantize FixedQParamsObserver "
         "FusedMovingAvgObsFakeQuantize HistogramObserver MinMaxObserver MovingAverageMinMaxObserver "
@@ -47,6 +48,7 @@ __getattr__, __dir__ = (
         "default_reuse_input_observer AffineQuantizedObserverBase Granularity MappingType PerAxis PerBlock PerGroup "
         "PerRow PerTensor PerToken TorchAODType ZeroPointDomain",
     )
+    .elsewhere("quantize_dynamic quantize_weights_", "ao.quantization._layers")
     .parts()
 )
 

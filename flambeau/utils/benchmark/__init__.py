@@ -15,9 +15,9 @@ __getattr__, __dir__ = (
     Table(__name__)
     .elsewhere("Colorize Compare ordered_unique", "utils.benchmark._compare")
     .absent(
-        "counts of instructions and random inputs are not built",
-        classes="CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts FuzzedParameter FuzzedSparseTensor "
-        "FuzzedTensor Fuzzer ParameterAlias",
+        "counts of instructions, and random sparse inputs, are not built",
+        classes="CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts FuzzedSparseTensor",
     )
+    .elsewhere("FuzzedParameter FuzzedTensor Fuzzer ParameterAlias", "utils.benchmark._fuzzer")
     .parts()
 )

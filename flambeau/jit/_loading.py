@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from .._serialization.reading import opened
@@ -15,6 +16,11 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     The archive's code is run by an interpreter of its small language, which knows tensors and plain values: an archive
     can compute, but reach nothing else.
     """
+    if isinstance(f, (str, os.PathLike)):
+        if not os.path.exists(f):
+            raise ValueError(f"The provided filename {f} does not exist")
+        if os.path.isdir(f):
+            raise ValueError(f"The provided filename {f} is a directory")
     with opened(f) as file:
         if not file.read(1):
             raise RuntimeError("PytorchStreamReader failed reading zip archive: the file is empty")
@@ -25,8 +31,3 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     if not isinstance(contents.root, RecursiveScriptModule):
         raise RuntimeError("the archive does not hold a module: it is corrupt, or was not written by torch.jit.save")
     return contents.root
-
-
-def jit_module_from_flatbuffer(f: Any) -> Any:
-    """Refuse a file in PyTorch's other format for phones."""
-    raise NotImplementedError("files of flatbuffers are not read: save the module by torch.jit.save")

@@ -120,6 +120,11 @@ class RecursiveScriptModule(ScriptModule, WithProgram):
         """What `forward` runs."""
         return self._method("forward").graph
 
+    @property
+    def inlined_graph(self) -> Any:
+        """What `forward` runs; calls of submodules stay calls."""
+        return self.graph
+
     def extra_repr(self) -> str:
         """The name of the class that was scripted."""
         return f"original_name={self.original_name}"

@@ -23,13 +23,17 @@ class _Seen(Exception):
     """The model has been called."""
 
 
+_LIKE_OTHERS = ("test_fine_tuning", "test_resnext")
+"""Large networks of the same layers as another one."""
+
+
 def names() -> list[tuple[str, str]]:
     """The file and the name of each scenario."""
     return [
         (file, name)
         for file in _FILES
         for name in vars(importlib.import_module(f"tests.training.test_{file}"))
-        if name.startswith("test_")
+        if name.startswith("test_") and name not in _LIKE_OTHERS
     ]
 
 

@@ -6,6 +6,7 @@ import copy
 import enum
 import io
 import pickle
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,6 +203,19 @@ def test_extra_files_and_map_location() -> None:
     assert module.weight.device.type == "meta"
 
 
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    path.write_bytes(archive_of(scripted(nn.Linear(2, 2))).read())
+    module = flambeau.jit.load(path)
+    flambeau.jit.save(module, tmp_path / "again.pt")
+    compare_calls(quietly(pytorch.jit.load, str(tmp_path / "again.pt")), module, pytorch.ones(1, 2))
+    for T in (pytorch, flambeau):
+        with pytest.raises(ValueError, match="does not exist"):
+            quietly(T.jit.load, str(tmp_path / "absent.pt"))
+        with pytest.raises(ValueError, match="is a directory"):
+            quietly(T.jit.load, str(tmp_path))
+
+
 def test_shared_weights_stay_shared() -> None:
     class Tied(nn.Module):
         def __init__(self) -> None:
@@ -243,7 +257,7 @@ def test_networks(file: str, name: str) -> None:
         assert pytorch.equal(left, right)
 
 
-@pytest.mark.parametrize("info", module_db[::6], ids=lambda info: info.module_cls.__name__)
+@pytest.mark.parametrize("info", module_db[::12], ids=lambda info: info.module_cls.__name__)
 def test_layers(info: Any) -> None:
     """A part of the module database; `python -m tests.jit.modules` runs all of it."""
     for module, call in samples(info, most=2):

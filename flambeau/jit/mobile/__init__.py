@@ -7,7 +7,9 @@ from ..._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "TorchScript's interpreter does not exist", functions="_load_for_lite_interpreter", classes="LiteScriptModule"
+        "files for the lite interpreter are not run: torch.jit.load reads those of torch.jit.save",
+        functions="_load_for_lite_interpreter",
+        classes="LiteScriptModule",
     )
     .parts()
 )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.names.absent import Table
-from ._entry import compile, disable, is_compiling, reset, set_stance
+from ._entry import compile, disable, explain, is_compiling, reset, set_stance
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",

@@ -64,7 +64,7 @@ def compile(
     def compiled(*args: Any, **kwargs: Any) -> Any:
         return run(*args, **kwargs)
 
-    vars(compiled)["_torchdynamo_orig_callable"] = model
+    vars(compiled).update(_torchdynamo_orig_callable=model, _run=run)
     return compiled
 
 
@@ -74,6 +74,25 @@ def _compiled(model: Any, fullgraph: bool) -> Any:
     made = Compiled(model, fullgraph)
     COMPILED.add(made)
     return made
+
+
+def explain(compiled: Any) -> str:
+    """What became of the calls of a compiled function or module: its programs as source, and why others have none.
+
+    >>> double = flambeau.compile(lambda x: x * 2)
+    >>> for _ in range(4):
+    ...     _ = double(flambeau.ones(2))
+    >>> flambeau.compiler.explain(double).splitlines()[0]
+    '1 program, no call that could not be compiled'
+    """
+    run = vars(compiled).get("_run") if hasattr(compiled, "__dict__") else None
+    if run not in COMPILED:
+        raise TypeError(f"explain() takes what torch.compile has given, not {compiled!r}")
+    programs, reasons = run.programs, run.reasons
+    counted = f"{len(programs)} program{'s' * (len(programs) != 1)}"
+    calls = f"{len(reasons) or 'no'} call{'s' * (len(reasons) > 1)} that could not be compiled"
+    whys = "".join([f"\n- {each}" for each in reasons])
+    return "\n\n".join([f"{counted}, {calls}{whys}", *[each.source.rstrip() for each in programs]])
 
 
 def reset() -> None:

@@ -85,7 +85,7 @@ def explain(compiled: Any) -> str:
     >>> flambeau.compiler.explain(double).splitlines()[0]
     '1 program, no call that could not be compiled'
     """
-    run = vars(compiled).get("_run") if hasattr(compiled, "__dict__") else None
+    run: Any = getattr(compiled, "__dict__", {}).get("_run")
     if run not in COMPILED:
         raise TypeError(f"explain() takes what torch.compile has given, not {compiled!r}")
     programs, reasons = run.programs, run.reasons

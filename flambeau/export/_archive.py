@@ -152,7 +152,8 @@ def _value(value: Any) -> Any:
 def _read(written: dict[str, Any], state: dict[str, Tensor], constants: dict[str, Tensor]) -> ExportedProgram:
     if written.get("version") != _VERSION:
         raise RuntimeError(f"the program was written in version {written.get('version')}; this reads {_VERSION}")
-    graph, nodes = Graph(), {}
+    graph = Graph()
+    nodes: dict[str, Node] = {}
     fakes = FakeTensorMode()
     for each in written["nodes"]:
         args = tuple(_argument(value, nodes) for value in each["args"])

@@ -265,7 +265,8 @@ def parse_stack_trace(
     for number in range(len(lines) - 2, -1, -1):
         match = re.match(r'File "(.+)", line (\d+), in (.+)$', lines[number].strip())
         if match:
-            frame = StackFrame(*match.groups(), lines[number + 1].strip())
+            file, line, name = match.groups()
+            frame = StackFrame(file, line, name, lines[number + 1].strip())
             if filter_fn is None or filter_fn(frame.file, frame.name, frame.code):
                 return frame
     return None

@@ -311,7 +311,7 @@ class Tracer(TracerBase):
                 stacklevel=2,
             )
 
-    def trace(self, root: Module | Callable[..., Any], concrete_args: Any = None) -> Graph:
+    def trace(self, root: Any, concrete_args: Any = None) -> Graph:
         """The graph of a module or a function; `concrete_args` are arguments that are no inputs but have a value."""
         with tracing():
             fn = self._begin(root)
@@ -328,7 +328,7 @@ class Tracer(TracerBase):
             self.submodule_paths = None
         return self.graph
 
-    def _begin(self, root: Module | Callable[..., Any]) -> Any:
+    def _begin(self, root: Any) -> Any:
         """The function to trace; notes whose members are known by name."""
         fn: Any
         if isinstance(root, Module):
@@ -401,7 +401,7 @@ def wrap(fn_or_name: Any) -> Any:
     return fn_or_name
 
 
-def symbolic_trace(root: Module | Callable[..., Any], concrete_args: Any = None) -> GraphModule:
+def symbolic_trace(root: Any, concrete_args: Any = None) -> GraphModule:
     """A module or a function as a `GraphModule`: what it does, recorded by running it once with proxies.
 
     >>> traced = flambeau.fx.symbolic_trace(lambda x: flambeau.relu(x) + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -349,7 +350,7 @@ class Graph:
     def print_tabular(self) -> None:
         """Print the nodes as a table, by the package `tabulate`."""
         try:
-            from tabulate import tabulate
+            tabulate = importlib.import_module("tabulate").tabulate
         except ImportError:
             print(  # noqa: T201
                 "`print_tabular` relies on the library `tabulate`, which could not be found on this machine. Run `pip "

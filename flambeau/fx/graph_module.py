@@ -97,14 +97,15 @@ def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:
 class _WrappedCall:
     """Calls a module, and says of an error in its generated code which line that was."""
 
-    def __init__(self, cls: type, cls_call: Callable[..., Any] | None) -> None:
+    def __init__(self, cls: Any, cls_call: Callable[..., Any] | None) -> None:
         self.cls, self.cls_call = cls, cls_call
 
     def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             if self.cls_call is not None:
                 return self.cls_call(obj, *args, **kwargs)
-            return super(self.cls, obj).__call__(*args, **kwargs)
+            above: Any = super(self.cls, obj)
+            return above.__call__(*args, **kwargs)
         except Exception as error:
             innermost = traceback.extract_tb(error.__traceback__)[-1]
             if "eval_with_key" not in innermost.filename:

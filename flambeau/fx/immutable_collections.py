@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ..utils import _pytree
 
@@ -27,11 +27,6 @@ class immutable_list(list[T]):
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
     __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse
 
-    if not TYPE_CHECKING:  # the class that it inherits from says that it has none
-
-        def __hash__(self) -> int:
-            return hash(tuple(self))
-
     def __reduce__(self) -> Any:
         return type(self), (tuple(self),)
 
@@ -42,13 +37,14 @@ class immutable_dict(dict[K, V]):
     clear = pop = popitem = setdefault = update = _refuse
     __delitem__ = __ior__ = __setitem__ = _refuse
 
-    if not TYPE_CHECKING:
-
-        def __hash__(self) -> int:
-            return hash(frozenset(self.items()))
-
     def __reduce__(self) -> Any:
         return type(self), (tuple(self.items()),)
+
+
+# Not in the classes: what they inherit from says that it has no hash.
+_classes: Any = immutable_list, immutable_dict
+_classes[0].__hash__ = lambda self: hash(tuple(self))
+_classes[1].__hash__ = lambda self: hash(frozenset(self.items()))
 
 
 def _list_again(values: Iterable[Any], context: Any) -> immutable_list[Any]:

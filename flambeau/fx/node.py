@@ -64,7 +64,8 @@ def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
 def map_arg(a: ArgumentT, fn: Callable[[Node], Any]) -> ArgumentT:
     """An argument with `fn` applied to each node in it."""
     assert callable(fn), "torch.fx.map_arg(a, fn): fn must be a callable"
-    return map_aggregate(a, lambda each: fn(each) if isinstance(each, Node) else each)
+    mapped: ArgumentT = map_aggregate(a, lambda each: fn(each) if isinstance(each, Node) else each)
+    return mapped
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:

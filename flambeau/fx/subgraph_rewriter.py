@@ -33,7 +33,8 @@ class ReplacedPatterns:
     replacements: list[Node]
 
 
-Pattern = Callable[..., Any] | Graph | GraphModule
+Pattern = Any
+"""A function, a graph or a module of one. (Callable | Module, asked by `isinstance`, makes the type checker crash.)"""
 Filter = Callable[[InternalMatch, Graph, Graph], bool]
 
 
@@ -74,7 +75,7 @@ def replace_pattern_with_filters(
     return replaced
 
 
-def _graph_of(pattern: Pattern) -> Graph:
+def _graph_of(pattern: Any) -> Graph:
     if isinstance(pattern, GraphModule):
         return pattern.graph
     return pattern if isinstance(pattern, Graph) else symbolic_trace(pattern).graph

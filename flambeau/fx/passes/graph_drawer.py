@@ -68,7 +68,7 @@ class FxGraphDrawer:
 
     @staticmethod
     def _label(node: Node) -> str:
-        meta = node.meta.get("tensor_meta")
+        meta: Any = node.meta.get("tensor_meta")
         shape = rf"|{{dtype={meta.dtype}\nshape={tuple(meta.shape)}}}" if hasattr(meta, "dtype") else ""
         target = target_text(node.target).replace("<", r"\<").replace(">", r"\>")
         return rf"{{name=%{node.name}|op_code={node.op}\n|target={target}\n|num_users={len(node.users)}{shape}}}"

@@ -48,7 +48,7 @@ class OperatorSupport(OperatorSupportBase):
 
 def _get_arg_dtype(arg: Node) -> Any:
     """The dtype that a pass over shapes has noted."""
-    meta = arg.meta.get("tensor_meta")
+    meta: Any = arg.meta.get("tensor_meta")
     return meta.dtype if hasattr(meta, "dtype") else arg.meta["type"]
 
 

@@ -113,7 +113,8 @@ def _copy_node(
         part.targets[target] = _get_attr(m, node.target)
         if qualname_map is not None:
             qualname_map[f"{part.submod_name}.{target}"] = node.target
-    args, kwargs = (map_arg(each, lambda used: part.environment[used]) for each in (node.args, node.kwargs))
+    args = map_arg(node.args, lambda used: part.environment[used])
+    kwargs = map_arg(node.kwargs, lambda used: part.environment[used])
     made = part.graph.create_node(
         node.op, target, args, kwargs, type_expr=node.type, name=node.name if keep_name else None
     )

@@ -54,7 +54,7 @@ def stable_topological_sort(gm: GraphModule) -> GraphModule:
     waiting = list(gm.graph.nodes)
     last = gm.graph._root
     while waiting:
-        later = []
+        later: list[Node] = []
         for node in waiting:
             if all(used in done for used in node.all_input_nodes) and (node.op != "output" or node is waiting[-1]
                                                                       or not later):  # fmt: skip

@@ -21,6 +21,7 @@ from typing import Any
 
 from .._core.process.locks import new_lock
 from ._errors import DistNetworkError, DistQueueEmptyError, DistStoreError
+from ._forks import close_in_children
 from .stores import DEFAULT_TIMEOUT, Store, Table, as_bytes, seconds
 
 __all__ = ["TCPStore"]
@@ -166,8 +167,15 @@ class Server:
         self._bell.setblocking(False)
         self._is_open = True
         self._selector.register(self._bell, selectors.EVENT_READ)
+        close_in_children(self)
         self._thread = threading.Thread(target=self._serve, name="flambeau store", daemon=True)
         self._thread.start()
+
+    def close_in_child(self) -> None:
+        """In a forked process: leave the port to the one that serves."""
+        self._is_open = False
+        for each in (self._listener, self._bell, self._rope, *(client.connection for client in self._clients.values())):
+            each.close()
 
     def close(self) -> None:
         """Stop serving."""

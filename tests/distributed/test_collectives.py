@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
+import signal
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -212,6 +217,59 @@ def test_ops_are_seen_by_interpreters() -> None:
         return list(seen.names)
 
     assert run_in_threads(work, 2, MINUTES) == [["all_reduce", "broadcast_from_one"]] * 2
+
+
+FORKING = """
+import os, sys, time
+import flambeau, flambeau.distributed as dist
+
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", "file://" + sys.argv[2], rank=rank, world_size=2)
+reading, writing = os.pipe()
+child = os.fork()
+if child == 0:
+    try:
+        dist.all_reduce(flambeau.ones(1))
+    except dist.DistBackendError as error:
+        print("child:", error, flush=True)
+    os.write(writing, b"x")
+    time.sleep(1000 if rank == 1 else 0)
+    os._exit(0)
+os.read(reading, 1)
+x = flambeau.ones(1)
+dist.all_reduce(x)
+print("sum", x.item(), "child", child, flush=True)
+if rank == 1:
+    os._exit(0)  # without a farewell, while its child lives on
+try:
+    dist.all_reduce(x)
+except dist.DistBackendError as error:
+    print("error:", error, flush=True)
+"""
+
+
+def test_a_forked_process_holds_no_connection(tmp_path: Any) -> None:
+    """Whoever waits for a rank that is gone notices, although a child of that rank lives."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-W", "ignore", "-c", FORKING]
+    outputs = [(tmp_path / f"output{rank}") for rank in range(2)]
+    processes = []
+    try:
+        for rank, output in enumerate(outputs):
+            with output.open("w") as file:
+                arguments = [*command, str(rank), str(tmp_path / "meeting")]
+                processes.append(subprocess.Popen(arguments, env=environment, stdout=file))
+        assert [process.wait(240) for process in processes] == [0, 0]
+        texts = [output.read_text() for output in outputs]
+        assert "error: rank 1 has gone" in texts[0]
+        assert all("sum 2.0" in text and "was forked" in text for text in texts)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        for pid in re.findall(r"child (\d+)", "".join(output.read_text() for output in outputs)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
 
 
 def test_one_process_alone(tmp_path: Any) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from ..._core.process.caller import Place, describe_place
 from ..._core.process.locks import new_condition
 from .._errors import DistBackendError
+from .._forks import close_in_children
 from .links import CONTROL, FAILURE, FAREWELL, Broken, Link
 from .requests import Key, Receive, Request, Send, Steps, Task
 
@@ -52,6 +53,7 @@ class Driver:
         self.failure: str | None = None
         """Why nothing can be started any more."""
         self._closed = False
+        close_in_children(self)
 
     # ----- what algorithms call, while the lock is held --------------------------------------------------------
 
@@ -307,6 +309,16 @@ class Driver:
             with contextlib.suppress(Broken):
                 if link.gone is None:
                     link.send(CONTROL, 0, FAILURE, text)
+
+    def close_in_child(self) -> None:
+        """In a forked process: leave the connections to the one that made them."""
+        for link in self.links.values():
+            link.connection.close()
+        self._bell.close()
+        self._rope.close()
+        self._closed = True
+        self._background = self._driving = None
+        self.failure = "this process was forked from one of the group, and is none of its ranks itself"
 
     def close(self) -> None:
         """Say farewell and close all connections."""

@@ -5,6 +5,8 @@ python benchmarks/quantized.py
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +23,10 @@ ROUNDS = 30
 def main() -> None:
     """Alternate the layers, and take the best time of each."""
     flambeau.set_num_threads(1)
-    print("inputs x outputs, rows: float32, then 8 bits, 4 bits, dynamic: ms, times as fast, relative error")
+    torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+    if torch is not None:
+        torch.set_num_threads(1)
+    print("inputs x outputs, rows: ms (times as fast as float32, relative error)")
     for inputs, outputs in SIZES:
         layer = nn.Linear(inputs, outputs)
         layers: dict[str, Callable[[Any], Any]] = {
@@ -32,17 +37,21 @@ def main() -> None:
         }
         for rows in (1, 4, 16):
             x = flambeau.randn(rows, inputs)
-            times = dict.fromkeys(layers, float("inf"))
+            calls = {name: functools.partial(each, x) for name, each in layers.items()}
+            if torch is not None:
+                theirs = torch.nn.Linear(inputs, outputs).requires_grad_(False)
+                calls["PyTorch's float32"] = functools.partial(theirs, torch.from_numpy(x.numpy()))
+            times = dict.fromkeys(calls, float("inf"))
             with flambeau.no_grad():
                 exact = layer(x)
                 errors = {name: ((each(x) - exact).norm() / exact.norm()).item() for name, each in layers.items()}
                 for _ in range(ROUNDS):
-                    for name, each in layers.items():
+                    for name, call in calls.items():
                         start = time.perf_counter()
-                        each(x)
+                        call()
                         times[name] = min(times[name], time.perf_counter() - start)
             shown = "   ".join(
-                f"{name} {seconds * 1e3:.3f} ({times['float32'] / seconds:.1f}x, {errors[name]:.4f})"
+                f"{name} {seconds * 1e3:.3f} ({times['float32'] / seconds:.1f}x, {errors.get(name, 0.0):.4f})"
                 for name, seconds in times.items()
             )
             print(f"{inputs}x{outputs}, {rows:2}: {shown}")

@@ -34,7 +34,7 @@ __getattr__, __dir__ = (
     .elsewhere(
         "all_reduce all_reduce_coalesced reduce broadcast all_gather all_gather_into_tensor all_gather_coalesced "
         "gather scatter reduce_scatter reduce_scatter_tensor all_to_all all_to_all_single barrier monitored_barrier "
-        "supports_complex is_torchelastic_launched",
+        "supports_complex is_torchelastic_launched all_gather_single reduce_scatter_single",
         "distributed._calls",
     )
     .elsewhere("P2POp batch_isend_irecv isend irecv send recv _coalescing_manager", "distributed._points")

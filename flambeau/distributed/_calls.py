@@ -152,6 +152,11 @@ def all_gather_into_tensor(
     return run("all_gather", [output_tensor, input_tensor], start, 1, async_op)
 
 
+def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
+    """`all_gather_into_tensor` under its newer name."""
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
 def all_gather_coalesced(
     output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False
 ) -> Any:
@@ -275,6 +280,13 @@ def reduce_scatter_tensor(
         return found._engine.reduce_scatter(arrays[0], list(arrays[1].reshape(found.size(), -1)), reduction)
 
     return run("reduce_scatter", [output, input], start, 1, async_op)
+
+
+def reduce_scatter_single(
+    output: Tensor, input: Tensor, op: Any = _SUM, group: Any = None, async_op: bool = False
+) -> Any:
+    """`reduce_scatter_tensor` under its newer name."""
+    return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Any:

@@ -23,6 +23,8 @@ from ._target_names import is_from_torch, qualified_name, type_text
 
 if TYPE_CHECKING:
     from .node import Node
+else:  # what annotations mean at run time, when that module is not there yet
+    Node = Any
 
 TransformCodeFunc = Callable[[list[str]], list[str]]
 

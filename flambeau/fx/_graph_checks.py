@@ -10,6 +10,8 @@ from ..nn.modules.module import Module
 if TYPE_CHECKING:
     from .graph import Graph
     from .node import Node
+else:  # what annotations mean at run time, when those modules are not there yet
+    Graph = Node = Any
 
 
 def existing_reference(module: Any, qualified_name: str) -> bool:

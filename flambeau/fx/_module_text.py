@@ -14,6 +14,8 @@ from ._namespace import CUSTOM_BUILTINS
 
 if TYPE_CHECKING:
     from .graph_module import GraphModule
+else:  # what annotations mean at run time, when those modules are not there yet
+    GraphModule = Any
 
 _SAID_BY_REPR = (Linear, Conv1d, Conv2d, Conv3d, BatchNorm1d, BatchNorm2d, BatchNorm3d)
 """Layers whose `repr` makes them again."""

@@ -21,6 +21,8 @@ from .node import Argument, Node, Target, map_arg
 
 if TYPE_CHECKING:
     from .graph_module import GraphModule
+else:  # what annotations mean at run time, when those modules are not there yet
+    GraphModule = Any
 
 __all__ = [
     "CodeGen", "Graph", "PythonCode", "inplace_methods", "magic_methods", "reflectable_magic_methods",

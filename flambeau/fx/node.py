@@ -19,6 +19,8 @@ from .immutable_collections import immutable_dict, immutable_list
 if TYPE_CHECKING:
     from .graph import Graph
     from .operator_schemas import ArgsKwargsPair
+else:  # what annotations mean at run time, when those modules are not there yet
+    Graph = ArgsKwargsPair = Any
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 

@@ -26,6 +26,8 @@ from .node import Argument, Node, Target, map_arg
 
 if TYPE_CHECKING:
     from .graph import Graph
+else:  # what annotations mean at run time, when those modules are not there yet
+    Graph = Any
 
 __all__ = [
     "Attribute", "GraphAppendingTracer", "MetaProxy", "ParameterProxy", "Proxy", "Scope", "ScopeContextManager",

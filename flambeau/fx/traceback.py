@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from .graph import Graph
     from .node import Node
+else:  # what annotations mean at run time, when those modules are not there yet
+    Graph = Node = Any
 
 __all__ = [
     "NodeSource", "NodeSourceAction", "annotate", "annotate_fn", "format_stack", "get_current_meta",

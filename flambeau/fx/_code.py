@@ -88,7 +88,7 @@ class _Writer:
         self.return_annotation = ""
         self._summary: str | None = None
         for name, (_, value) in CUSTOM_BUILTINS.items():
-            self.add_global(name, value)
+            self.globals[namespace.create_name(name, value)] = value
 
     def add_global(self, hint: str, obj: Any) -> str:
         """The name by which the code reaches an object outside of the graph."""

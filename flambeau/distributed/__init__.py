@@ -60,10 +60,15 @@ def is_gloo_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """Whether 'mpi' may be asked for: whether mpi4py is installed."""
+    """Whether 'mpi' may be asked for: mpi4py is installed, and `mpiexec` started this process.
+
+    MPI joins no other processes: each would be alone, and libraries that prefer MPI would train it alone.
+    """
     from importlib.util import find_spec
 
-    return find_spec("mpi4py") is not None
+    from ._rendezvous import started_by_mpi
+
+    return started_by_mpi() and find_spec("mpi4py") is not None
 
 
 def is_backend_available(backend: str) -> bool:

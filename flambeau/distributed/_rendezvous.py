@@ -101,6 +101,11 @@ def _port_of_job() -> str | None:
     return None if job is None else str(_PORTS_FROM + zlib.crc32(job.encode()) % _PORTS)
 
 
+def started_by_mpi() -> bool:
+    """Whether `mpiexec` started this process."""
+    return any(name in os.environ for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"))
+
+
 def _first_host(names: str) -> str:
     """The first of Slurm's host names: of 'node[07-12,20],other' it is node07."""
     found = re.match(r"([^,\[]+)(?:\[([^\],-]+))?", names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 
 from ._engines import Engine
@@ -34,7 +35,14 @@ def started_engine(
     if name == "mpi":
         from ._mpi import MPIEngine
 
-        return MPIEngine.whole(timeout.total_seconds()), HashStore()
+        engine = MPIEngine.whole(timeout.total_seconds())
+        expected = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", engine.size))
+        if engine.size != expected:
+            raise RuntimeError(
+                f"{expected} processes are expected, and MPI knows of {engine.size}: it joins only those that mpiexec "
+                "started. Use the backend 'gloo' with other launchers"
+            )
+        return engine, HashStore()
     if name not in _OURS:
         raise RuntimeError(
             f"the backend {name!r} is not available: Flambeau has 'gloo', its own engine over sockets, and 'mpi'. "

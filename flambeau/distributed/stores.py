@@ -420,8 +420,8 @@ class FileStore(Store):
             self._path.unlink(missing_ok=True)
         self._world_size = -1
 
-    def __del__(self) -> None:
-        if hasattr(self, "_guard") and not sys.is_finalizing():
+    def __del__(self, _at_the_end: Callable[[], bool] = sys.is_finalizing) -> None:  # modules may be gone by then
+        if not _at_the_end() and hasattr(self, "_guard"):
             with contextlib.suppress(OSError):  # the folder may be gone
                 self.close()
 

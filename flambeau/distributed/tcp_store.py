@@ -388,8 +388,8 @@ class TCPStore(Store):
         if self._server is not None:
             self._server.close()
 
-    def __del__(self) -> None:
-        if hasattr(self, "_connection") and not sys.is_finalizing():
+    def __del__(self, _at_the_end: Callable[[], bool] = sys.is_finalizing) -> None:  # modules may be gone by then
+        if not _at_the_end() and hasattr(self, "_connection"):
             self.close()
 
     def _ask(self, code: int, *parts: bytes, limit: float = 0.0) -> tuple[int, list[bytes]]:

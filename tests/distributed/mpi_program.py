@@ -8,6 +8,7 @@ import flambeau.distributed as dist
 
 def main() -> None:
     dist.init_process_group("mpi")
+    assert dist.is_mpi_available()
     rank, size = dist.get_rank(), dist.get_world_size()
     assert (dist.get_backend(), size) == ("mpi", 2)
     for dtype in (flambeau.float32, flambeau.float64, flambeau.int64, flambeau.bfloat16, flambeau.float16):

@@ -11,9 +11,19 @@ from pathlib import Path
 
 import pytest
 
+import flambeau.distributed as dist
+
 ROOT = Path(__file__).parents[2]
 BESIDE = Path(sys.executable).parent / "mpiexec"
 MPIEXEC = str(BESIDE) if BESIDE.exists() else shutil.which("mpiexec")
+
+
+def test_without_mpiexec_there_is_no_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries that prefer MPI would otherwise leave each process alone."""
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    assert not dist.is_mpi_available()
+    assert not dist.is_backend_available("mpi")
 
 
 @pytest.mark.skipif(MPIEXEC is None or importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py and mpiexec")

@@ -14,7 +14,7 @@ from typing import Any
 import flambeau
 from flambeau import nn
 from flambeau.ao.nn.quantized import WeightOnlyLinear
-from flambeau.ao.nn.quantized.dynamic import Linear as DynamicLinear
+from flambeau.ao.quantization import quantize_dynamic
 
 SIZES = ((1024, 1024), (2048, 2048), (4096, 4096))
 ROUNDS = 30
@@ -33,7 +33,7 @@ def main() -> None:
             "float32": layer,
             "8 bits": WeightOnlyLinear.from_float(layer, bits=8),
             "4 bits": WeightOnlyLinear.from_float(layer, bits=4, group_size=128),
-            "dynamic": DynamicLinear.from_float(layer),
+            "dynamic": quantize_dynamic(nn.Sequential(layer))[0],
         }
         for rows in (1, 4, 16):
             x = flambeau.randn(rows, inputs)

@@ -1,4 +1,4 @@
-"""Quantization, under the names of `torch.ao`: layers with weights of few bits."""
+"""Quantization of models, under the names of `torch.ao`."""
 
 from __future__ import annotations
 

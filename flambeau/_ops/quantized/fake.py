@@ -39,7 +39,9 @@ def _rounded(x: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
 
 def _in_range(self: Tensor, scale: Any, zero_point: Any, low: int, high: int, axis: int | None) -> Tensor:
     ndim = self.dim()
-    codes = (self.detach() * (1 / _spread(scale, ndim, axis))).round() + _spread(zero_point, ndim, axis)
+    scaled, shift = self.detach() * (1 / _spread(scale, ndim, axis)), _spread(zero_point, ndim, axis)
+    floats = isinstance(zero_point, Tensor) and zero_point.dtype.is_floating_point
+    codes = (scaled + shift).round() if floats else scaled.round() + shift
     inside: Tensor = (codes >= low) & (codes <= high)
     return inside
 

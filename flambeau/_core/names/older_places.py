@@ -1,0 +1,16 @@
+"""Packages that PyTorch has moved: under the older name stands the same package, with all that is below it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+
+def stand_for(older: str, newer: str) -> None:
+    """Let the names of a package and of the modules below it lead to those of another."""
+    package = importlib.import_module(newer)
+    for info in pkgutil.walk_packages(package.__path__, f"{newer}."):
+        if not info.name.rpartition(".")[2].startswith("_"):
+            sys.modules[older + info.name[len(newer) :]] = importlib.import_module(info.name)
+    sys.modules[older] = package

@@ -1,0 +1,217 @@
+"""Convolutions with a batch norm, a rectifier or both, whose weights are rounded in training.
+
+The batch norm becomes a part of the weight when the model is quantized. So the weight is rounded as scaled by it, with
+the statistics known so far; the result is scaled back before the norm sees it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as torch
+from flambeau import nn
+from flambeau.nn import functional as F
+
+from ....qat.modules import conv
+from ...modules import fused
+
+__all__ = [
+    "ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d",
+    "ConvReLU3d", "freeze_bn_stats", "update_bn_stats",
+]  # fmt: skip
+
+
+class _ConvBn(conv._ConvNd):
+    """A convolution and a batch norm, `bn`."""
+
+    _NORM: Any
+    _relu = False
+    bn: Any
+    out_channels: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: Any = None,
+        padding_mode: str = "zeros",
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        freeze_bn: bool = False,
+        qconfig: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bool(bias), padding_mode, qconfig
+        )
+        self.freeze_bn = freeze_bn if self.training else True
+        self.bn = self._NORM(out_channels, eps, momentum, True, True)
+        if self.training and freeze_bn:
+            self.freeze_bn_stats()
+        elif self.training:
+            self.update_bn_stats()
+
+    def update_bn_stats(self) -> Any:
+        """Let the norm follow the batches."""
+        self.freeze_bn = False
+        self.bn.training = True
+        return self
+
+    def freeze_bn_stats(self) -> Any:
+        """Let the norm keep its statistics."""
+        self.freeze_bn = True
+        self.bn.training = False
+        return self
+
+    def reset_running_stats(self) -> None:
+        """Forget the statistics."""
+        self.bn.reset_running_stats()
+
+    def forward(self, input: Any) -> Any:
+        """The norm of the convolution by the rounded weight."""
+        factor = self.bn.weight / torch.sqrt(self.bn.running_var + self.bn.eps)
+        ndim = self.weight.dim()
+        rounded = self.weight_fake_quant(self.weight * factor.reshape(-1, *[1] * (ndim - 1)))
+        result = self._conv_forward(input, rounded, torch.zeros(self.out_channels, dtype=input.dtype))
+        channels = [1, -1, *[1] * (ndim - 2)]
+        result = result / factor.reshape(channels)
+        if self.bias is not None:
+            result = result + self.bias.reshape(channels)
+        result = self.bn(result)
+        return F.relu(result) if self._relu else result
+
+    def train(self, mode: bool = True) -> Any:
+        """Set the mode; a frozen norm keeps its own."""
+        self.training = mode
+        if not self.freeze_bn:
+            module: Any = self
+            for each in module.children():
+                each.train(mode)
+        return self
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The same with the parameters of modules in a row."""
+        if type(mod) is not cls._FLOAT_MODULE:
+            raise AssertionError(f"qat.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}")
+        if not getattr(mod, "qconfig", None):
+            raise AssertionError("Input float module must have a valid qconfig")
+        layer, norm = mod[0], mod[1]
+        made = cls(
+            **{name: getattr(layer, name) for name in conv._OPTIONS},
+            bias=layer.bias is not None,
+            padding_mode=layer.padding_mode,
+            eps=norm.eps,
+            momentum=norm.momentum,
+            qconfig=mod.qconfig,
+        )
+        made.weight, made.bias = layer.weight, layer.bias
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            setattr(made.bn, name, getattr(norm, name))
+        return made
+
+    def to_float(self) -> Any:
+        """A convolution that is both, and a rectifier if there is one."""
+        options = {name: getattr(self, name) for name in conv._OPTIONS}
+        made = self._FLOAT_CONV_MODULE(**options, bias=self.bias is not None, padding_mode=self.padding_mode)
+        made.weight, made.bias = nn.utils.fuse_conv_bn_weights(
+            self.weight,
+            self.bias,
+            self.bn.running_mean,
+            self.bn.running_var,
+            self.bn.eps,
+            self.bn.weight,
+            self.bn.bias,
+        )
+        return nn.Sequential(made, nn.ReLU()) if self._relu else made
+
+
+class ConvBn1d(_ConvBn, nn.Conv1d):
+    """A convolution in one dimension and a batch norm."""
+
+    _FLOAT_MODULE: Any = fused.ConvBn1d
+    _FLOAT_CONV_MODULE: Any = nn.Conv1d
+    _NORM: Any = nn.BatchNorm1d
+
+
+class ConvBnReLU1d(ConvBn1d):
+    """The same and a rectifier."""
+
+    _FLOAT_MODULE: Any = fused.ConvBnReLU1d
+    _relu = True
+
+
+class ConvBn2d(_ConvBn, nn.Conv2d):
+    """A convolution in two dimensions and a batch norm."""
+
+    _FLOAT_MODULE: Any = fused.ConvBn2d
+    _FLOAT_CONV_MODULE: Any = nn.Conv2d
+    _NORM: Any = nn.BatchNorm2d
+
+
+class ConvBnReLU2d(ConvBn2d):
+    """The same and a rectifier."""
+
+    _FLOAT_MODULE: Any = fused.ConvBnReLU2d
+    _relu = True
+
+
+class ConvBn3d(_ConvBn, nn.Conv3d):
+    """A convolution in three dimensions and a batch norm."""
+
+    _FLOAT_MODULE: Any = fused.ConvBn3d
+    _FLOAT_CONV_MODULE: Any = nn.Conv3d
+    _NORM: Any = nn.BatchNorm3d
+
+
+class ConvBnReLU3d(ConvBn3d):
+    """The same and a rectifier."""
+
+    _FLOAT_MODULE: Any = fused.ConvBnReLU3d
+    _relu = True
+
+
+class ConvReLU1d(conv.Conv1d):
+    """A convolution in one dimension and a rectifier."""
+
+    _FLOAT_MODULE: Any = fused.ConvReLU1d
+
+    def forward(self, input: Any) -> Any:
+        """The rectified convolution by the rounded weight."""
+        return F.relu(super().forward(input))
+
+
+class ConvReLU2d(conv.Conv2d):
+    """A convolution in two dimensions and a rectifier."""
+
+    _FLOAT_MODULE: Any = fused.ConvReLU2d
+
+    def forward(self, input: Any) -> Any:
+        """The rectified convolution by the rounded weight."""
+        return F.relu(super().forward(input))
+
+
+class ConvReLU3d(conv.Conv3d):
+    """A convolution in three dimensions and a rectifier."""
+
+    _FLOAT_MODULE: Any = fused.ConvReLU3d
+
+    def forward(self, input: Any) -> Any:
+        """The rectified convolution by the rounded weight."""
+        return F.relu(super().forward(input))
+
+
+def update_bn_stats(mod: Any) -> None:
+    """Let the norms of such modules follow the batches; for `Module.apply`."""
+    if isinstance(mod, _ConvBn) or type(mod).__name__ == "LinearBn1d":
+        mod.update_bn_stats()
+
+
+def freeze_bn_stats(mod: Any) -> None:
+    """Let the norms of such modules keep their statistics; for `Module.apply`."""
+    if isinstance(mod, _ConvBn) or type(mod).__name__ == "LinearBn1d":
+        mod.freeze_bn_stats()

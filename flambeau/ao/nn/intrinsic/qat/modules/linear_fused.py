@@ -1,0 +1,95 @@
+"""A linear layer and a batch norm, whose weight is rounded in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as torch
+from flambeau import nn
+from flambeau.nn import functional as F
+
+from ...modules import fused
+
+__all__ = ["LinearBn1d"]
+
+
+class LinearBn1d(nn.Linear):
+    """A linear layer and a batch norm, `bn`."""
+
+    _FLOAT_MODULE: Any = fused.LinearBn1d
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        freeze_bn: bool = False,
+        qconfig: Any = None,
+    ) -> None:
+        super().__init__(in_features, out_features, bias)
+        if not qconfig:
+            raise AssertionError("qconfig must be provided for QAT module")
+        self.qconfig = qconfig
+        self.freeze_bn = freeze_bn if self.training else True
+        self.bn: Any = nn.BatchNorm1d(out_features, eps, momentum, True, True)
+        self.weight_fake_quant = qconfig.weight()
+        self.bn.training = self.training and not freeze_bn
+
+    def update_bn_stats(self) -> Any:
+        """Let the norm follow the batches."""
+        self.freeze_bn = False
+        self.bn.training = True
+        return self
+
+    def freeze_bn_stats(self) -> Any:
+        """Let the norm keep its statistics."""
+        self.freeze_bn = True
+        self.bn.training = False
+        return self
+
+    def forward(self, input: Any) -> Any:
+        """The norm of the linear map by the weight that is rounded as scaled by the norm."""
+        factor = self.bn.weight / torch.sqrt(self.bn.running_var + self.bn.eps)
+        rounded = self.weight_fake_quant(self.weight * factor.reshape(-1, 1))
+        result = F.linear(input, rounded, torch.zeros(self.out_features)) / factor
+        return self.bn(result if self.bias is None else result + self.bias)
+
+    def train(self, mode: bool = True) -> Any:
+        """Set the mode; a frozen norm keeps its own."""
+        self.training = mode
+        if not self.freeze_bn:
+            for each in self.children():
+                each.train(mode)
+        return self
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The same with the parameters of modules in a row."""
+        if type(mod) is not fused.LinearBn1d:
+            raise AssertionError(f"qat.{cls.__name__}.from_float only works for {fused.LinearBn1d.__name__}")
+        if not getattr(mod, "qconfig", None):
+            raise AssertionError("Input float module must have a valid config")
+        layer, norm = mod[0], mod[1]
+        made = cls(
+            layer.in_features, layer.out_features, layer.bias is not None, norm.eps, norm.momentum, qconfig=mod.qconfig
+        )
+        made.weight, made.bias = layer.weight, layer.bias
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            setattr(made.bn, name, getattr(norm, name))
+        return made
+
+    def to_float(self) -> Any:
+        """One linear layer that is both."""
+        made = nn.Linear(self.in_features, self.out_features)
+        made.weight, made.bias = nn.utils.fuse_linear_bn_weights(
+            self.weight,
+            self.bias,
+            self.bn.running_mean,
+            self.bn.running_var,
+            self.bn.eps,
+            self.bn.weight,
+            self.bn.bias,
+        )
+        return made

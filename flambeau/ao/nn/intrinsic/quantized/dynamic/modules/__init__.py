@@ -1,0 +1,5 @@
+"""Layers with quantized weights for floats, with what follows them."""
+
+from .linear_relu import LinearReLU
+
+__all__ = ["LinearReLU"]

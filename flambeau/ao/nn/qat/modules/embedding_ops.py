@@ -1,0 +1,98 @@
+"""Embeddings whose weights are rounded as their codes will be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import nn
+from flambeau.nn import functional as F
+
+from ._base import copied_layer
+
+__all__ = ["Embedding", "EmbeddingBag"]
+
+
+class _Rounded:
+    _FLOAT_MODULE: Any
+    _FURTHER_OPTIONS: tuple[str, ...]
+    weight: Any
+    qconfig: Any
+    training: bool
+
+    def _configure(self, qconfig: Any) -> None:
+        if not qconfig:
+            raise AssertionError("qconfig must be provided for QAT module")
+        watch = qconfig.weight()
+        if str(watch.qscheme) != "torch.per_channel_affine_float_qparams":
+            raise AssertionError(f"Embedding weights requires a qscheme of per_channel_affine_float_qparams, got {watch.qscheme}")  # noqa: E501  # fmt: skip
+        self.qconfig = qconfig
+        self.weight_fake_quant = watch
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """Such a layer with the table of one that has a `qconfig`."""
+        layer = copied_layer(cls, mod, (nn.Embedding, nn.EmbeddingBag))
+        names = ("num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+        options = {name: getattr(layer, name) for name in (*names, *cls._FURTHER_OPTIONS)}
+        make: Any = cls
+        made = make(**options, _weight=layer.weight, qconfig=mod.qconfig)
+        made.weight = layer.weight
+        return made
+
+    def to_float(self) -> Any:
+        """An ordinary layer with the same table."""
+        names = ("num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+        options = {name: getattr(self, name) for name in (*names, *self._FURTHER_OPTIONS)}
+        made = self._FLOAT_MODULE(**options)
+        made.weight = nn.Parameter(self.weight.detach())
+        return made.train(self.training)
+
+
+class Embedding(_Rounded, nn.Embedding):
+    """A table of vectors."""
+
+    _FLOAT_MODULE: Any = nn.Embedding
+    _FURTHER_OPTIONS = ("padding_idx",)
+
+    def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
+        nn.Embedding.__init__(self, *args, **kwargs)
+        self._configure(qconfig)
+
+    def forward(self, input: Any) -> Any:
+        """Rows of the rounded table."""
+        return F.embedding(
+            input,
+            self.weight_fake_quant(self.weight),
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
+
+
+class EmbeddingBag(_Rounded, nn.EmbeddingBag):
+    """A table of vectors, bags of which are added up."""
+
+    _FLOAT_MODULE: Any = nn.EmbeddingBag
+    _FURTHER_OPTIONS = ("mode", "include_last_offset", "padding_idx")
+
+    def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
+        nn.EmbeddingBag.__init__(self, *args, **kwargs)
+        self._configure(qconfig)
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        """Sums or means of rows of the rounded table."""
+        return F.embedding_bag(
+            input,
+            self.weight_fake_quant(self.weight),
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )

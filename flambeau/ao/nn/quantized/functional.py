@@ -1,0 +1,267 @@
+"""Functions of quantized tensors, under the names of `torch.ao.nn.quantized.functional`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import flambeau as torch
+from flambeau.nn import functional as F
+
+from ...._ops.quantized.layers import quantized_layer
+from .modules.utils import requantized
+
+__all__ = [
+    "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool2d", "avg_pool3d", "celu", "clamp", "conv1d", "conv2d",
+    "conv3d", "elu", "hardsigmoid", "hardswish", "hardtanh", "interpolate", "leaky_relu", "linear", "max_pool1d",
+    "max_pool2d", "threshold", "upsample", "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
+
+
+def _expect(input: Any, name: str) -> None:
+    if not input.is_quantized:
+        raise ValueError(f"Input to 'quantized.{name}' must be quantized!")
+
+
+# ----- results have the scale of the input -------------------------------------------------------------------------
+
+
+def avg_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Means of windows of images."""
+    _expect(input, "avg_pool2d")
+    return F.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Means of windows of volumes."""
+    _expect(input, "avg_pool3d")
+    return F.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """Means of as many windows of images as the result has elements."""
+    _expect(input, "functional.adaptive_avg_pool2d")
+    return F.adaptive_avg_pool2d(input, output_size)
+
+
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+    """Means of as many windows of volumes as the result has elements."""
+    _expect(input, "functional.adaptive_avg_pool3d")
+    return F.adaptive_avg_pool3d(input, output_size)
+
+
+def max_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest elements of windows of sequences."""
+    if return_indices:
+        raise NotImplementedError("return_indices is not yet implemented!")
+    return F.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest elements of windows of images."""
+    if return_indices:
+        raise NotImplementedError("return_indices is not yet implemented!")
+    return F.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    """The input in another size."""
+    _expect(input, "interpolate")
+    return F.interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def _warn(name: str) -> None:
+    warnings.warn(f"nn.quantized.functional.{name} is deprecated. Use nn.quantized.functional.interpolate instead.", stacklevel=3)  # noqa: E501  # fmt: skip
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Any:
+    """`interpolate` under an older name."""
+    _warn("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate`, linear in both directions, corners on corners."""
+    _warn("upsample_bilinear")
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """`interpolate` by the nearest element."""
+    _warn("upsample_nearest")
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """Numbers cut to a range."""
+    _expect(input, "hardtanh")
+    return F.hardtanh(input, min_val, max_val, inplace)
+
+
+def threshold(input: Any, threshold: float, value: float) -> Any:
+    """Numbers above the threshold; the others become `value`."""
+    _expect(input, "threshold")
+    if threshold is None:
+        raise ValueError("Input to 'threshold' must be specified!")
+    if value is None:
+        raise ValueError("Input to 'value' must be specified!")
+    return F.threshold(input, threshold, value)
+
+
+def clamp(input: Any, min_: float, max_: float) -> Any:
+    """Numbers cut to a range."""
+    _expect(input, "clamp")
+    return torch.clamp(input, min_, max_)
+
+
+# ----- results have scales of their own ----------------------------------------------------------------------------
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+    """`relu6(x + 3) / 6`."""
+    _expect(input, "hardsigmoid")
+    return F.hardsigmoid(input)
+
+
+def celu(input: Any, scale: float, zero_point: int, alpha: float = 1.0) -> Any:
+    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
+    _expect(input, "celu")
+    return requantized(F.celu(input.dequantize(), alpha), input, scale, zero_point)
+
+
+def elu(input: Any, scale: float, zero_point: int, alpha: float = 1.0) -> Any:
+    """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    _expect(input, "elu")
+    return requantized(F.elu(input.dequantize(), alpha), input, scale, zero_point)
+
+
+def hardswish(input: Any, scale: float, zero_point: int) -> Any:
+    """`x * relu6(x + 3) / 6`."""
+    _expect(input, "hardswish")
+    return requantized(F.hardswish(input.dequantize()), input, scale, zero_point)
+
+
+def leaky_relu(
+    input: Any,
+    negative_slope: float = 0.01,
+    inplace: bool = False,
+    scale: float | None = None,
+    zero_point: int | None = None,
+) -> Any:
+    """`x` where it is positive, `negative_slope * x` elsewhere."""
+    if scale is not None and zero_point is not None:
+        return requantized(F.leaky_relu(input.dequantize(), negative_slope), input, scale, zero_point)
+    return F.leaky_relu(input, negative_slope, inplace)
+
+
+def linear(input: Any, weight: Any, bias: Any = None, scale: float | None = None, zero_point: int | None = None) -> Any:
+    """`input @ weight.T + bias` of codes."""
+    own_scale = input.q_scale() if scale is None else scale
+    own_zero_point = input.q_zero_point() if zero_point is None else zero_point
+    return quantized_layer(F.linear, input, weight, bias, own_scale, own_zero_point, channel=-1)
+
+
+def _convolve(dimensions: int, input: Any, weight: Any, bias: Any, options: tuple[Any, ...], mode: str, target: Any) -> Any:  # noqa: E501  # fmt: skip
+    if mode != "zeros":
+        raise NotImplementedError("Only zero-padding is supported!")
+    scale, zero_point, dtype = target
+    if input.dim() != dimensions + 2:
+        raise ValueError(f"Input shape must have {dimensions + 2} dimensions, not {input.dim()}")
+    if input.dtype is not torch.quint8:
+        raise NotImplementedError("Only torch.quint8 is supported for activation tensor!")
+    if weight.dtype is not torch.qint8:
+        raise NotImplementedError("Only torch.qint8 is supported for weight tensor!")
+    run = getattr(F, f"conv{dimensions}d")
+    return quantized_layer(
+        lambda x, w: run(x, w, None, *options), input, weight, bias, scale, zero_point, channel=1, dtype=dtype
+    )
+
+
+def conv1d(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+    scale: float = 1.0,
+    zero_point: int = 0,
+    dtype: Any = torch.quint8,
+) -> Any:
+    """A convolution of sequences of codes."""
+    options, target = (stride, padding, dilation, groups), (scale, zero_point, dtype)
+    return _convolve(1, input, weight, bias, options, padding_mode, target)
+
+
+def conv2d(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+    scale: float = 1.0,
+    zero_point: int = 0,
+    dtype: Any = torch.quint8,
+) -> Any:
+    """A convolution of images of codes."""
+    options, target = (stride, padding, dilation, groups), (scale, zero_point, dtype)
+    return _convolve(2, input, weight, bias, options, padding_mode, target)
+
+
+def conv3d(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+    scale: float = 1.0,
+    zero_point: int = 0,
+    dtype: Any = torch.quint8,
+) -> Any:
+    """A convolution of volumes of codes."""
+    options, target = (stride, padding, dilation, groups), (scale, zero_point, dtype)
+    return _convolve(3, input, weight, bias, options, padding_mode, target)

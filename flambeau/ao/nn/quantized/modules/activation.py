@@ -1,0 +1,204 @@
+"""Activations of quantized tensors whose results have scales of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as torch
+from flambeau import nn
+from flambeau.nn import functional as F
+
+from ....._core.names.absent import Table
+from .utils import output_parameters, requantized
+
+__all__ = ["ELU", "Hardswish", "LeakyReLU", "PReLU", "ReLU6", "Sigmoid", "Softmax"]
+
+__getattr__, __dir__ = (
+    Table(__name__).absent("attention of quantized tensors is not built yet", classes="MultiheadAttention").parts()
+)
+
+
+class ReLU6(nn.ReLU):
+    """Numbers cut to the range from 0 to 6."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace)
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        return F.hardtanh(input, 0.0, 6.0, self.inplace)
+
+    def _get_name(self) -> str:
+        return "QuantizedReLU6"
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ReLU6:
+        """The same for codes."""
+        return ReLU6(mod.inplace)
+
+
+class Hardswish(nn.Hardswish):
+    """`x * relu6(x + 3) / 6`."""
+
+    def __init__(self, scale: float, zero_point: int, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(scale))
+        self.register_buffer("zero_point", torch.tensor(zero_point))
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        return requantized(F.hardswish(input.dequantize()), input, self.scale, self.zero_point)
+
+    def _get_name(self) -> str:
+        return "QuantizedHardswish"
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Hardswish:
+        """The same for codes."""
+        return Hardswish(*output_parameters(mod))
+
+    @classmethod
+    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Hardswish:
+        """The same with a given scale."""
+        return cls(float(scale), int(zero_point))
+
+
+class ELU(nn.ELU):
+    """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+
+    def __init__(self, scale: float, zero_point: int, alpha: float = 1.0) -> None:
+        super().__init__(alpha)
+        self.scale = scale
+        self.zero_point = zero_point
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        return requantized(F.elu(input.dequantize(), self.alpha), input, self.scale, self.zero_point)
+
+    def _get_name(self) -> str:
+        return "QuantizedELU"
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ELU:
+        """The same for codes."""
+        return ELU(*output_parameters(mod), mod.alpha)
+
+    @classmethod
+    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> ELU:
+        """The same with a given scale."""
+        return cls(float(scale), int(zero_point), mod.alpha)
+
+
+class LeakyReLU(nn.LeakyReLU):
+    """`x` where it is positive, `negative_slope * x` elsewhere."""
+
+    def __init__(
+        self,
+        scale: float,
+        zero_point: int,
+        negative_slope: float = 1e-2,
+        inplace: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(negative_slope, inplace)
+        self.register_buffer("scale", torch.tensor(scale))
+        self.register_buffer("zero_point", torch.tensor(zero_point))
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        result = F.leaky_relu(input.dequantize(), self.negative_slope)
+        return requantized(result, input, self.scale, self.zero_point)
+
+    def _get_name(self) -> str:
+        return "QuantizedLeakyReLU"
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> LeakyReLU:
+        """The same for codes."""
+        return cls(*output_parameters(mod), mod.negative_slope, mod.inplace)
+
+    @classmethod
+    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> LeakyReLU:
+        """The same with a given scale."""
+        return cls(float(scale), int(zero_point), mod.negative_slope, mod.inplace)
+
+
+class Sigmoid(nn.Sigmoid):
+    """The logistic function."""
+
+    def __init__(self, output_scale: float, output_zero_point: int) -> None:
+        super().__init__()
+        self.output_scale = output_scale
+        self.output_zero_point = output_zero_point
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        return requantized(torch.sigmoid(input.dequantize()), input, self.output_scale, self.output_zero_point)
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Sigmoid:
+        """The same for codes."""
+        return cls(*output_parameters(mod))
+
+
+class Softmax(nn.Softmax):
+    """Exponentials that add up to one along a dimension."""
+
+    def __init__(self, dim: int | None = None, scale: float = 1.0, zero_point: int = 0) -> None:
+        super().__init__(dim)
+        self.scale = scale
+        self.zero_point = zero_point
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        dim = self.dim if self.dim is not None else (0 if input.dim() in (0, 1, 3) else 1)
+        return requantized(torch.softmax(input.dequantize(), dim), input, self.scale, self.zero_point)
+
+    def _get_name(self) -> str:
+        return "QuantizedSoftmax"
+
+    @staticmethod
+    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Softmax:
+        """The same for codes."""
+        return Softmax(mod.dim, *output_parameters(mod))
+
+    @classmethod
+    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Softmax:
+        """The same with a given scale."""
+        return cls(mod.dim, float(scale), int(zero_point))
+
+
+class PReLU(nn.Module):
+    """A leaky rectifier with learned slopes."""
+
+    def __init__(self, output_scale: float, output_zero_point: int, num_parameters: int = 1) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.scale = output_scale
+        self.zero_point = output_zero_point
+        slopes = torch.randn(num_parameters, dtype=torch.float)
+        self.weight = torch.quantize_per_tensor(slopes, scale=1.0, zero_point=0, dtype=torch.quint8)
+
+    def set_weight(self, w: Any) -> None:
+        """Take over the quantized slopes."""
+        self.weight = w
+
+    def forward(self, input: Any) -> Any:
+        """The codes of the result."""
+        return requantized(F.prelu(input.dequantize(), self.weight.dequantize()), input, self.scale, self.zero_point)
+
+    def _get_name(self) -> str:
+        return "QuantizedPReLU"
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> PReLU:
+        """The same for codes."""
+        made = cls(*output_parameters(mod), mod.num_parameters)
+        watch = mod.qconfig.weight()
+        watch(mod.weight.detach())
+        scale, zero_point = watch.calculate_qparams()
+        made.set_weight(
+            torch.quantize_per_tensor(mod.weight.detach().float(), float(scale), int(zero_point), torch.quint8)
+        )
+        return made

@@ -1,0 +1,30 @@
+"""Dropout of quantized tensors: they are made after training, so that nothing drops out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import nn
+
+__all__ = ["Dropout"]
+
+
+class Dropout(nn.Dropout):
+    """Passes codes through."""
+
+    def forward(self, input: Any) -> Any:
+        """The tensor itself."""
+        return input
+
+    def _get_name(self) -> str:
+        return "QuantizedDropout"
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Dropout:
+        """The same for codes."""
+        return cls(mod.p, mod.inplace)
+
+    @classmethod
+    def from_reference(cls, mod: Any, scale: Any, zero_point: Any) -> Dropout:
+        """The same for codes."""
+        return cls(mod.p, mod.inplace)

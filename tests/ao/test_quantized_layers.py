@@ -122,6 +122,7 @@ def test_dynamic_quantization_beside_pytorch(shift: float) -> None:
     np.testing.assert_allclose(here, there, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_dynamic_quantization_of_what_is_not_there() -> None:
     with pytest.raises(NotImplementedError, match="LSTM"):
         quantize_dynamic(nn.LSTM(2, 2), {nn.LSTM})

@@ -31,11 +31,11 @@ class _PartialWrapper:
         return made
 
 
-def _with_args(cls_or_self: Any, **kwargs: Any) -> _PartialWrapper:
+def _with_args(cls_or_self: Any, /, **kwargs: Any) -> _PartialWrapper:
     """What makes instances with these arguments."""
     return _PartialWrapper(functools.partial(cls_or_self, **kwargs))
 
 
-def _with_callable_args(cls_or_self: Any, **kwargs: Any) -> _PartialWrapper:
+def _with_callable_args(cls_or_self: Any, /, **kwargs: Any) -> _PartialWrapper:
     """What makes instances with arguments that these functions give each time."""
     return _PartialWrapper(functools.partial(cls_or_self)).with_callable_args(**kwargs)

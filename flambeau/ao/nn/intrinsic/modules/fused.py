@@ -125,8 +125,11 @@ class ConvAdd2d(_FusedModule):
         super().__init__(conv)
         self.add = add
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The convolution of the first, with the second added."""
+        return self._sum(*args, **kwargs)
+
+    def _sum(self, x1: Any, x2: Any) -> Any:
         return self.add(self[0](x1), x2)
 
 
@@ -138,6 +141,9 @@ class ConvAddReLU2d(_FusedModule):
         self.add = add
         self.relu = relu
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The convolution of the first, with the second added, rectified."""
+        return self._sum(*args, **kwargs)
+
+    def _sum(self, x1: Any, x2: Any) -> Any:
         return self.relu(self.add(self[0](x1), x2))

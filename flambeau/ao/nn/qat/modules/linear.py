@@ -37,12 +37,12 @@ class Linear(nn.Linear):
         return F.linear(input, self.weight_fake_quant(self.weight), self.bias)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Linear:
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """Such a layer with the parameters of a layer that has a `qconfig`."""
         layer = copied_layer(cls, mod, (nn.Linear,))
         return _with_parameters(cls(layer.in_features, layer.out_features, layer.bias is not None, mod.qconfig), layer)
 
-    def to_float(self) -> nn.Linear:
+    def to_float(self) -> Any:
         """An ordinary layer with the same parameters."""
         made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         return _with_parameters(made, self).train(self.training)

@@ -19,7 +19,8 @@ from .device import LAYOUTS, device, layout
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 from .kind import Kind, kind_of, kind_of_array
 from .slots import SLOTS
-from .tensor import Counter, Parts, Tensor, new, new_counter
+from .tensor import Parts, Tensor, new, new_counter
+from .version import Counter
 
 AnyArray = TypeVar("AnyArray", bound="SparseArray")
 COO, CSR = LAYOUTS["sparse_coo"], LAYOUTS["sparse_csr"]

@@ -21,15 +21,13 @@ from .kind import Kind, kind_of_array
 from .methods import TensorMethods
 from .modes import THREAD
 from .node import AccumulateGrad, Edge, Node
-from .process.caller import calling_place
 from .size import SIZES, Size, contiguous_strides
 from .slots import SLOTS
 from .storage import UntypedStorage, address_of, offset_of, storage_of
 from .text.errors import INFERENCE_INPLACE, INFERENCE_VERSION
+from .version import Counter, note_change
 
 Parts = tuple[Any, Kind, Any]
-Counter = list[Any]
-"""A version and the place of the last in-place change, shared by all tensors that see the same memory."""
 
 DEFAULT, NO_GRAD, MULTI_OUTPUT, INFERENCE, CUSTOM_FUNCTION = range(5)
 """How a view came to be: decides which in-place operations on it autograd can follow."""
@@ -341,8 +339,7 @@ class Tensor(TensorMethods):
         """Count an in-place change, and remember the line that made it."""
         counter = self._counter
         if counter is not None:
-            counter[0] += 1
-            counter[1] = calling_place()
+            note_change(counter)
         elif not THREAD.modes.inference:
             raise RuntimeError(INFERENCE_INPLACE)
 

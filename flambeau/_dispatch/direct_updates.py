@@ -16,9 +16,9 @@ from .._core.device import CPU
 from .._core.dtype import float32, float64
 from .._core.kind import kind_of
 from .._core.modes import THREAD
-from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .._core.version import note_change
 from .combinations import interpolated, scaled_product, scaled_quotient
 
 _KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
@@ -62,8 +62,7 @@ def write(update: Update, target: Tensor, *others: Any) -> Tensor:
             update(*[each[start : start + _BLOCK] for each in flat])
     counter = target._counter
     assert counter is not None, "`can_write` refuses inference tensors"
-    counter[0] += 1
-    counter[1] = calling_place()
+    note_change(counter)
     return target
 
 

@@ -33,10 +33,10 @@ from .._core.dtype import (
 from .._core.geometry.layout import arranged
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
-from .._core.node import OpNode, save
-from .._core.process.caller import calling_place
+from .._core.node import OpNode
 from .._core.storage import owner_of
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
+from .._core.version import note_change
 from .compiled_body import LargeBody
 from .dispatch import after, formula_names, leading, node_class
 from .inplace import (
@@ -44,7 +44,7 @@ from .inplace import (
     check_no_overlap,
     check_partial_overlap,
     check_writable,
-    rebase_history,
+    end_change,
     run_inplace,
     shadow_of,
 )
@@ -53,7 +53,7 @@ from .meta import arranged_dataless
 from .op import Formula, Op
 from .overrides import has_override, run_override
 from .promotion import is_number, result_type_of
-from .recorder import PENDING, Recorder, elementwise_recorder, nothing
+from .recorder import Recorder, elementwise_recorder, nothing
 from .registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
@@ -673,8 +673,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
                     entry[0](array, operand, array)
             except ValueError:
                 raise _inplace_shape_error(op, target, other) from None
-            target._counter[0] += 1
-            target._counter[1] = calling_place()
+            note_change(target._counter)
             return target
     if target._requires_grad or target._view is not None or target._counter is None:
         check_writable(target, isinstance(other, Tensor) and other.requires_grad)
@@ -708,11 +707,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
             entry[0](*operands, array)
     except ValueError:
         raise _inplace_shape_error(op, target, other) from None
-    target._changed()
-    if node is not None:
-        if getattr(node, "result", None) is PENDING:
-            node.result = save(target, node)
-        rebase_history(target, node, 0)
+    end_change(target, node)
     return target
 
 

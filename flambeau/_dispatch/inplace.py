@@ -11,11 +11,13 @@ import numpy as np
 from .._core.dtype import LEGACY_NAMES, can_cast, dtype
 from .._core.geometry.layout import element_strides, is_dense
 from .._core.modes import THREAD
-from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node
+from .._core.node import OWNER, Node, SavedTensor, forward_line, initialise, new_node, save
 from .._core.slots import SLOTS
 from .._core.storage import address_of, owner_of
 from .._core.tensor import CUSTOM_FUNCTION, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View
 from .._core.text.errors import GRAPH_FREED, INFERENCE_INPLACE, LEAF_INPLACE, LEAF_VIEW_INPLACE
+from .._core.version import note_change
+from .recorder import PENDING
 from .storing import store_elements
 
 if TYPE_CHECKING:
@@ -99,12 +101,27 @@ def adopt(target: Tensor, result: Tensor, name: str) -> None:
         )
     check_no_overlap(target)
     store_elements(target, result)
-    target._changed()
     if result._extra is not None and result._extra.tangents:
         SLOTS.adopt_tangent(target, result)
-    if result._grad_fn is not None:
-        _share_saved_result(target, result)
-        rebase_history(target, result._grad_fn, result._output_nr)
+    end_change(target, result._grad_fn, result._output_nr, result)
+
+
+def end_change(target: Tensor, node: Any = None, output_nr: int = 0, result: Tensor | None = None) -> None:
+    """What every change in place ends with: it is counted, and `node`, if there is one, is the history from now on.
+
+    `result`: the tensor that `target` has become, where that was made apart.
+    """
+    counter = target._counter
+    if counter is not None:
+        note_change(counter)
+    elif not THREAD.modes.inference:
+        raise RuntimeError(INFERENCE_INPLACE)
+    if node is not None:
+        if result is not None:
+            _share_saved_result(target, result)
+        elif getattr(node, "result", None) is PENDING:
+            node.result = save(target, node)
+        _rebase_history(target, node, output_nr)
 
 
 def _share_saved_result(target: Tensor, result: Tensor) -> None:
@@ -238,7 +255,7 @@ def _forbidden_view(target: Tensor, view: View, deed: str = "is being modified i
     )
 
 
-def rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
+def _rebase_history(target: Tensor, node: Node, output_nr: int) -> None:
     """After an in-place change: `target` is now what `node` made. A view passes this on to its base."""
     view = target._view
     if view is None:

@@ -16,6 +16,7 @@ from .._core.modes import THREAD
 from .._core.process.caller import calling_place
 from .._core.storage import owner_of
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .._core.version import note_changes
 from .tracing import traced_rule
 
 Rule = Callable[..., Any]
@@ -65,10 +66,7 @@ def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
         return False
     place = calling_place()
     for position in changed:
-        for counter in [each._counter for each in lists[position]]:
-            if counter is not None:
-                counter[0] += 1
-                counter[1] = place
+        note_changes(lists[position], place)
     return True
 
 

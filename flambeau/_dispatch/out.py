@@ -10,7 +10,7 @@ from .._core.arrays.lazy_signs import content, overwrite
 from .._core.dtype import LEGACY_NAMES, can_cast
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
-from .inplace import check_no_overlap, check_partial_overlap
+from .inplace import check_no_overlap, check_partial_overlap, end_change
 
 
 def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
@@ -38,7 +38,7 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
                 check_partial_overlap(out, each)
     if not out._kind.dataless:
         overwrite(out, content(result))
-    out._changed()
+    end_change(out)
     return out
 
 

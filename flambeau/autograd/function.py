@@ -14,7 +14,7 @@ from .._core.node import Node, SavedTensor, initialise, save
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
 from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE
 from .._dispatch.dispatch import note_traceback, view_of
-from .._dispatch.inplace import rebase_history
+from .._dispatch.inplace import end_change
 from .grad_mode import no_grad
 
 NO_TENSOR: Any = ((), None)
@@ -305,16 +305,16 @@ def _wrap_output(node: FunctionNode, number: int, output: Any, args: tuple[Any, 
     dirty = any(output is each for each in node.dirty_tensors)
     is_input = any(output is each for each in args)
     differentiable = output._kind.differentiable and not any(output is each for each in node.non_differentiable)
-    if dirty:
-        output._changed()
     if not recorded or not differentiable:
+        if dirty:
+            end_change(output)
         if is_input and not dirty:
             return output.detach() if recorded else view_of(output, output._array, output._kind)
         return output
     if dirty:
         if is_input and output.grad_fn is None and output._requires_grad:
             raise RuntimeError(LEAF_INPLACE)
-        rebase_history(output, node, number)
+        end_change(output, node, number)
         return output
     if is_input:  # returned as it is: a view, so that the input keeps its own place in the graph
         output = view_of(output, output._array, output._kind)

@@ -16,6 +16,7 @@ import numpy as np
 from .._core.modes import THREAD
 from .._core.process.caller import Place, calling_place
 from .._core.tensor import PLAIN_TYPES, Tensor
+from .._core.version import note_changes
 from .._dispatch.interpreter import interpret
 from .._dispatch.list_rules import are_apart, kernels_for, run_at_once
 from .._dispatch.op import Op
@@ -202,10 +203,7 @@ def _update_as_one(rule: Rule, number: Any, lists: Sequence[Sequence[Tensor]], p
             array = tensor._array
             array[...] = flat[start:end].reshape(array.shape)
             start = end
-            counter = tensor._counter
-            if counter is not None:
-                counter[0] += 1
-                counter[1] = place
+        note_changes(tensors, place)
 
 
 def update_alike(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tensor], *others: Sequence[Any]) -> None:
@@ -247,14 +245,7 @@ def _update_stacked(rule: Rule, number: Any, lists: Sequence[Sequence[Tensor]], 
         if index != 1:  # gradients are read only
             for tensor, array in zip(tensors, stacked[index]._array, strict=True):
                 tensor._array[...] = array
-                _note_change(tensor, place)
-
-
-def _note_change(tensor: Tensor, place: Place | None) -> None:
-    counter = tensor._counter
-    if counter is not None:
-        counter[0] += 1
-        counter[1] = place
+            note_changes(tensors, place)
 
 
 def as_real(tensors: list[Tensor]) -> list[Tensor]:
@@ -276,10 +267,7 @@ def advance(steps: Sequence[Tensor]) -> list[float]:
     if len(set(owners)) != len(owners):  # a parameter that is there twice is updated twice
         values = [value + owners[:position].count(owners[position]) for position, value in enumerate(values)]
     _advance_steps(steps, values)
-    for counter in [step._counter for step in steps]:
-        if counter is not None:
-            counter[0] += 1
-            counter[1] = place
+    note_changes(steps, place)
     return values
 
 

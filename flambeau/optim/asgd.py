@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
+from .._dispatch.inplace import end_change
 from .._dispatch.storing import store_number
 from ._update import advance, as_scalar, check_capturable, check_foreach, number, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of
@@ -129,4 +130,4 @@ def asgd(
 
 def _store(scalar: Tensor, value: float) -> None:
     store_number(scalar, value)
-    scalar._changed()
+    end_change(scalar)

@@ -20,7 +20,7 @@ from ..._dispatch.inplace import (
     check_partial_overlap,
     check_separate,
     check_writable,
-    rebase_history,
+    end_change,
     run_inplace,
     shadow_of,
 )
@@ -69,9 +69,7 @@ def change(op: Any, name: str, target: Tensor, *args: Any) -> Tensor:
         op.record((before, *args), [recorded])
     array = target._array
     op.write(array, *[_apart_from(array, each) for each in args])
-    target._changed()
-    if recorded is not None and recorded._grad_fn is not None:
-        rebase_history(target, recorded._grad_fn, 0)
+    end_change(target, None if recorded is None else recorded._grad_fn)
     return target
 
 

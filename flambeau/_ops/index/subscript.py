@@ -18,7 +18,7 @@ from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYP
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.fake import refuse_shape
-from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable
+from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable, end_change
 from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.registry import explain, export_method, public
@@ -343,7 +343,7 @@ def _quick_put(tensor: Tensor, index: Any, source: Any) -> bool:
         ValueError,
     ):  # the general way says what is wrong, or drops leading dimensions of size 1
         return False
-    tensor._changed()
+    end_change(tensor)
     return True
 
 
@@ -362,7 +362,7 @@ def _write_basic(tensor: Tensor, key: Any, index: Any, source: Any) -> None:
     assign_to_view(part, source)
     if tensor._kind.indirect:
         settle(part, tensor._kind)
-    tensor._changed()
+    end_change(tensor)
 
 
 def _general_setitem(tensor: Tensor, index: Any, value: Any) -> None:

@@ -32,6 +32,7 @@ from ..._core.quantized import (
     same_meaning,
 )
 from ..._core.tensor import Tensor, wrap
+from ..._dispatch.inplace import end_change
 from ..sparse.dispatch import public_name
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -239,7 +240,7 @@ def _on_numbers(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[st
     made = requantized(result, quantizer, own)
     if name.endswith("_") or kwargs.get("inplace"):
         codes_of(own)[...] = codes_of(made)
-        own._changed()
+        end_change(own)
         return own
     return made
 
@@ -274,7 +275,7 @@ def _copy(target: Any, source: Any, non_blocking: bool = False) -> Any:
             raise RuntimeError("Quantized copy only works with kFloat as source Tensor")
         values = np.broadcast_to(source._array, target._array.shape)
         codes_of(target)[...] = quantize_array(values, target._quantizer, target.dtype)
-    target._changed()
+    end_change(target)
     return target
 
 

@@ -26,7 +26,7 @@ from ..._core.random.philox import cuda_generator
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
-from ..._dispatch.inplace import before_change, check_no_overlap, check_writable, rebase_history
+from ..._dispatch.inplace import before_change, check_no_overlap, check_writable, end_change
 from ..._dispatch.out import resize_output, store
 from ..._dispatch.registry import export, guard, public
 from ..._dispatch.scalar import whole
@@ -428,10 +428,11 @@ def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: 
     check_writable(target)
     check_no_overlap(target)
     draw(target, _source(generator), *numbers)
-    target._changed()
     if THREAD.modes.grad and target.requires_grad:
         result: Any = _HISTORIES[node](before_change(target, (), {}))
-        rebase_history(target, result._grad_fn, result._output_nr)
+        end_change(target, result._grad_fn, result._output_nr)
+    else:
+        end_change(target)
     return target
 
 

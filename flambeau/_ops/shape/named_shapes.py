@@ -13,7 +13,7 @@ from ..._core.size import Size
 from ..._core.tensor import Tensor
 from ..._dispatch.broadcast import expandable, sum_to_shape
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.inplace import check_writable
+from ..._dispatch.inplace import check_writable, end_change
 from ..._dispatch.registry import export, export_method, public
 from ..._dispatch.variants import variant
 from . import view as views
@@ -393,7 +393,7 @@ def reshape_in_place(target: Tensor, op: Primitive[Tensor], *args: Any) -> Tenso
         source._get_extra().tangents = target._extra.tangents
     result = op(source, *args)
     target._array = result._array
-    target._changed()
+    end_change(target)
     if result._extra is not None and result._extra.tangents:
         target._get_extra().tangents = result._extra.tangents
     if result._grad_fn is not None:

@@ -15,6 +15,7 @@ from ..._core.device import CPU
 from ..._core.sparse import CSR, SparseArray, SparseTensor, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Primitive, fresh
+from ..._dispatch.inplace import end_change
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
 from ..._dispatch.registry import load_family
 
@@ -96,7 +97,7 @@ def _with_out(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         if out.dtype is not result.dtype:
             raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead")
         out._array.take(result._array)
-        out._changed()
+        end_change(out)
         return out
     from ..._dispatch.out import store
 

@@ -26,7 +26,7 @@ from ..._core.sparse import (
 )
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.dispatch import Array
-from ..._dispatch.inplace import adopt, before_change, check_castable, check_writable
+from ..._dispatch.inplace import adopt, before_change, check_castable, check_writable, end_change
 from ..._dispatch.promotion import is_number, result_type_of
 from ..._dispatch.registry import function_named
 from .dispatch import implements, sparse_primitive
@@ -332,10 +332,7 @@ def become(target: Tensor, result: Any, name: str) -> Tensor:
     if result.dtype is not target.dtype:
         result = result.to(target.dtype)
     target._array.take(result._array)
-    target._changed()
-    if result._grad_fn is not None:
-        target._requires_grad = True
-        target._grad_fn, target._output_nr = result._grad_fn, result._output_nr
+    end_change(target, result._grad_fn, result._output_nr)
     return target
 
 
@@ -371,7 +368,7 @@ def add_(input: Any, other: Tensor, *, alpha: Any = 1) -> Any:
     if other.dtype is not input.dtype:
         other = other.to(input.dtype)
     _add_into(input._array, other._array, alpha)
-    input._changed()
+    end_change(input)
     return input
 
 
@@ -386,7 +383,7 @@ def zero_(input: Any) -> Any:
     if isinstance(input._array, CsrArray):
         raise NotImplementedError("zero_ of a CSR tensor is not implemented")
     input._array.take(no_elements(input._array, input._array.dtype))
-    input._changed()
+    end_change(input)
     return input
 
 

@@ -31,6 +31,7 @@ from ..._core.sparse import (
 )
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
+from ..._dispatch.inplace import end_change
 from ..._dispatch.registry import public
 from ..create.constants import as_dtype, tensor
 from ..create.from_python import as_tensor
@@ -606,7 +607,7 @@ def _resized(input: Tensor, size: Any, sparse: int, dense: int, name: str, clear
     if input.requires_grad:
         raise RuntimeError(f"{name}: cannot resize variables that require grad")
     array.take(kept)
-    input._changed()
+    end_change(input)
     return input
 
 

@@ -14,13 +14,13 @@ from ..._core.device import contiguous_format
 from ..._core.geometry.layout import empty_array, has_format, strides_like
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
-from ..._core.process.caller import calling_place
 from ..._core.slots import SLOTS
 from ..._core.storage import owner_of
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
+from ..._core.version import note_change
 from ..._dispatch.dispatch import Array, Primitive, after, note_traceback, primitive
 from ..._dispatch.factory import constant, constant_beside
-from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, rebase_history
+from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, end_change
 from ..._dispatch.overrides import has_override, run_override
 from ..._dispatch.promotion import is_number
 from ..._dispatch.registry import FLAGS, check_kind, explain, export, export_method, public
@@ -180,16 +180,17 @@ def _zero(self: Array) -> Array:
 
 def changed(target: Tensor, op: Primitive[Any], *args: Any) -> None:
     """After `target` was overwritten by `op(target, *args)`: count the change and record it."""
-    target._changed()
     modes = THREAD.modes
     if modes.plain and not target.requires_grad and (not args or not getattr(args[0], "requires_grad", False)):
+        end_change(target)
         return
     needs_grad = target.requires_grad or (len(args) > 0 and isinstance(args[0], Tensor) and args[0].requires_grad)
+    made_by: Any = None
     if needs_grad and modes.grad and target._kind.differentiable and target._counter is not None:
         stand_in = Tensor._from_parts((target._array, target._kind, target._counter))
         op.record((target, *args), [stand_in])
-        assert stand_in._grad_fn is not None
-        rebase_history(target, stand_in._grad_fn, 0)
+        made_by = stand_in._grad_fn
+    end_change(target, made_by)
     if op in _COPIES:  # who copies gives the target, and its base, the tangent of the source
         if modes.anomaly:
             note_traceback(target._grad_fn)
@@ -217,8 +218,7 @@ def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
         source = other._array
         if target.shape == source.shape and 0 not in target.strides and owner_of(target) is not owner_of(source):
             target[...] = source
-            counter[0] += 1
-            counter[1] = calling_place()
+            note_change(counter)
             return input
     return _copy_recorded(input, other)
 
@@ -320,8 +320,7 @@ def zero_(input: Tensor) -> Tensor:
     counter = quick_counter(input)
     if counter is not None:
         input._array.fill(0)
-        counter[0] += 1
-        counter[1] = calling_place()
+        note_change(counter)
         return input
     if type(input) not in DIRECT_TYPES and has_override((input,)):
         return run_override(zero_, (input,), (input,), {})

@@ -17,7 +17,7 @@ from ..._core.slots import SLOTS
 from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
 from ..._core.tensor import Tensor, new_counter
 from ..._core.typed_storage import TypedStorage
-from ..._dispatch.inplace import check_writable
+from ..._dispatch.inplace import check_writable, end_change
 from ..._dispatch.registry import export_method, public
 from ..shape.view import as_shape
 
@@ -71,7 +71,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
             )
         if size is None:
             input._array = source._array
-            input._changed()
+            end_change(input)
             return input
         source = storage_of(source._array, source._kind.device)
     elif not isinstance(source, (UntypedStorage, TypedStorage)):
@@ -93,7 +93,7 @@ def set_(input: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
             "neither may be negative"
         )
     input._array = _placed(input, memory, storage_offset, shape, strides)
-    input._changed()
+    end_change(input)
     return input
 
 
@@ -119,7 +119,7 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         input._array = _placed(input, memory, _offset(input), shape, strides)
         if DETERMINISM.fills and memory.nbytes() > before and not memory.device.dataless:
             _fill_from(memory, before, input._array.dtype)
-    input._changed()
+    end_change(input)
     return input
 
 

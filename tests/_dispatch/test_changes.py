@@ -1,0 +1,64 @@
+"""Every change in place ends in one function, which counts it and records it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flambeau
+from tests.support.differential import differential
+
+PACKAGE = Path(flambeau.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place"),
+    [
+        (r"ounter\[0\] \+= 1", ["_core/version.py"]),
+        (r"_rebase_history\(", ["_dispatch/inplace.py"]),
+        (r"\._changed\(\)", ["_dispatch/writer.py", "autograd/graph.py"]),
+    ],
+)
+def test_there_is_one_place(pattern: str, place: list[str]) -> None:
+    """Where versions move, and histories, in the folders that change tensors themselves."""
+    found = [
+        path.relative_to(PACKAGE).as_posix()
+        for folder in ("_core", "_dispatch", "_ops", "optim", "autograd")
+        for path in (PACKAGE / folder).rglob("*.py")
+        if re.search(pattern, path.read_text(encoding="utf-8"))
+    ]
+    assert sorted(found) == sorted(place)
+
+
+CHANGES = {
+    "elementwise": lambda T, x, y: x.add_(y),
+    "number": lambda T, x, y: x.mul_(2),
+    "copy": lambda T, x, y: x.copy_(y),
+    "zero": lambda T, x, y: x.zero_(),
+    "fill": lambda T, x, y: x.fill_(y.sum()),
+    "index": lambda T, x, y: x.__setitem__(0, y[0]),
+    "mask": lambda T, x, y: x.masked_fill_(y > 0, 1.0),
+    "scatter": lambda T, x, y: x.scatter_(0, T.tensor([1]), y),
+    "random": lambda T, x, y: x.uniform_(),
+    "out": lambda T, x, y: T.exp(y.detach(), out=x.detach()),
+    "combined": lambda T, x, y: x.addcmul_(y, y, value=0.5),
+    "shape": lambda T, x, y: x.unsqueeze_(0),
+    "several": lambda T, x, y: T._foreach_add_([x], [y]),
+}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("view", [False, True])
+@pytest.mark.parametrize("name", CHANGES)
+@differential
+def test_versions_and_histories(T: Any, name: str, view: bool, recorded: bool) -> Any:
+    T.manual_seed(0)
+    leaf = T.tensor([0.5, -1.0, 2.0], requires_grad=recorded)
+    base = leaf * 1
+    x = base[:] if view else base
+    CHANGES[name](T, x, T.tensor([1.0, -2.0, 3.0], requires_grad=recorded))
+    node = None if base.grad_fn is None else base.grad_fn.name()
+    return base._version, x._version, x.requires_grad, node

@@ -264,9 +264,9 @@ def _build(
     for name, places in axes.items():
         leaf, dim = places[0]
         graph.axes[name] = (inputs[leaf], dim)
-    trace = taken.runs[0].trace
+    trace, named = taken.runs[0].trace, _named_tensors(model)
     for number, tensor in trace.outside.items():
-        found = _named_tensors(model).get(id(tensor._array))
+        found = named.get(id(tensor._array))
         if found is not None and number not in taken.inputs:
             lowering.is_called(number, found)
     lowering.run()

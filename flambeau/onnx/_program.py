@@ -17,8 +17,8 @@ from ._element_types import tensor_over
 from ._serialize import onnx_package, tensor_message
 from .errors import OnnxExporterError
 
-_LARGEST_MESSAGE = 2**31 - 1
-"""What a message of protocol buffers may hold, in bytes."""
+_LARGEST_MESSAGE = 2**31 - (1 << 24)
+"""What the weights in a message of protocol buffers may occupy, in bytes; the graph needs some too."""
 
 
 class ONNXProgram:
@@ -73,8 +73,9 @@ class ONNXProgram:
                     info = onnx.helper.make_tensor_value_info(each.name, each.data_type, list(each.dims))
                     message.graph.input.append(info)
         path = Path(os.fspath(destination))
-        apart = external_data or (external_data is None and message.ByteSize() > _LARGEST_MESSAGE)
-        if not apart and message.ByteSize() > _LARGEST_MESSAGE:
+        too_large = _bytes_of_weights(message) > _LARGEST_MESSAGE
+        apart = external_data or (external_data is None and too_large)
+        if not apart and too_large:
             raise OnnxExporterError(
                 "the model is larger than 2 GB: its weights need a file of their own, external_data"
             )
@@ -94,6 +95,8 @@ class ONNXProgram:
         """Make the session of onnxruntime that runs the model."""
         if initializer is None:
             initializer = _session
+        if _bytes_of_weights(self._message) > _LARGEST_MESSAGE:
+            raise OnnxExporterError("the model is larger than 2 GB: save it, and make a session of the file")
         self._session = initializer(self._message.SerializeToString())
 
     def release(self) -> None:
@@ -118,6 +121,10 @@ class ONNXProgram:
         given = [each for each in tree_leaves((list(args), kwargs)) if isinstance(each, Tensor)]
         made = load_module(self._message)(*given)
         return [made] if isinstance(made, Tensor) else list(made)
+
+
+def _bytes_of_weights(message: Any) -> int:
+    return sum(len(each.raw_data) for each in message.graph.initializer)
 
 
 def _session(model: bytes) -> Any:

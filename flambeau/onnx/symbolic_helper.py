@@ -1,19 +1,24 @@
-"""`torch.onnx.symbolic_helper`: marks for the rules of the older exporter. They are kept; export is not built yet."""
+"""`torch.onnx.symbolic_helper`: what rules of the older style use. Arguments reach them as values and plain numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from .._core.names.absent import Table
+from ._element_types import onnx_type
+from ._graph import Value
+from .errors import SymbolicValueError, UnsupportedOperatorError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-__getattr__, __dir__ = (
-    Table(__name__)
-    .absent("ONNX export is not built yet", functions="cast_pytorch_to_onnx _get_const _unimplemented _is_value")
-    .parts()
-)
+cast_pytorch_to_onnx: dict[str, int] = {
+    name: onnx_type(dtype)
+    for name, dtype in {
+        "Byte": "uint8", "Char": "int8", "Double": "float64", "Float": "float32", "Half": "float16", "Int": "int32",
+        "Long": "int64", "Short": "int16", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
+    }.items()
+}  # fmt: skip
+"""The numbers of element types by PyTorch's older names."""
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[Function], Function]:
@@ -36,3 +41,20 @@ def quantized_args(
         return fn
 
     return mark
+
+
+def _is_value(x: Any) -> bool:
+    """Whether an argument of a rule is a tensor of the graph."""
+    return isinstance(x, Value)
+
+
+def _get_const(value: Any, desc: str, arg_name: str) -> Any:
+    """An argument of a rule that has to be known when the model is exported."""
+    if isinstance(value, Value):
+        raise SymbolicValueError(f"ONNX symbolic expected a constant value of the '{arg_name}' argument, got a tensor")
+    return value
+
+
+def _unimplemented(op: str, msg: str, value: Any = None) -> NoReturn:
+    """Refuse to export an operator."""
+    raise UnsupportedOperatorError(f"Unsupported: ONNX export of operator {op}, {msg}")

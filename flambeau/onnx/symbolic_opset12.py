@@ -1,4 +1,4 @@
-"""Operators of ONNX's opset 12 for the older exporter: not built yet."""
+"""PyTorch's rules for opset 12, which its older exporter uses: here every op has a converter in their place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "ONNX export is not built yet",
+        "the rules of PyTorch's older exporter have no use here: a rule of your own calls g.op(...)",
         functions="einsum dropout",
     )
     .parts()

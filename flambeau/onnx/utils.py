@@ -1,4 +1,4 @@
-"""`torch.onnx.utils`: the older exporter, not built."""
+"""`torch.onnx.utils`: the names of the older exporter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .elsewhere("export is_in_onnx_export", "onnx")
-    .absent("ONNX export is not built yet", functions="register_custom_op_symbolic unregister_custom_op_symbolic")
+    .elsewhere("export is_in_onnx_export register_custom_op_symbolic unregister_custom_op_symbolic", "onnx")
     .parts()
 )

@@ -22,6 +22,7 @@ UNSEEN = {
     "fill_number fill_tensor max_pool mul_number norm_along only_where reshape_alias restride wide_product zero "
     "copysign_of_number",
     "other devices": "copy_across to_device",
+    "nodes that the user writes: see test_export.py": "onnx_node",
     "refused, with the reason": "complex polar view_as_complex view_as_real view_dtype conjugate",
 }
 """Converters that no call of a user's reaches alone."""

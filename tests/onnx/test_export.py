@@ -229,9 +229,42 @@ def test_rules_of_the_users_own() -> None:
     np.testing.assert_array_equal(runtime.run(message, [floats(2)])[0], -floats(2).numpy())
 
 
+def test_nodes_that_the_user_writes() -> None:
+    def function(x: Any) -> Any:
+        return T.onnx.ops.symbolic("mine::Shine", (x, None), {"level": 3}, dtype=x.dtype, shape=x.shape, version=2) + 1
+
+    assert T.equal(function(floats(2)), T.ones(2))
+    message = T.onnx.export(function, (floats(2),)).model_proto
+    assert [(each.domain, each.op_type) for each in message.graph.node] == [("mine", "Shine"), ("", "Add")]
+    assert {each.domain: each.version for each in message.opset_import}["mine"] == 2
+
+
+def test_a_model_that_is_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flambeau.onnx._program._LARGEST_MESSAGE", 1000)
+    program = T.onnx.export(T.nn.Linear(64, 64), (floats(2, 64),))
+    with pytest.raises(OnnxExporterError, match="larger than 2 GB"):
+        program.save(tmp_path / "one.onnx", external_data=False)
+    program.save(tmp_path / "two.onnx")
+    assert (tmp_path / "two.onnx.data").exists()
+
+
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(OnnxExporterError, match=r"needs the package onnx.*flambeau\[onnx\]"):
         T.onnx.export(T.nn.Linear(2, 2), (floats(1, 2),))
+
+
+@pytest.mark.parametrize("mode", range(4))
+@pytest.mark.parametrize("options", [{}, {"softcap": 2.0}, {"scale": 0.3}])
+def test_attention_as_pytorchs(mode: int, options: dict[str, float]) -> None:
+    import torch
+
+    arrays = [floats(2, 4, 5, 6, seed=seed).numpy() for seed in range(3)] + [floats(5, 5).numpy()]
+    theirs, ours = (
+        library.onnx.ops.attention(*map(library.from_numpy, arrays), qk_matmul_output_mode=mode, **options)
+        for library in (torch, T)
+    )
+    for expected, actual in zip(theirs, ours, strict=True):
+        np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)

@@ -8,6 +8,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 
+from .. import ops
 from ._table import NotRead, Operator, reader
 
 
@@ -49,58 +50,30 @@ def matmul_integer(node: Operator, a: Tensor, b: Tensor, a_zero: Any = None, b_z
     return flambeau.matmul(left, right)
 
 
-_ATTENTION_OPTIONS = {"q_num_heads", "kv_num_heads", "scale", "softcap", "is_causal"}
+_ATTENTION_OPTIONS = {
+    "q_num_heads", "kv_num_heads", "scale", "softcap", "is_causal", "qk_matmul_output_mode", "softmax_precision",
+}  # fmt: skip
 
 
 @reader("Attention")
-def attention(node: Operator, query: Tensor, key: Tensor, value: Tensor, mask: Any = None, *past: Any) -> Any:
-    if any(each is not None for each in past) or node.results > 1:
-        raise NotRead("attention with keys and values of the past")
+def attention(
+    node: Operator, query: Tensor, key: Tensor, value: Tensor, mask: Any = None, past_key: Any = None,
+    past_value: Any = None, lengths: Any = None,
+) -> Any:  # fmt: skip
     unknown = set(node.attributes) - _ATTENTION_OPTIONS
-    if unknown:
-        raise NotRead(f"attention with {', '.join(sorted(unknown))}")
-    heads, groups = node.get("q_num_heads"), node.get("kv_num_heads")
-    flat = query.dim() == 3
-    if flat:
-        query, key, value = (
-            each.reshape(*each.shape[:2], count, -1).transpose(1, 2)
-            for each, count in ((query, heads), (key, groups), (value, groups))
-        )
-    if query.shape[1] != key.shape[1]:
-        times = query.shape[1] // key.shape[1]
-        key, value = (each.repeat_interleave(times, 1) for each in (key, value))
-    scale = node.get("scale", 1 / math.sqrt(query.shape[-1]))
-    scores = flambeau.matmul(query * math.sqrt(scale), key.transpose(-2, -1) * math.sqrt(scale))
-    cap = node.get("softcap", 0.0)
-    if cap:
-        scores = cap * flambeau.tanh(scores / cap)
-    if node.get("is_causal", 0):
-        hidden = flambeau.ones(scores.shape[-2:], dtype=flambeau.bool).triu(1)
-        scores = scores.masked_fill(hidden, float("-inf"))
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype is flambeau.bool else scores + mask
-    made = flambeau.matmul(flambeau.softmax(scores, -1).to(value.dtype), value)
-    return made.transpose(1, 2).flatten(2) if flat else made
+    if unknown or lengths is not None:
+        raise NotRead(f"attention with {', '.join(sorted(unknown)) or 'padded keys'}")
+    options = (
+        bool(node.get("is_causal", 0)), node.get("kv_num_heads", 0), node.get("q_num_heads", 0),
+        node.get("qk_matmul_output_mode", 0), node.get("scale"), node.get("softcap", 0.0),
+        node.get("softmax_precision"),
+    )  # fmt: skip
+    return ops.attend(query, key, value, mask, past_key, past_value, *options, cap_first=True)
 
 
 @reader("RotaryEmbedding")
 def rotary_embedding(node: Operator, x: Tensor, cos: Tensor, sin: Tensor, places: Any = None) -> Any:
-    heads = node.get("num_heads", 0)
-    flat = x.dim() == 3
-    value = x.reshape(*x.shape[:2], heads, -1).transpose(1, 2) if flat else x
-    width = node.get("rotary_embedding_dim", 0) or value.shape[-1]
-    turned, rest = value[..., :width], value[..., width:]
-    if places is not None:
-        cos, sin = cos[places], sin[places]
-    cos, sin = (each[..., : width // 2].unsqueeze(1) for each in (cos, sin))
-    if node.get("interleaved", 0):
-        left, right = turned[..., 0::2], turned[..., 1::2]
-        made = flambeau.stack([left * cos - right * sin, left * sin + right * cos], -1).flatten(-2)
-    else:
-        left, right = turned.chunk(2, -1)
-        made = flambeau.cat([left * cos - right * sin, left * sin + right * cos], -1)
-    made = flambeau.cat([made, rest], -1)
-    return made.transpose(1, 2).flatten(2) if flat else made
+    return ops.rotary_embedding(x, cos, sin, places, **node.attributes)
 
 
 @reader("DFT")

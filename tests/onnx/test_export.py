@@ -17,14 +17,6 @@ from . import runtime
 from .cases import floats
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_afterwards() -> Any:
-    state = T.get_rng_state()
-    T.manual_seed(0)
-    yield
-    T.set_rng_state(state)
-
-
 def sizes(value: Any) -> list[Any]:
     return [each.dim_param or each.dim_value for each in value.type.tensor_type.shape.dim]
 

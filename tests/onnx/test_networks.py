@@ -39,13 +39,6 @@ def computed(model: Any, args: Any) -> list[Any]:
         return runtime.tensors(model(*args))
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_afterwards() -> Any:
-    state = flambeau.get_rng_state()
-    yield
-    flambeau.set_rng_state(state)
-
-
 @pytest.mark.parametrize("name", networks.names())
 def test_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, args = networks.network(name, monkeypatch)

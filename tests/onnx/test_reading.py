@@ -35,10 +35,7 @@ def array(name: str, data: Any) -> Any:
 
 @pytest.fixture
 def linear() -> Any:
-    state = T.get_rng_state()
-    T.manual_seed(0)
-    yield T.nn.Sequential(T.nn.Linear(4, 8), T.nn.Tanh(), T.nn.Linear(8, 2))
-    T.set_rng_state(state)
+    return T.nn.Sequential(T.nn.Linear(4, 8), T.nn.Tanh(), T.nn.Linear(8, 2))
 
 
 def test_weights_are_parameters_and_have_gradients(linear: Any) -> None:
@@ -213,10 +210,10 @@ def test_damaged_files_give_errors_and_nothing_else(linear: Any) -> None:
         try:
             load_module(bytes(data))(x)
             outcomes.add("runs")
-        except (ValueError, TypeError, RuntimeError, KeyError, AttributeError, MemoryError) as error:
+        except Exception as error:
             outcomes.add(type(error).__name__)
     assert {"runs", "OnnxFileError"} <= outcomes
-    assert outcomes <= {"runs", "OnnxFileError", "NotRead", "TypeError", "RuntimeError", "KeyError"}
+    assert outcomes <= {"runs", "OnnxFileError", "NotRead", "TypeError", "RuntimeError"}
 
 
 # ----- the command line -----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,7 +58,7 @@ def _run(step: Step, values: Values) -> None:
     except KeyError as error:
         raise OnnxFileError(f"{_said(node)} reads {error.args[0]!r}, which nothing has computed") from error
     if step.bodies:
-        node.graphs = {name: _bound(body, values) for name, body in step.bodies.items()}
+        node = replace(node, graphs={name: _bound(body, values) for name, body in step.bodies.items()})
     try:
         made = step.run(node, *operands)
     except (NotRead, OnnxFileError) as error:
@@ -263,4 +264,7 @@ def load_module(source: str | os.PathLike[str] | bytes | Any) -> ONNXModule:
 
     Nothing of the file is executed. Weights outside of it are read from its own folder only.
     """
-    return ONNXModule(source)
+    try:
+        return ONNXModule(source)
+    except (AttributeError, KeyError, OverflowError, RecursionError, UnicodeError) as error:
+        raise OnnxFileError(f"this ONNX file is damaged: {type(error).__name__}: {error}") from error

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._C._onnx import OperatorExportTypes, TrainingMode
 from .._core.tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_leaves
+from ..utils._pytree import tree_leaves
 from ._converters import CONVERTERS
 from ._custom import converters_of
 from ._fold import fold_constants
@@ -102,8 +102,7 @@ def export(
     )  # fmt: skip
     if opset < OLDEST_OPSET:
         message = _older(onnx, message, opset)
-    structure = tree_flatten(taken.runs[0].outputs)[1]
-    program = ONNXProgram(message, _parameters_behind(graph, called), structure)
+    program = ONNXProgram(message, model if target is not None else None)
     if f is not None:
         program.save(f, external_data=None if external_data else False)
     if verify:
@@ -313,9 +312,3 @@ def _outputs(
         used.add(wanted)
         made.append(Value(wanted, lowering.dtype(first.trace.number_of(leaf)), shape))
     return made
-
-
-def _parameters_behind(graph: Graph, model: Any) -> list[str]:
-    """The constants of the graph that are parameters or buffers of the model."""
-    known = set(_named_tensors(model).values())
-    return [name for name in graph.constants if name in known]

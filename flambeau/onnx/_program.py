@@ -21,13 +21,26 @@ _LARGEST_MESSAGE = 2**31 - (1 << 24)
 """What the weights in a message of protocol buffers may occupy, in bytes; the graph needs some too."""
 
 
+def _bytes_of_weights(message: Any) -> int:
+    return sum(len(each.raw_data) for each in message.graph.initializer)
+
+
+def _ort_session_initializer(model: bytes) -> Any:
+    try:
+        onnxruntime = importlib.import_module("onnxruntime")
+    except ImportError as error:
+        raise OnnxExporterError(
+            "running an ONNXProgram needs the package onnxruntime, which is not installed"
+        ) from error
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
 class ONNXProgram:
     """A model in the ONNX format."""
 
-    def __init__(self, model: Any, parameters: Sequence[str] = (), structure: Any = None) -> None:
+    def __init__(self, model: Any, exported_program: Any) -> None:
         self._message = model
-        self._parameters = list(parameters)
-        self._structure = structure
+        self.exported_program = exported_program
         self._session: Any = None
 
     def __repr__(self) -> str:
@@ -91,10 +104,8 @@ class ONNXProgram:
 
     # ----- running ----------------------------------------------------------------------------------------------------
 
-    def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
+    def initialize_inference_session(self, initializer: Callable[[Any], Any] = _ort_session_initializer) -> None:
         """Make the session of onnxruntime that runs the model."""
-        if initializer is None:
-            initializer = _session
         if _bytes_of_weights(self._message) > _LARGEST_MESSAGE:
             raise OnnxExporterError("the model is larger than 2 GB: save it, and make a session of the file")
         self._session = initializer(self._message.SerializeToString())
@@ -121,17 +132,3 @@ class ONNXProgram:
         given = [each for each in tree_leaves((list(args), kwargs)) if isinstance(each, Tensor)]
         made = load_module(self._message)(*given)
         return [made] if isinstance(made, Tensor) else list(made)
-
-
-def _bytes_of_weights(message: Any) -> int:
-    return sum(len(each.raw_data) for each in message.graph.initializer)
-
-
-def _session(model: bytes) -> Any:
-    try:
-        onnxruntime = importlib.import_module("onnxruntime")
-    except ImportError as error:
-        raise OnnxExporterError(
-            "running an ONNXProgram needs the package onnxruntime, which is not installed"
-        ) from error
-    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])

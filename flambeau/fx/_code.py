@@ -296,8 +296,11 @@ class CodeGen:
         lines = "".join(_one_parameter(each) for each in free_vars)
         return f"def {self._func_name}(\n{lines}){maybe_return_annotation}:"
 
-    def generate_output(self, output_args: Any, *, descs: Any = None, repr_fn: Callable[[Any], str] = repr) -> str:
+    def generate_output(
+        self, output_args: Any, *, descs: Any = None, repr_fn: Callable[[Any], str] | None = None
+    ) -> str:
         """The statement that returns."""
+        repr_fn = repr_fn or repr
         if descs is not None and isinstance(output_args, (list, tuple)):
             return f"return {_one_by_one(output_args, descs, repr_fn)}"
         return f"return {repr_fn(output_args)}"

@@ -58,7 +58,9 @@ class _PyTreeCodeGen(CodeGen):
         definition = super().gen_fn_def(names[:], maybe_return_annotation, expanded_def=expanded_def)
         return definition + self.gen_var_bindings(names, free_vars, expanded_def) if free_vars else definition
 
-    def generate_output(self, output_args: Any, *, descs: Any = None, repr_fn: Callable[[Any], str] = repr) -> str:
+    def generate_output(
+        self, output_args: Any, *, descs: Any = None, repr_fn: Callable[[Any], str] | None = None
+    ) -> str:
         """The result is put together again."""
         if not self.pytree_info.out_spec:
             return super().generate_output(output_args, descs=descs, repr_fn=repr_fn)

@@ -58,6 +58,8 @@ def make_fx(
     f: Callable[..., Any], decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
     tracing_mode: str = "real", _allow_non_fake_inputs: bool = False, *, pre_dispatch: bool = False,
     record_module_stack: bool = False, _allow_fake_constant: bool = False, _error_on_data_dependent_ops: bool = True,
+    record_stack_traces: bool = False, proxy_module_inputs: bool = False,
+    _disable_torch_fn_metadata_mode: bool = False,
 ) -> Callable[..., GraphModule]:  # fmt: skip
     """A function of example arguments: it runs `f` on them and returns the operators that ran as a `GraphModule`.
 

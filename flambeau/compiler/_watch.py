@@ -11,8 +11,6 @@ import sys
 from types import CodeType, FrameType
 from typing import Any
 
-import llvmlite
-import ml_dtypes
 import numpy as np
 
 from .._core.process.caller import GENERATED, PACKAGE
@@ -27,9 +25,11 @@ _ENGINE_ROOMS = (
 _ENGINE = (
     GENERATED,
     *[os.path.join(PACKAGE, each) for each in _ENGINE_ROOMS],
-    *[os.path.dirname(module.__file__ or "") + os.sep for module in (np, ml_dtypes, llvmlite)],
+    os.path.dirname(np.__file__) + os.sep,
 )
-_IMPORTS = "<frozen importlib"
+_ONCE = ("<frozen importlib", os.path.join(PACKAGE, "_codegen"))
+"""Imports and the making of kernels, which happen once and call back nothing of the user's."""
+
 _OPTIMIZERS = os.path.join(PACKAGE, "optim")
 _RUN_OUTSIDE = ("step", "zero_grad")
 """What of an optimizer runs as it stands, out of the recorder's sight."""
@@ -93,8 +93,8 @@ class Watch:
                 self._outside = frame
                 if code.co_name not in _RUN_OUTSIDE:
                     self._refuse(frame, f"{code.co_name} of an optimizer or a scheduler is called")
-            elif code.co_filename.startswith(_IMPORTS):
-                self._outside = frame  # a module is imported once: what it runs then is not part of the call
+            elif code.co_filename.startswith(_ONCE):
+                self._outside = frame  # what it runs is not part of the call
             elif code not in self.codes and not self.is_engine(code):
                 caller = frame.f_back
                 if _is_library(frame) and caller is not None and caller.f_code not in self.codes:

@@ -23,6 +23,8 @@ OLDEST_PYTHON = (3, 10)
 VENDOR = re.compile(
     r"llvm|onednn|\b(?:lib)?dnnl|\bcupy|cudnn(?!_(?:enabled?|attention)\b)|\bnccl|\bmpi(?:4py)?\b", re.IGNORECASE
 )
+FULL_OF_PYTORCHS_NAMES = {"parameter_types.py", "qconfig.py", "collect_env.py"}
+"""Lists of PyTorch's operators, of its names of quantized engines, and of what its report on a machine has."""
 FOLDERS_ABOUT_VENDORS = {"_codegen", "_backends", "backends", "cuda", "distributed"}
 MACHINE_PATH = re.compile(r"(?<![\w.~/-])/(?:work|root|home|Users|tmp|opt)/[\w.-]+")
 
@@ -101,8 +103,8 @@ def test_vendors_are_named_only_where_they_are_used() -> None:
     outside = [
         path
         for path in SOURCES
-        if path.relative_to(PACKAGE).parts[0] not in FOLDERS_ABOUT_VENDORS and path.name != "parameter_types.py"
-    ]  # that file is a list of PyTorch's operators
+        if path.relative_to(PACKAGE).parts[0] not in FOLDERS_ABOUT_VENDORS and path.name not in FULL_OF_PYTORCHS_NAMES
+    ]
     assert outside
     assert not [line for path in outside for line in matching_lines(path, VENDOR)]
 

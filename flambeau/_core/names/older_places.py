@@ -11,6 +11,5 @@ def stand_for(older: str, newer: str) -> None:
     """Let the names of a package and of the modules below it lead to those of another."""
     package = importlib.import_module(newer)
     for info in pkgutil.walk_packages(package.__path__, f"{newer}."):
-        if not info.name.rpartition(".")[2].startswith("_"):
-            sys.modules[older + info.name[len(newer) :]] = importlib.import_module(info.name)
+        sys.modules[older + info.name[len(newer) :]] = importlib.import_module(info.name)
     sys.modules[older] = package

@@ -26,7 +26,8 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs and outputs for `backward`; they are checked for in-place changes."""
-        for position, each in enumerate(tensors):
+        given: tuple[Any, ...] = tensors
+        for position, each in enumerate(given):
             if each is not None and not isinstance(each, Tensor) and not hasattr(type(each), "__torch_function__"):
                 raise TypeError(
                     f"save_for_backward can only save variables, but argument {position} is of type "

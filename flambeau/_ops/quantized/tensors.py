@@ -63,12 +63,7 @@ def _made(input: Tensor, quantizer: Quantizer, target: DType) -> QuantizedTensor
 
 @public(method=False, also={"tensors": "input", "scales": "scale", "zero_points": "zero_point"})
 def quantize_per_tensor(input: Tensor | Sequence[Tensor], scale: Any, zero_point: Any, dtype: DType) -> Any:
-    """A tensor of codes, each of which stands for `scale * (code - zero_point)`.
-
-    >>> import flambeau as torch
-    >>> torch.quantize_per_tensor(torch.tensor([0.0, 0.26, 1.0]), 0.1, 10, torch.quint8).int_repr()
-    tensor([10, 13, 20], dtype=torch.uint8)
-    """
+    """A tensor of codes, each of which stands for `scale * (code - zero_point)`."""
     if not isinstance(input, Tensor):
         return tuple(
             quantize_per_tensor(each, float(one), int(zero), dtype)
@@ -206,9 +201,9 @@ def _quantizer(input: Tensor, name: str, wanted: bool | None = None) -> Quantize
 def dequantize(input: Tensor | Sequence[Tensor]) -> Any:
     """The floats for which codes stand; a tensor that is not quantized in float32.
 
-    >>> import flambeau as torch
-    >>> torch.quantize_per_tensor(torch.tensor([0.0, 0.26, 1.0]), 0.5, 0, torch.quint8).dequantize()
-    tensor([0.0000, 0.5000, 1.0000])
+    >>> codes = flambeau.tensor([0, 3], dtype=flambeau.uint8)
+    >>> flambeau._make_per_tensor_quantized_tensor(codes, 0.5, 1).dequantize()
+    tensor([-0.5000,  1.0000])
     """
     if not isinstance(input, Tensor):
         if not all(isinstance(each, QuantizedTensor) for each in input):

@@ -205,13 +205,28 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return _mv(input, vec)
 
 
+_DOT_PART = 4096
+
+
+def _dot_in_parts(left: Any, right: Any) -> Any:
+    """The dot product; of long float32 vectors by parts, added up in float64: libraries' own sums may be too long."""
+    if left.dtype != np.float32 or left.size <= _DOT_PART or type(left) is not np.ndarray:
+        return np.dot(left, right)
+    parts = [
+        left[start : start + _DOT_PART].dot(right[start : start + _DOT_PART])
+        for start in range(0, left.size, _DOT_PART)
+    ]
+    with np.errstate(over="ignore"):
+        return np.float32(sum(map(float, parts)))
+
+
 @primitive(
     "DotBackward0",
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
 )
 def _dot(self: Array, tensor: Array) -> Array:
-    return product(self, tensor, np.dot, "dot")
+    return product(self, tensor, _dot_in_parts, "dot")
 
 
 @primitive(
@@ -220,7 +235,7 @@ def _dot(self: Array, tensor: Array) -> Array:
     other=lambda grad, self: grad * self,
 )
 def _vdot(self: Array, other: Array) -> Array:
-    return product(self, other, np.vdot, "vdot")
+    return product(self, other, np.vdot if self.dtype.kind == "c" else _dot_in_parts, "vdot")
 
 
 def _check_dot(left: Tensor, right: Tensor) -> None:

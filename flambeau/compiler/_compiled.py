@@ -56,7 +56,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         modes = THREAD.modes
-        if modes.plain and not modes.inference:
+        if modes.plain and not modes.inference and not CASTING:
             for program in self.programs:
                 result = program(args, kwargs)
                 if result is not MISS:
@@ -66,7 +66,7 @@ class Compiled:
         return self.function(*args, **kwargs)
 
     def _new_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._watched < _WATCHED or CASTING:
+        if self._watched < _WATCHED:
             self._watched += 1
             self._watch = Watch()  # the first call also ran what is done once, such as imports
             with self._watch:
@@ -159,7 +159,7 @@ def _built(
     program = recorder.program
     tensors = {id(tensor): held.removesuffix("._array") for tensor, held in state.tensors.values()}
     source = Source(state.constants, tensors)
-    source.constants["settings"] = settings
+    source.constants.update(settings=settings, kept=state.kept)
     source.lines += [f"if settings() != {source.constant(known)}: return MISS", *state.lines]
     forgotten = _forgotten(program.items)
     for key, lines in state.of_gradients.items():

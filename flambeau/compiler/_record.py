@@ -38,7 +38,7 @@ class Recorder(Interpreter):
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         if self.read is not None:
-            self._refuse(f"it goes on, by {op.name}, after what it returns has been read")
+            self.refuse(f"it goes on, by {op.name}, after what it returns has been read")
         if op.reads:
             return self._reads(op, args)
         if isinstance(op, Composite) and _is_taken_apart(op, args):
@@ -56,7 +56,7 @@ class Recorder(Interpreter):
             frame = frame.f_back
         found = op(*args)
         if frame.f_code is not self._root or not _returns_next(frame):
-            self._refuse(f"Python looks at the elements of a tensor, by {op.name} ({_place(frame)})")
+            self.refuse(f"Python looks at the elements of a tensor, by {op.name} ({_place(frame)})")
         else:
             noted = tuple([self._noted(op, each) for each in args])
             self.read = Call(op, noted, None, tuple(args), found)
@@ -66,7 +66,7 @@ class Recorder(Interpreter):
         """Run Python that is to run as it stands every time: neither watched nor recorded."""
         given = [*(args if inspect.ismethod(function) else args[1:]), *kwargs.values()]
         if any(each is not None and type(each) is not bool for each in given):
-            self._refuse(
+            self.refuse(
                 f"{getattr(function, '__qualname__', function)} is given something that may be another the next time"
             )
         self.set_gradients()
@@ -84,7 +84,7 @@ class Recorder(Interpreter):
             modes.interpreters = stack
             modes.refresh()
         if result is not None:
-            self._refuse("a step of an optimizer returns something")
+            self.refuse("a step of an optimizer returns something")
         self._grads = {id(tensor): tensor._grad for tensor, _ in self._state.tensors.values()}
         for key, version in self._versions().items():
             self._counted_outside[key] += version - before[key]
@@ -124,10 +124,11 @@ class Recorder(Interpreter):
         """The value of a gradient."""
         found = self.value_of(tensor)
         if found is None:
-            self._refuse("a gradient comes from nowhere")
+            self.refuse("a gradient comes from nowhere")
         return found
 
-    def _refuse(self, reason: str) -> None:
+    def refuse(self, reason: str) -> None:
+        """Note why the call cannot be compiled; the first reason counts."""
         if self.reason is None:
             self.reason = reason
 
@@ -143,7 +144,7 @@ class Recorder(Interpreter):
         if found is None:
             found = self.new_input(tensor)
             if id(tensor._array) not in self._state.tensors:
-                self._refuse(f"{op.name} uses a tensor that the call does not hold")
+                self.refuse(f"{op.name} uses a tensor that the call does not hold")
         return found
 
     def _made(self, results: Any) -> Any:
@@ -156,7 +157,7 @@ class Recorder(Interpreter):
     def _new(self, tensor: Tensor) -> Value:
         kind = tensor._kind
         if not kind.is_cpu or kind.indirect or kind.plain is not kind:
-            self._refuse(f"it makes a tensor of {kind!r}")
+            self.refuse(f"it makes a tensor of {kind!r}")
         value = self._values[id(tensor._array)] = Value(len(self._values))
         self._kept.append(Tensor._from_parts(tensor._parts()))  # no other array gets its address
         return value

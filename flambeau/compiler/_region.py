@@ -43,11 +43,12 @@ class Joint:
             return
         try:
             found = gradients(self.outputs, self.inputs, arriving, retain_graph=True, allow_unused=True)
-        except RuntimeError as error:
-            if GRAPH_FREED not in str(error):
-                raise
-            self.freed = True
-            del program.items[self.boundary :]
+        except Exception as error:
+            if GRAPH_FREED in str(error):
+                self.freed = True
+                del program.items[self.boundary :]
+            else:  # it is the caller's to find out, if he asks for gradients
+                recorder.refuse(f"its backward pass fails: {error}")
             return
         self.results = [None if each is None else recorder.known(each) for each in found]
 

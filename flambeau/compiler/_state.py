@@ -85,7 +85,8 @@ class State:
         self._seen: dict[int, str] = {}
         self._classes: set[int] = set()
         self._accounted: set[CodeType] = set()
-        self._kept: list[Any] = []
+        self.kept: list[Any] = []
+        """Objects that are known by their addresses, which no others may get while the checks are in use."""
         self._variables = 0
 
     def of_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> State:
@@ -173,7 +174,7 @@ class State:
             if all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
                 self._check(f"[*{place}] != {self._constant(list(value))}")
             else:
-                self._kept.extend(value)
+                self.kept.extend(value)
                 self._check(f"[*map(id, {place})] != {self._constant([id(each) for each in value])}")
             items, place = list(value.values()), f"{place}.values()"
         names = [self._variable() for _ in value]
@@ -195,7 +196,7 @@ class State:
         else:
             self._check(f"type({place}) is not {self._constant(type(value))}")
         self._seen[id(value)] = place
-        self._kept.append(value)
+        self.kept.append(value)
         if type(value) not in PLAIN_TYPES:
             raise Uncompilable(f"it uses a {type(value).__name__}, a subclass with a protocol of its own")
         if value._view is not None and (value.requires_grad or value._grad_fn is not None):
@@ -364,7 +365,8 @@ def _mark(value: Any, kind: type) -> Any:
     if kind in _CONTAINERS:
         return kind, [repr(each) if type(each) in _VALUES else id(each) for each in value]
     if issubclass(kind, Tensor):
-        return id(value), id(value._array), value.requires_grad, value._array.shape, value._array.strides
+        history = id(value._grad_fn) if value._view is None else None  # a view's is made anew when it is asked for
+        return id(value), id(value._array), value.requires_grad, history, value._array.shape, value._array.strides
     if kind is MethodType:
         return kind
     return id(value)

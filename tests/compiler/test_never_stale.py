@@ -506,6 +506,50 @@ def an_output_changes_before_backward(compile: Compile) -> Iterator[Any]:
             yield "refused"
 
 
+@program
+def a_result_that_cannot_be_differentiated(compile: Compile) -> Iterator[Any]:
+    def f(x: Any) -> Any:
+        y = x.exp()
+        y.add_(1)
+        return y
+
+    g = compile(f)
+    for _ in range(5):
+        x = X.clone().requires_grad_()
+        y = g(x)
+        yield y
+        try:
+            y.sum().backward()
+            yield x.grad
+        except RuntimeError:
+            yield "refused"
+
+
+@program
+def an_input_with_a_history_is_changed(compile: Compile) -> Iterator[Any]:
+    def f(x: Any) -> Any:
+        x.mul_(3)
+        return x.sum()
+
+    g = compile(f)
+    for _ in range(5):
+        leaf = X.clone().requires_grad_()
+        x = leaf * 2
+        g(x)
+        x.sum().backward()
+        yield leaf.grad
+
+
+@program
+def autocast_all_the_time(compile: Compile) -> Iterator[Any]:
+    layer = nn.Linear(3, 3)
+    g = compile(layer)
+    yield g(X), g(X), g(X), g(X)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for _ in range(6):
+            yield g(X)
+
+
 # ----- settings -----------------------------------------------------------------------------------------------------
 
 
@@ -842,6 +886,8 @@ NEVER_COMPILED = {
     "a_module_counts_its_calls",
     "a_module_keeps_its_last_result",
     "a_read_that_decides",
+    "a_result_that_cannot_be_differentiated",
+    "an_input_with_a_history_is_changed",
     "decisions_about_values",
     "printing",
     "random_of_numpy",

@@ -17,7 +17,7 @@ from .._core.modes import THREAD
 from .._core.process import defaults
 from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, View
 from .._dispatch.registry import CASTING
 from ._emit import Source, without_dead
 from ._errors import Unsupported
@@ -256,6 +256,7 @@ class Answer:
         self.lines: list[str] = []
         self._source, self._recorder, self._tensors, self._wanted = source, recorder, tensors, wanted
         self._made: dict[int, str] = {}
+        self._owners: set[int] = set()
 
     def expression(self, tree: Any) -> str:
         """Source for a part of the result."""
@@ -290,9 +291,26 @@ class Answer:
         value = self._recorder.value_of(tensor)
         if value is None or value.number in self._recorder.program.inputs or type(tensor) is not Tensor:
             raise Uncompilable("it returns a tensor that no op made, or another view of one that was there before")
-        if tensor._view is not None:
-            raise Uncompilable("it returns a view")
         self._wanted.append(value)
         name = self._made[id(tensor)] = f"r{len(self._made)}"
+        origin = tensor._view
+        owner = id(tensor if origin is None else origin.base)
+        if owner in self._owners:
+            raise Uncompilable("it returns two tensors over the same memory")
+        self._owners.add(owner)
         self.lines.append(f"{name} = {self._source.tensor(value, tensor._kind)}")
+        if origin is not None:
+            self._as_view(name, tensor, origin)
         return name
+
+    def _as_view(self, name: str, tensor: Tensor, origin: View) -> None:
+        """Write of what a new tensor is a view. One with a history is what the node behind it gives, and no view."""
+        base = self._recorder.value_of(origin.base)
+        if base is None or base.number in self._recorder.program.inputs:
+            raise Uncompilable("it returns a view of a tensor that was there before")
+        if not tensor.requires_grad:
+            self._wanted.append(base)
+            self.lines += [
+                f"base = {self._source.tensor(base, origin.base._kind)}",
+                f"{name}._counter, {name}._view = base._counter, View(base, 0, {origin.creation})",
+            ]

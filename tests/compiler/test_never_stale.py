@@ -426,6 +426,27 @@ def inputs_that_are_returned(compile: Compile) -> Iterator[Any]:
 
 
 @program
+def views_that_are_returned(compile: Compile) -> Iterator[Any]:
+    g = compile(lambda x: (x * 2).reshape(3, 2)[:, 1])
+    weight = torch.ones(3, 3, requires_grad=True)
+    h = compile(lambda x: (x @ weight).t()[1:])
+    both = compile(lambda x: ((y := x * 2), y.view(-1)))
+    of_input = compile(lambda x: x.view(-1))
+    for _ in range(5):
+        y = g(X)
+        yield y, y._is_view(), y._base, y.add_(1), y._version
+        z = h(X)
+        z.square().sum().backward()
+        yield z, weight.grad
+        first, second = both(X)
+        first.add_(1)
+        yield second, second._version
+        x = X.clone()
+        of_input(x).add_(1)
+        yield x
+
+
+@program
 def gradient_modes(compile: Compile) -> Iterator[Any]:
     g = compile(lambda x: x * x)
     x = X.clone().requires_grad_()

@@ -25,7 +25,7 @@ from ._lower import lowered
 from ._program import Call, Item, Outside, Value, values_in
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
-from ._state import MISS, State
+from ._state import MISS, State, is_named_tuple
 from ._watch import Uncompilable, Watch
 
 _MOST_ATTEMPTS = 6
@@ -242,7 +242,7 @@ def count_versions(source: Source, state: State, changes: dict[int, int]) -> Non
 
 
 def _leaves(tree: Any) -> list[Any]:
-    if type(tree) in (list, tuple):
+    if type(tree) is list or isinstance(tree, tuple):
         return [leaf for each in tree for leaf in _leaves(each)]
     if type(tree) is dict:
         return [leaf for each in tree.values() for leaf in _leaves(each)]
@@ -266,6 +266,9 @@ class Answer:
             return f"[{', '.join([self.expression(each) for each in tree])}]"
         if type(tree) is tuple:
             return f"({''.join([f'{self.expression(each)}, ' for each in tree])})"
+        if isinstance(tree, tuple) and (is_named_tuple(type(tree)) or hasattr(type(tree), "n_sequence_fields")):
+            make = getattr(type(tree), "_make", type(tree))
+            return f"{self._source.constant(make)}(({''.join([f'{self.expression(each)}, ' for each in tree])}))"
         if type(tree) is dict:
             parts = [f"{self._source.constant(key)}: {self.expression(each)}" for key, each in tree.items()]
             return f"{{{', '.join(parts)}}}"

@@ -139,7 +139,7 @@ class State:
             self._value(value, self._place(expression))
         elif isinstance(value, Tensor):
             self._tensor(value, self._place(expression), fixed)
-        elif kind in _CONTAINERS:
+        elif kind in _CONTAINERS or is_named_tuple(kind):
             self._container(value, self._place(expression), fixed)
         elif kind is MethodType:
             place = self._place(expression)
@@ -286,6 +286,8 @@ class State:
 
     def _class(self, value: type) -> None:
         """What instances find in their class, and in its bases; how many names these have, for nothing may be added."""
+        if type(value).__flags__ & _HEAP_TYPE:
+            self._class(type(value))
         for each in value.__mro__:
             if id(each) in self._classes or not each.__flags__ & _HEAP_TYPE or issubclass(each, Tensor):
                 continue
@@ -358,11 +360,16 @@ _HEAP_TYPE = 1 << 9
 """The flag of classes that Python code, or a module that looks like it, has made."""
 
 
+def is_named_tuple(kind: type) -> bool:
+    """Whether a class is a tuple whose items have names."""
+    return issubclass(kind, tuple) and kind is not tuple and hasattr(kind, "_fields")
+
+
 def _mark(value: Any, kind: type) -> Any:
     """What tells a value from others that might take its place."""
     if kind in _VALUES:
         return kind, repr(value)
-    if kind in _CONTAINERS:
+    if kind in _CONTAINERS or is_named_tuple(kind):
         return kind, [repr(each) if type(each) in _VALUES else id(each) for each in value]
     if issubclass(kind, Tensor):
         history = id(value._grad_fn) if value._view is None else None  # a view's is made anew when it is asked for

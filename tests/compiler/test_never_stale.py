@@ -31,7 +31,7 @@ def program(function: Program) -> Program:
 def seen(value: Any) -> Any:
     """What can be compared of a result."""
     if isinstance(value, torch.Tensor):
-        return value.dtype, tuple(value.shape), value.stride(), value.requires_grad, value.is_leaf, value.tolist()
+        return value.dtype, tuple(value.shape), value.stride(), value.requires_grad, value.is_leaf, repr(value.tolist())
     if isinstance(value, (list, tuple)):
         return type(value), [seen(each) for each in value]
     if isinstance(value, dict):

@@ -286,8 +286,9 @@ class State:
 
     def _class(self, value: type) -> None:
         """What instances find in their class, and in its bases; how many names these have, for nothing may be added."""
-        if type(value).__flags__ & _HEAP_TYPE:
-            self._class(type(value))
+        kind: type = type(value)
+        if kind.__flags__ & _HEAP_TYPE:
+            self._class(kind)
         for each in value.__mro__:
             if id(each) in self._classes or not each.__flags__ & _HEAP_TYPE or issubclass(each, Tensor):
                 continue

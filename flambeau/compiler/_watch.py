@@ -6,6 +6,7 @@ themselves. Everything else that runs is: the user's functions, libraries, modul
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from types import CodeType, FrameType
@@ -56,16 +57,22 @@ class Watch:
         self.codes: dict[CodeType, dict[str, Any]] = {}
         """The code that ran, and the globals that it saw."""
         self.reason: str | None = None
+        self._collects = False
         self._outside: FrameType | None = None
         """A call of an optimizer, or an import: what happens in it is its own."""
         self._is_engine: dict[str, bool] = {}
 
     def __enter__(self) -> Watch:
+        # The collector may run at any moment, and calls back whoever asked it to: that is no part of what is watched.
+        self._collects = gc.isenabled()
+        gc.disable()
         sys.setprofile(self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:
         sys.setprofile(None)
+        if self._collects:
+            gc.enable()
 
     def names(self) -> frozenset[str]:
         """Every name by which the code that ran may look something up: attributes, globals, strings for `getattr`."""

@@ -53,7 +53,7 @@ torch add
 torch.nn.functional relu
 torch.optim.adam Adam
 torch Size
-torch.fx Graph
+torch.fx.graph Graph
 torch.autograd.grad_mode no_grad
 <class 'torch.Tensor'>
 {" ".join([f"2.13.0+flambeau.{flambeau._RELEASE}"] * 3)}

@@ -97,7 +97,7 @@ def tensor_repr(
         grad_fn = None if tensor.grad_fn is None else type(tensor.grad_fn).__name__
     except RuntimeError:  # a view whose history was overwritten has no grad_fn to show, and must still print
         grad_fn = "Invalid"
-    if tensor.is_quantized:
+    if getattr(tensor, "is_quantized", False):  # what stands in for a tensor while it is shown says nothing of it
         from .quantized_printing import quantized_repr
 
         return quantized_repr(tensor)

@@ -117,7 +117,11 @@ def _on_long(run: Any) -> Any:
             "embedding_backward",
             _on_long(lambda x, index: flambeau.nn.functional.embedding(index, x.requires_grad_()).sum().backward()),
         ),
-        ("random", "can_throw", _on_long(lambda x, index: flambeau.nn.functional.dropout(x))),
+        (
+            "random",
+            "can_throw",
+            _on_long(lambda x, index: flambeau.empty(x.shape, dtype=flambeau.bool).bernoulli_(0.5)),
+        ),
         ("random", "mersenne_words", _on_long(lambda x, index: flambeau.rand(100000))),
         ("masks", "fill", _on_long(lambda x, index: x.masked_fill(index > 3, 2.0))),
         ("join", "concatenated", _on_long(lambda x, index: flambeau.cat([x, x], 1))),

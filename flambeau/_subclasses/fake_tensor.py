@@ -101,7 +101,15 @@ class FakeTensorMode(TorchDispatchMode):
         super().__exit__(*exception)
         make_fakes(-1)
 
-    def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, **options: Any) -> Any:
+    def from_tensor(
+        self,
+        tensor: Tensor,
+        *,
+        static_shapes: bool | None = None,
+        source: Any = None,
+        symbolic_context: Any = None,
+        trace: bool = True,
+    ) -> Any:
         """The fake form of a tensor: a leaf of the same kind, shape and strides; of the same tensor always the same."""
         found = self._made.get(tensor)
         if found is None:

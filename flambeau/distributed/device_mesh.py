@@ -34,12 +34,15 @@ class DeviceMesh:
     def __init__(
         self,
         device_type: str,
-        mesh: Any,
+        mesh: Any = None,
         *,
         mesh_dim_names: tuple[str, ...] | None = None,
+        backend_override: tuple[Any, ...] | None = None,
         _groups: Sequence[ProcessGroup | None] | None = None,
-        _root: DeviceMesh | None = None,
+        _root_mesh: DeviceMesh | None = None,
     ) -> None:
+        if mesh is None:
+            raise TypeError("The mesh argument is required except for PRIVATE USAGE ONLY!")
         if not is_initialized():
             init_process_group()
         self.device_type = device_type
@@ -49,13 +52,19 @@ class DeviceMesh:
             raise RuntimeError(
                 f"a mesh has each rank once at most, and there are {get_world_size()}: {self._ranks.tolist()}"
             )
+        # The groups of a mesh are of the same backend as that of all processes, so only the number is looked at.
+        if backend_override is not None and len(backend_override) != self._ranks.ndim:
+            raise ValueError(
+                "backend_override should have the same length as the number of mesh dimensions, "
+                f"but got {len(backend_override)} and {self._ranks.ndim}."
+            )
         if mesh_dim_names is not None and len(mesh_dim_names) != self._ranks.ndim:
             raise RuntimeError(
                 "mesh_shape and mesh_dim_names should have same length!, "
                 f"found len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):{self._ranks.ndim}"
             )
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
-        self._root = _root
+        self._root = _root_mesh
         self._parts: dict[tuple[str, ...], DeviceMesh] = {}
         self._groups = list(_groups) if _groups is not None else self._make_groups()
 
@@ -142,7 +151,11 @@ class DeviceMesh:
             kept = sorted(dims)
             part = np.transpose(self._ranks[index], [kept.index(dim) for dim in dims])
             self._parts[names] = DeviceMesh(
-                self.device_type, part, mesh_dim_names=names, _groups=[self._groups[dim] for dim in dims], _root=self
+                self.device_type,
+                part,
+                mesh_dim_names=names,
+                _groups=[self._groups[dim] for dim in dims],
+                _root_mesh=self,
             )
         return self._parts[names]
 
@@ -164,7 +177,7 @@ class DeviceMesh:
                 if get_rank() in ranks:
                     own = made
             root._parts[(name,)] = DeviceMesh(
-                self.device_type, self._ranks.reshape(-1), mesh_dim_names=(name,), _groups=[own], _root=root
+                self.device_type, self._ranks.reshape(-1), mesh_dim_names=(name,), _groups=[own], _root_mesh=root
             )
         return root._parts[(name,)]
 

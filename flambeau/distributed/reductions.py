@@ -14,42 +14,45 @@ Combine = Callable[[Any, Any], None]
 """Combines an array with what came from another process, in place."""
 
 
-class _Reduction(enum.IntEnum):
+class RedOpType(enum.IntEnum):
     """How the values of the processes are combined."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
 
 
 class ReduceOp:
     """How the values of the processes are combined."""
 
-    RedOpType = _Reduction
-    SUM, AVG, PRODUCT, MIN, MAX = _Reduction.SUM, _Reduction.AVG, _Reduction.PRODUCT, _Reduction.MIN, _Reduction.MAX
-    BAND, BOR, BXOR, PREMUL_SUM = _Reduction.BAND, _Reduction.BOR, _Reduction.BXOR, _Reduction.PREMUL_SUM
+    RedOpType = RedOpType
+    SUM, AVG, PRODUCT, MIN, MAX = RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT, RedOpType.MIN, RedOpType.MAX
+    BAND, BOR, BXOR, PREMUL_SUM = RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR, RedOpType.PREMUL_SUM
 
-    def __new__(cls, op: Any = _Reduction.SUM) -> Any:
+    def __new__(cls, op: Any = RedOpType.SUM) -> Any:
         """The member that is meant: they are what is passed around."""
-        return _Reduction(op)
+        return RedOpType(op)
 
 
 reduce_op = ReduceOp
 
 _UFUNCS: dict[int, Any] = {
-    _Reduction.SUM: np.add,
-    _Reduction.AVG: np.add,
-    _Reduction.PRODUCT: np.multiply,
-    _Reduction.BAND: np.bitwise_and,
-    _Reduction.BOR: np.bitwise_or,
-    _Reduction.BXOR: np.bitwise_xor,
+    RedOpType.SUM: np.add,
+    RedOpType.AVG: np.add,
+    RedOpType.PRODUCT: np.multiply,
+    RedOpType.BAND: np.bitwise_and,
+    RedOpType.BOR: np.bitwise_or,
+    RedOpType.BXOR: np.bitwise_xor,
 }
 
 
 def combiner(op: Any, array_type: np.dtype[Any]) -> Combine:
     """The function that combines arrays of a type. Half-precision numbers are rounded after each step, as in Gloo."""
     member = checked_op(op)
-    if member in (_Reduction.MIN, _Reduction.MAX):
-        return _least if member is _Reduction.MIN else _greatest
-    if array_type.kind not in "iub" and member in (_Reduction.BAND, _Reduction.BOR, _Reduction.BXOR):
+    if member in (RedOpType.MIN, RedOpType.MAX):
+        return _least if member is RedOpType.MIN else _greatest
+    if array_type.kind not in "iub" and member in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR):
         raise RuntimeError(f"Cannot use ReduceOp.{member.name} with non-integral dtype")
     ufunc = _UFUNCS[member]
 
@@ -59,10 +62,10 @@ def combiner(op: Any, array_type: np.dtype[Any]) -> Combine:
     return combine
 
 
-def checked_op(op: Any) -> _Reduction:
+def checked_op(op: Any) -> RedOpType:
     """The member that `op` is, if processes of any kind can do it."""
-    member = _Reduction(op)
-    if member is _Reduction.PREMUL_SUM or member is _Reduction.UNUSED:
+    member = RedOpType(op)
+    if member is RedOpType.PREMUL_SUM or member is RedOpType.UNUSED:
         raise RuntimeError(f"Cannot use ReduceOp.{member.name} here: only NCCL has it")
     return member
 
@@ -78,7 +81,7 @@ def _greatest(own: Any, other: Any) -> None:
 
 def finish(array: Any, op: Any, size: int) -> None:
     """What is left to do to the combined values: a mean divides."""
-    if op == _Reduction.AVG:
+    if op == RedOpType.AVG:
         if array.dtype.kind in "iub":
             np.floor_divide(array, size, out=array)
         else:

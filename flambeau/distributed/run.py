@@ -32,11 +32,14 @@ def determine_local_world_size(nproc_per_node: str) -> int:
 def run(args: argparse.Namespace) -> None:
     """Run a program; an error if one of its processes failed."""
     from ._launch.agent import Agent
-    from .elastic.multiprocessing.errors import ChildFailedError
+    from .elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-    failures = Agent(parsed(args)).run()
-    if failures:
-        raise ChildFailedError(args.script, {failure.rank: failure for failure in failures})
+    found = {}
+    for each in Agent(parsed(args)).run():
+        found[each.rank] = failure = ProcessFailure(each.local_rank, each.pid, each.exit_code, "")
+        failure.message, failure.timestamp = each.message or failure.message, int(each.when)
+    if found:
+        raise ChildFailedError(args.script, found)
 
 
 def main(args: Any = None) -> None:

@@ -147,6 +147,8 @@ def _described(value: Any) -> str:
     """A default in words that are the same for both libraries."""
     if isinstance(value, (tuple, list)):
         return f"({', '.join(_described(each) for each in value)})"
+    if isinstance(value, enum.Enum):
+        return str(value)
     if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
         return repr(value)
     if inspect.isclass(value) or isinstance(value, types.FunctionType):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import export, public
+from ..._dispatch.registry import public
 
 
 def _spread(values: Any, ndim: int, axis: int | None) -> Any:
@@ -190,6 +190,7 @@ def fused_moving_avg_obs_fake_quant(
     return _fake_by_tensors(input, scale, zero_point, enabled, quant_min, quant_max)
 
 
+@public(method=False)
 def choose_qparams_optimized(
     input: Tensor, numel: int, n_bins: int, ratio: float, bit_width: int
 ) -> tuple[Tensor, Tensor]:
@@ -221,6 +222,3 @@ def _error(values: Any, low: Any, high: Any, bit_width: int) -> float:
     codes = np.clip(np.rint((values - low) / scale), 0, 2**bit_width - 1)
     difference = values - (codes * scale + low)
     return float(np.linalg.norm(difference.astype(np.float32)))
-
-
-export(choose_qparams_optimized, "choose_qparams_optimized")

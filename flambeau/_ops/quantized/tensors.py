@@ -135,9 +135,28 @@ def choose_parameters(least: float, most: float, low: int, high: int, symmetric:
 
 
 @public(method=False)
-def empty_quantized(size: Any, qtensor: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty_quantized(
+    size: Any,
+    qtensor: Tensor,
+    *,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """A quantized tensor of any content, with the meaning of another's codes."""
-    assert isinstance(qtensor, QuantizedTensor)
+    if memory_format is not None:
+        raise RuntimeError("empty_quantized takes the order of memory from its options alone, not by memory_format")
+    if requires_grad:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if layout is not None and layout.name != "strided":
+        raise NotImplementedError(f"quantized tensors are strided, and have no layout {layout}")
+    if not isinstance(qtensor, QuantizedTensor):
+        raise RuntimeError("empty_quantized needs a quantized tensor, whose scale and zero point it takes over")
+    if dtype is not None and dtype not in CODES:
+        raise RuntimeError("Creation of quantized tensor requires quantized dtype like torch.quint8")
     codes = np.zeros(tuple(size), CODES[dtype or qtensor.dtype])
     return quantized_tensor(codes, qtensor._quantizer, dtype or qtensor.dtype)
 

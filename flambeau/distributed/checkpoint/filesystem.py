@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FileSystemReader", "FileSystemWriter"]
+__all__ = ["FileSystemReader", "FileSystemWriter", "SerializationFormat"]
+
+
+class SerializationFormat(enum.Enum):
+    """How the tensors of a checkpoint are written."""
+
+    TORCH_SAVE = "torch_save"
+    SAFETENSORS = "safetensors"
 
 
 class FileSystemWriter:
@@ -22,8 +30,10 @@ class FileSystemWriter:
         cache_staged_state_dict: bool = False,
         overwrite: bool = True,
         _extensions: Any = None,
-        serialization_format: Any = None,
+        serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
     ) -> None:
+        if serialization_format is not SerializationFormat.TORCH_SAVE:
+            raise NotImplementedError(f"checkpoints are not written in the format {serialization_format.value}")
         self.path = Path(path)
 
 

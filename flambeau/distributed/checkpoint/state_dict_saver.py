@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,14 @@ from ._folder import write
 from .filesystem import FileSystemWriter
 from .stateful import Stateful
 
-__all__ = ["async_save", "save"]
+__all__ = ["AsyncCheckpointerType", "async_save", "save"]
+
+
+class AsyncCheckpointerType(enum.Enum):
+    """Who writes a checkpoint while training goes on."""
+
+    THREAD = "thread"
+    PROCESS = "process"
 
 
 def plain_state(state_dict: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +69,7 @@ def async_save(
     storage_writer: FileSystemWriter | None = None,
     planner: Any = None,
     process_group: ProcessGroup | None = None,
-    async_checkpointer_type: Any = None,
+    async_checkpointer_type: AsyncCheckpointerType = AsyncCheckpointerType.THREAD,
     async_stager: Any = None,
     no_dist: bool = False,
     use_collectives: bool = True,
@@ -69,6 +77,8 @@ def async_save(
     """`save` of a copy of the state, in another thread: training may go on."""
     from .._world import World, world
 
+    if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
+        raise NotImplementedError("a checkpoint is written by a thread of this process, not by another process")
     folder, state = folder_of(checkpoint_id, storage_writer), _copied(plain_state(state_dict))
     group = _taking_part(process_group, no_dist)
     # A group of its own: its collectives are not mixed up with those of training.

@@ -33,11 +33,17 @@ class ConvReLU1d(_FusedModule):
 
     _parts = (nn.Conv1d, nn.ReLU)
 
+    def __init__(self, conv: Any, relu: Any) -> None:
+        super().__init__(conv, relu)
+
 
 class ConvReLU2d(_FusedModule):
     """A convolution in two dimensions and a rectifier."""
 
     _parts = (nn.Conv2d, nn.ReLU)
+
+    def __init__(self, conv: Any, relu: Any) -> None:
+        super().__init__(conv, relu)
 
 
 class ConvReLU3d(_FusedModule):
@@ -45,11 +51,17 @@ class ConvReLU3d(_FusedModule):
 
     _parts = (nn.Conv3d, nn.ReLU)
 
+    def __init__(self, conv: Any, relu: Any) -> None:
+        super().__init__(conv, relu)
+
 
 class LinearReLU(_FusedModule):
     """A linear layer and a rectifier."""
 
     _parts = (nn.Linear, nn.ReLU)
+
+    def __init__(self, linear: Any, relu: Any) -> None:
+        super().__init__(linear, relu)
 
 
 class ConvBn1d(_FusedModule):
@@ -57,11 +69,17 @@ class ConvBn1d(_FusedModule):
 
     _parts = (nn.Conv1d, nn.BatchNorm1d)
 
+    def __init__(self, conv: Any, bn: Any) -> None:
+        super().__init__(conv, bn)
+
 
 class ConvBn2d(_FusedModule):
     """A convolution in two dimensions and a batch norm."""
 
     _parts = (nn.Conv2d, nn.BatchNorm2d)
+
+    def __init__(self, conv: Any, bn: Any) -> None:
+        super().__init__(conv, bn)
 
 
 class ConvBn3d(_FusedModule):
@@ -69,11 +87,17 @@ class ConvBn3d(_FusedModule):
 
     _parts = (nn.Conv3d, nn.BatchNorm3d)
 
+    def __init__(self, conv: Any, bn: Any) -> None:
+        super().__init__(conv, bn)
+
 
 class ConvBnReLU1d(_FusedModule):
     """A convolution in one dimension, a batch norm and a rectifier."""
 
     _parts = (nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
+
+    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
+        super().__init__(conv, bn, relu)
 
 
 class ConvBnReLU2d(_FusedModule):
@@ -81,11 +105,17 @@ class ConvBnReLU2d(_FusedModule):
 
     _parts = (nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
 
+    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
+        super().__init__(conv, bn, relu)
+
 
 class ConvBnReLU3d(_FusedModule):
     """A convolution in three dimensions, a batch norm and a rectifier."""
 
     _parts = (nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
+
+    def __init__(self, conv: Any, bn: Any, relu: Any) -> None:
+        super().__init__(conv, bn, relu)
 
 
 class BNReLU2d(_FusedModule):
@@ -93,11 +123,17 @@ class BNReLU2d(_FusedModule):
 
     _parts = (nn.BatchNorm2d, nn.ReLU)
 
+    def __init__(self, batch_norm: Any, relu: Any) -> None:
+        super().__init__(batch_norm, relu)
+
 
 class BNReLU3d(_FusedModule):
     """A batch norm of volumes and a rectifier."""
 
     _parts = (nn.BatchNorm3d, nn.ReLU)
+
+    def __init__(self, batch_norm: Any, relu: Any) -> None:
+        super().__init__(batch_norm, relu)
 
 
 class LinearBn1d(_FusedModule):
@@ -105,17 +141,26 @@ class LinearBn1d(_FusedModule):
 
     _parts = (nn.Linear, nn.BatchNorm1d)
 
+    def __init__(self, linear: Any, bn: Any) -> None:
+        super().__init__(linear, bn)
+
 
 class LinearLeakyReLU(_FusedModule):
     """A linear layer and a leaky rectifier."""
 
     _parts = (nn.Linear, nn.LeakyReLU)
 
+    def __init__(self, linear: Any, leaky_relu: Any) -> None:
+        super().__init__(linear, leaky_relu)
+
 
 class LinearTanh(_FusedModule):
     """A linear layer and a hyperbolic tangent."""
 
     _parts = (nn.Linear, nn.Tanh)
+
+    def __init__(self, linear: Any, tanh: Any) -> None:
+        super().__init__(linear, tanh)
 
 
 class ConvAdd2d(_FusedModule):

@@ -54,8 +54,33 @@ class Embedding(_Rounded, nn.Embedding):
     _FLOAT_MODULE: Any = nn.Embedding
     _FURTHER_OPTIONS = ("padding_idx",)
 
-    def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
-        nn.Embedding.__init__(self, *args, **kwargs)
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        qconfig: Any = None,
+    ) -> None:
+        nn.Embedding.__init__(
+            self,
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight,
+            device,
+            dtype,
+        )
         self._configure(qconfig)
 
     def forward(self, input: Any) -> Any:
@@ -77,8 +102,37 @@ class EmbeddingBag(_Rounded, nn.EmbeddingBag):
     _FLOAT_MODULE: Any = nn.EmbeddingBag
     _FURTHER_OPTIONS = ("mode", "include_last_offset", "padding_idx")
 
-    def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
-        nn.EmbeddingBag.__init__(self, *args, **kwargs)
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        qconfig: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        nn.EmbeddingBag.__init__(
+            self,
+            num_embeddings,
+            embedding_dim,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            _weight,
+            include_last_offset,
+            padding_idx,
+            device,
+            dtype,
+        )
         self._configure(qconfig)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:

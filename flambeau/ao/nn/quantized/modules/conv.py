@@ -151,7 +151,8 @@ class _ConvNd(WeightedQuantizedModule):
     def from_reference(cls, ref_qconv: Any, output_scale: Any, output_zero_point: Any) -> Any:
         """The same from a layer that computes with floats."""
         made = cls._of_layer(ref_qconv)
-        made.set_weight_bias(ref_qconv.get_quantized_weight(), ref_qconv.bias)
+        bias = None if ref_qconv.bias is None else ref_qconv.bias.detach().float()
+        made.set_weight_bias(ref_qconv.get_quantized_weight(), bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)
         return made
 
@@ -211,6 +212,11 @@ class _ConvTransposeNd(_ConvNd):
             padding_mode,
             output_padding=output_padding,
         )
+
+    @classmethod
+    def from_reference(cls, ref_qconvt: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The same from a layer that computes with floats."""
+        return super().from_reference(ref_qconvt, output_scale, output_zero_point)
 
 
 class ConvTranspose1d(_ConvTransposeNd):

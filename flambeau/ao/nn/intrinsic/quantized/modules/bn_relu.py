@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....quantized.modules import batchnorm
 
 __all__ = ["BNReLU2d", "BNReLU3d"]
@@ -12,8 +14,18 @@ class BNReLU2d(batchnorm.BatchNorm2d):
 
     _relu = True
 
+    @classmethod
+    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The same from a norm and a rectifier of floats, with a given scale."""
+        return super().from_reference(bn_relu[0], output_scale, output_zero_point)
+
 
 class BNReLU3d(batchnorm.BatchNorm3d):
     """A batch norm of volumes and a rectifier."""
 
     _relu = True
+
+    @classmethod
+    def from_reference(cls, bn_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The same from a norm and a rectifier of floats, with a given scale."""
+        return super().from_reference(bn_relu[0], output_scale, output_zero_point)

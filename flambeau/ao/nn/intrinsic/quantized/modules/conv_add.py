@@ -15,13 +15,15 @@ __all__ = ["ConvAdd2d", "ConvAddReLU2d"]
 class ConvAdd2d(conv.Conv2d):
     """A convolution and a sum, rounded once."""
 
-    def forward(self, input: Any, extra_input: Any = None) -> Any:
+    def _of_both(self, input: Any, extra_input: Any) -> Any:
         """The codes of the result."""
         result = self._product(input.dequantize(), self.weight().dequantize())
         if self.bias() is not None:
             result = result + self.bias().reshape(-1, 1, 1)
         result = result + extra_input.dequantize()
         return requantized(F.relu(result) if self._relu else result, input, self.scale, self.zero_point)
+
+    forward: Any = _of_both  # takes more than the `forward` of the convolution it is
 
 
 class ConvAddReLU2d(ConvAdd2d):

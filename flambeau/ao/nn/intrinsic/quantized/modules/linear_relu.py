@@ -18,8 +18,16 @@ class LinearReLU(linear.Linear):
 
     _relu = True
 
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+        super().__init__(in_features, out_features, bias, dtype)
+
     def _get_name(self) -> str:
         return "QuantizedLinearReLU"
+
+    @classmethod
+    def from_reference(cls, ref_linear_relu: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The same from a layer and a rectifier that compute with floats."""
+        return super().from_reference(ref_linear_relu[0], output_scale, output_zero_point)
 
 
 class _Followed(linear.Linear):
@@ -58,12 +66,29 @@ class LinearLeakyReLU(_Followed):
         made.scale, made.zero_point = plain.scale, plain.zero_point
         return made
 
+    @classmethod
+    def from_reference(cls, ref_mod: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The same from a layer and a leaky rectifier that compute with floats."""
+        plain = linear.Linear.from_reference(ref_mod[0], output_scale, output_zero_point)
+        made = cls(plain.in_features, plain.out_features, ref_mod[1].negative_slope)
+        made.set_weight_bias(plain.weight(), plain.bias())
+        made.scale, made.zero_point = plain.scale, plain.zero_point
+        return made
+
 
 class LinearTanh(_Followed):
     """A linear layer and a hyperbolic tangent."""
 
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+        super().__init__(in_features, out_features, bias, dtype)
+
     def _get_name(self) -> str:
         return "QuantizedLinearTanh"
+
+    @classmethod
+    def from_reference(cls, ref_mod: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The same from a layer and a hyperbolic tangent that compute with floats."""
+        return super().from_reference(ref_mod[0], output_scale, output_zero_point)
 
     def _function(self, result: Any) -> Any:
         return torch.tanh(result)

@@ -24,6 +24,35 @@ class _Dynamic(conv._ConvNd):
 class Conv1d(_Dynamic, conv.Conv1d):
     """A convolution in one dimension."""
 
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        reduce_range: bool = True,  # as in PyTorch, only that of `forward` counts
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
 
 class Conv2d(_Dynamic, conv.Conv2d):
     """A convolution in two dimensions."""

@@ -20,10 +20,38 @@ class _ConvNd(ReferenceQuantizedModule):
     padding_mode: str
     _conv_forward: Any
 
-    def __init__(self, *args: Any, weight_qparams: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        weight_qparams: dict[str, Any] | None = None,
+        **further: Any,
+    ) -> None:
         make: Any = super().__init__
-        make(*args, **kwargs)
-        self._init_weight_qparams(weight_qparams)
+        make(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            bias=bias,
+            padding_mode=padding_mode,
+            device=device,
+            dtype=dtype,
+            **further,
+        )
+        self._init_weight_qparams(weight_qparams, device)
 
     def _get_name(self) -> str:
         return f"Quantized{type(self).__name__}(Reference)"
@@ -74,6 +102,38 @@ class _ConvTransposeNd(_ConvNd):
     kernel_size: Any
     output_padding: Any
     _output_padding: Any
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        weight_qparams: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+            weight_qparams,
+            output_padding=output_padding,
+        )
 
     def forward(self, x: Any, output_size: Any = None) -> Any:
         """The result in floats."""

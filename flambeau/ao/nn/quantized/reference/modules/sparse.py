@@ -17,9 +17,33 @@ class Embedding(nn.Embedding, ReferenceQuantizedModule):
 
     _IS_REFERENCE = True
 
-    def __init__(self, *args: Any, weight_qparams: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._init_weight_qparams(weight_qparams)
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        weight_qparams: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            num_embeddings,
+            embedding_dim,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight,
+            device,
+            dtype,
+        )
+        self._init_weight_qparams(weight_qparams, device)
 
     def _get_name(self) -> str:
         return "QuantizedEmbedding(Reference)"
@@ -31,9 +55,19 @@ class Embedding(nn.Embedding, ReferenceQuantizedModule):
     @classmethod
     def from_float(cls, mod: Any, weight_qparams: dict[str, Any]) -> Any:
         """The same with the table of an ordinary layer."""
-        made = cls(mod.num_embeddings, mod.embedding_dim, mod.padding_idx, weight_qparams=weight_qparams)
-        made.weight = mod.weight
-        return made
+        return cls(
+            mod.num_embeddings,
+            mod.embedding_dim,
+            mod.padding_idx,
+            mod.max_norm,
+            mod.norm_type,
+            mod.scale_grad_by_freq,
+            mod.sparse,
+            mod.weight,
+            mod.weight.device,
+            mod.weight.dtype,
+            weight_qparams,
+        )
 
 
 class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
@@ -41,9 +75,37 @@ class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
 
     _IS_REFERENCE = True
 
-    def __init__(self, *args: Any, weight_qparams: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._init_weight_qparams(weight_qparams)
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+        weight_qparams: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            num_embeddings,
+            embedding_dim,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            _weight,
+            include_last_offset,
+            padding_idx,
+            device,
+            dtype,
+        )
+        self._init_weight_qparams(weight_qparams, device)
 
     def _get_name(self) -> str:
         return "QuantizedEmbedding(Reference)"
@@ -56,8 +118,20 @@ class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
         )  # fmt: skip
 
     @classmethod
-    def from_float(cls, mod: Any, weight_qparams: dict[str, Any]) -> Any:
+    def from_float(cls, mod: Any, weight_qparams: dict[str, Any], use_precomputed_fake_quant: bool = False) -> Any:
         """The same with the table of an ordinary layer."""
-        made = cls(mod.num_embeddings, mod.embedding_dim, mode=mod.mode, weight_qparams=weight_qparams)
-        made.weight = mod.weight
-        return made
+        return cls(
+            mod.num_embeddings,
+            mod.embedding_dim,
+            mod.max_norm,
+            mod.norm_type,
+            mod.scale_grad_by_freq,
+            mod.mode,
+            mod.sparse,
+            mod.weight,
+            mod.include_last_offset,
+            mod.padding_idx,
+            mod.weight.device,
+            mod.weight.dtype,
+            weight_qparams,
+        )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import flambeau as torch
+
 from .....quantized.dynamic.modules import linear
 
 __all__ = ["LinearReLU"]
@@ -12,5 +16,13 @@ class LinearReLU(linear.Linear):
 
     _relu = True
 
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+        super().__init__(in_features, out_features, bias, dtype)
+
     def _get_name(self) -> str:
         return "DynamicQuantizedLinearReLU"
+
+    @classmethod
+    def from_reference(cls, ref_qlinear_relu: Any, *further: Any) -> Any:
+        """The same from a layer and a rectifier that compute with floats."""
+        return super().from_reference(ref_qlinear_relu[0])

@@ -20,6 +20,7 @@ from ..backend import LARGE, beside, faster, read, to_host
 from ..dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from ..generator import Generator
 from ..geometry.layout import contiguous_array
+from ..process.processor import ON_X86_64
 from . import c_library
 from .fused_multiply_add import multiply_add, multiply_add32
 from .normal_sampling import NORMAL_BLOCK, normal_blocks
@@ -308,13 +309,16 @@ def _store(out: Array, values: Array) -> None:
 
 
 def rounded(values: Array, dtype: np.dtype[Any]) -> Array:
-    """`values` in `dtype`; bfloat16 is reached through float32, as in PyTorch."""
+    """`values` in `dtype`; bfloat16, and on x86-64 float16, are reached through float32, as in PyTorch."""
     if values.dtype == dtype:
         return values
     with np.errstate(over="ignore", invalid="ignore"):
-        if _name(dtype) == "bfloat16":
+        if _name(dtype) in _THROUGH_FLOAT32:
             values = values.astype(np.float32)
         return values.astype(dtype)
+
+
+_THROUGH_FLOAT32 = ("bfloat16", "float16") if ON_X86_64 else ("bfloat16",)
 
 
 def _computable(values: Array) -> Array:

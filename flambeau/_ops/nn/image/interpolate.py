@@ -188,6 +188,12 @@ def _sizes(input: Tensor, size: Any, factors: Any, rank: int) -> Sizes:
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
             f"with types {[type(each) for each in numbers]}"
         )
+    for position, each in enumerate(numbers, 1):
+        if not -(2**63) <= int(each) < 2**63:
+            raise TypeError(
+                f"argument 'output_size' failed to unpack the object at pos {position} with error "
+                '"Overflow when unpacking long long"'
+            )
     return tuple([int(each) for each in numbers])
 
 

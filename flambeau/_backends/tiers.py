@@ -37,6 +37,11 @@ def library() -> Any:
         return _families.setdefault("library", module if module is not None and module.available() else None)
 
 
+def wanted() -> bool:
+    """Whether other kernels than NumPy's may run."""
+    return _enabled
+
+
 def available() -> bool:
     """Whether code can be generated here, and is wanted."""
     return _enabled and importlib.util.find_spec("llvmlite") is not None

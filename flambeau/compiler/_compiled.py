@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._backends.tiers import wanted
 from .._core.dtype import DEFAULTS
 from .._core.modes import THREAD
 from .._core.process import defaults
@@ -137,6 +138,7 @@ def settings() -> tuple[Any, ...]:
         DETERMINISM.asked,
         DETERMINISM.fills,
         num_threads(),
+        wanted(),
     )
 
 

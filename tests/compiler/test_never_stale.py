@@ -589,6 +589,17 @@ def the_default_dtype(compile: Compile) -> Iterator[Any]:
 
 
 @program
+def kernels_of_numpy_alone(compile: Compile) -> Iterator[Any]:
+    x = torch.linspace(0, 1, 5000)
+    g = compile(lambda: x.exp().sum())
+    for _ in range(4):
+        yield g()
+    with torch.backends.cpu.numpy_only():
+        yield g()
+    yield g()
+
+
+@program
 def autocast(compile: Compile) -> Iterator[Any]:
     layer = nn.Linear(3, 3)
     g = compile(layer)

@@ -37,6 +37,14 @@ def modules() -> Iterator[tuple[str, Any, Any]]:
         yield name, theirs, importlib.import_module(info.name)
 
 
+def _counterpart(ours: Any, name: str) -> Any:
+    """What Flambeau has under a name; `torch.classes` refuses any that somebody has once asked PyTorch's for."""
+    try:
+        return getattr(ours, name, None)
+    except RuntimeError:
+        return None
+
+
 def pairs() -> Iterator[tuple[str, Any, Any, bool]]:
     """Every public function, class and method that both libraries have, each once: path, PyTorch's, Flambeau's, and
     whether it is a method.
@@ -44,7 +52,7 @@ def pairs() -> Iterator[tuple[str, Any, Any, bool]]:
     seen: set[tuple[int, int]] = set()
     for module, theirs, ours in modules():
         for name in sorted(dir(theirs)):
-            value, counterpart = getattr(theirs, name), getattr(ours, name, None)
+            value, counterpart = getattr(theirs, name), _counterpart(ours, name)
             if name.startswith("_") or not callable(value) or not callable(counterpart) or not _belongs(value):
                 continue
             if (id(value), id(counterpart)) in seen:

@@ -172,7 +172,7 @@ def _built(
     text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
     items = program.items
     if joint is not None and not joint.freed:
-        items = _with_node(source, state, recorder, joint, answer, wanted, tensors)
+        items = _with_node(source, recorder, joint, answer, wanted, tensors)
     elif joint is not None:
         outputs = source.constant(tuple([(each._array.shape, each._kind) for each in joint.outputs]))
         source.constants["FreedBackward"] = FreedBackward
@@ -206,7 +206,6 @@ def _forgotten(items: Sequence[Item]) -> set[int]:
 
 def _with_node(
     source: Source,
-    state: State,
     recorder: Recorder,
     joint: Joint,
     answer: Answer,

@@ -117,7 +117,7 @@ class Watch:
         name = getattr(function, "__name__", "?")
         module = getattr(function, "__module__", None)
         if owner is None or type(owner) is type(sys):
-            if module == "builtins" and name == "id" and code_of_package(frame):
+            if module == "builtins" and name == "id" and _is_ours(frame):
                 return  # it tells apart objects that are compared
             if module == "builtins" and name in _REFUSED_BUILTINS:
                 self._refuse(frame, f"{name}() is called")
@@ -131,7 +131,7 @@ class Watch:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
 
 
-def code_of_package(frame: FrameType) -> bool:
+def _is_ours(frame: FrameType) -> bool:
     """Whether the package's own code runs."""
     return frame.f_code.co_filename.startswith(PACKAGE)
 

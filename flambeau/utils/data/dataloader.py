@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from ..._core.generator import Generator
 from ._utils import collate as _collate
+from ._utils import pipes
 from ._utils.fetch import _BaseDatasetFetcher, _IterableDatasetFetcher, _MapDatasetFetcher
 from ._utils.pin_memory import pin_memory, pins
 from ._utils.progress import Progress, check_state, finish_epoch, replayed
@@ -117,6 +118,11 @@ class DataLoader(Generic[T_co]):
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
         self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        if pipes.is_iter_pipe(dataset):
+            if num_workers and worker_method == THREAD:
+                raise ValueError("a pipe has one iterator at a time: the workers that read it are processes")
+            self.dataset = pipes.with_shuffle(dataset, shuffle)
+            shuffle = None
         if self._is_iterable():
             _check_iterable(shuffle, sampler, batch_sampler)
         batch_size, drop_last = _check_batches(batch_size, shuffle, sampler, batch_sampler, drop_last)
@@ -308,6 +314,8 @@ class _BaseDataLoaderIter:
     """One pass over a loader. It does not refer to the loader, so that it ends as soon as nobody holds it."""
 
     _base_seed: int
+    _shared_seed: int | None = None
+    """The seed of the orders in which a pipe shuffles."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._dataset = loader.dataset
@@ -329,7 +337,7 @@ class _BaseDataLoaderIter:
 
     def _begin(self, loader: DataLoader[Any], state: State | None) -> None:
         """Start an epoch, or continue the saved one."""
-        self._progress = loader._progress = Progress(loader, self._base_seed)
+        self._progress = loader._progress = Progress(loader, self._base_seed, self._shared_seed)
         self._sampler_iter = iter(self._index_sampler)
         self._drawn = 0
         self._num_yielded = 0
@@ -399,10 +407,15 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
                 f"a DataLoader without workers requires timeout == 0, but it is {self._timeout}: set num_workers too"
             )
         state = _taken_state(loader)
-        resumes = state is not None and state["running"]
-        self._base_seed = state["base_seed"] if state is not None and resumes else random_seed(loader.generator)
+        if state is not None and state["running"]:
+            self._shared_seed, self._base_seed = state.get("shared_seed"), state["base_seed"]
+        else:
+            self._shared_seed, self._base_seed = pipes.epoch_seed(loader), random_seed(loader.generator)
+        if self._shared_seed is not None:
+            pipes.take_share(self._dataset, 0, 0)
         with replayed(loader, state):
             self._begin(loader, state)
+            pipes.begin_epoch(self._dataset, self._shared_seed)
             self._dataset_fetcher: _BaseDatasetFetcher = self._make_fetcher(self._dataset)
             for index in itertools.islice(self._sampler_iter, self._progress.tasks):
                 self._dataset_fetcher.skip(index)
@@ -429,7 +442,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._ahead = max(1, (loader.prefetch_factor or 0) * loader.num_workers)
         state = _taken_state(loader)
         keeps_seed = state is not None and (state["running"] or loader.persistent_workers) and state["base_seed"] >= 0
+        resumes = state is not None and state["running"]
+        self._shared_seed = state.get("shared_seed") if state is not None and resumes else pipes.epoch_seed(loader)
         self._base_seed = state["base_seed"] if state is not None and keeps_seed else random_seed(loader.generator)
+        pipes.epoch_seed(loader)  # one more draw that nobody reads: what the program draws next is then PyTorch's
         self._outstanding: dict[int, int] = {}
         self._arrived: dict[int, Result] = {}
         self._first_task = 0
@@ -460,7 +476,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     skip = [index] * state["batches"][worker]
             own = worker, loader.num_workers, self._base_seed
             parts = loader.dataset, self._make_fetcher, loader.worker_init_fn
-            setups.append(WorkerSetup(*own, *parts, skip, random_state))
+            setups.append(WorkerSetup(*own, *parts, skip, random_state, self._shared_seed))
         if getattr(loader, "worker_method", MULTIPROCESSING) == THREAD:
             return ThreadPool(setups)
         return ProcessPool(loader.multiprocessing_context or multiprocessing.get_context(), setups)
@@ -479,7 +495,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._arrived.clear()
         self._outstanding.clear()
         self._first_task += self._drawn
-        self._pool.begin_epoch()
+        self._shared_seed = pipes.epoch_seed(loader)
+        self._pool.begin_epoch(self._shared_seed)
         random_states = self._progress.random_states
         self._begin(loader, None)
         self._progress.random_states = random_states

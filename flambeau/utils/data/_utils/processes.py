@@ -53,7 +53,7 @@ class _Process:
         self.mapped = Mapped()
         self.waiting: deque[tuple[int, Any]] = deque()
         self.queued: deque[int] = deque()
-        self.epoch = 0
+        self.epoch: tuple[int, int | None] = (0, None)
 
     def submit(self, task: int, index: Any) -> None:
         self.waiting.append((task, index))
@@ -139,11 +139,14 @@ class ProcessPool:
         except OSError:
             self._report_death(self._processes[worker])
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, shared_seed: int | None) -> None:
         """Let every worker start its dataset's iterator again, after the tasks that it has."""
         for each in self._processes:
             each.waiting.clear()
-            each.epoch += 1  # the next task says so: a message of its own could find the connection full
+            each.epoch = (
+                each.epoch[0] + 1,
+                shared_seed,
+            )  # the next task says so: a message of its own could find the connection full
 
     def receive(self, timeout: float) -> Result | None:
         """The next result of any worker; None if there is none for `timeout` seconds, where 0 means to wait for ever.

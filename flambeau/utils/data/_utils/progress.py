@@ -45,8 +45,9 @@ class Progress:
     delivered do not count.
     """
 
-    def __init__(self, loader: Any, base_seed: int) -> None:
+    def __init__(self, loader: Any, base_seed: int, shared_seed: int | None = None) -> None:
         self.base_seed = base_seed
+        self.shared_seed = shared_seed
         self.running = True
         self.tasks = 0
         """How many tasks, from the first on, are done."""
@@ -97,6 +98,7 @@ class Progress:
             "version": VERSION,
             "running": self.running,
             "base_seed": self.base_seed,
+            "shared_seed": self.shared_seed,
             "num_workers": loader.num_workers,
             "tasks": self.tasks,
             "done_later": sorted(self.done_later),

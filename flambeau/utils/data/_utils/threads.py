@@ -33,7 +33,7 @@ class ThreadPool:
         """Give a task to a worker."""
         self._tasks[worker].put((task, index))
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, shared_seed: int | None) -> None:
         """Let every worker start its dataset's iterator again, without the tasks that it has not begun."""
         for tasks in self._tasks:
             _empty(tasks)

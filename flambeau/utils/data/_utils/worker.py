@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from . import MP_STATUS_CHECK_INTERVAL, shared
+from . import MP_STATUS_CHECK_INTERVAL, pipes, shared
 from .randomness import _RNG, ProcessRandomness, ThreadRandomness, seed_process
 
 MULTIPROCESSING = "multiprocessing"
@@ -58,6 +58,8 @@ class WorkerSetup(NamedTuple):
     """The indices of batches to leave out, which an earlier run has had."""
     random_state: tuple[Any, ...] | None
     """Where its random numbers stood after these."""
+    shared_seed: int | None
+    """The seed of the orders of a pipe, the same for all workers."""
 
 
 DATA, END, FAILURE = range(3)
@@ -119,12 +121,14 @@ class Worker:
     def prepare(self) -> None:
         """Run the user's function, begin the first epoch, and continue where an earlier run was."""
         try:
+            if self.setup.shared_seed is not None:
+                pipes.take_share(self.setup.dataset, self.setup.num_workers, self.setup.worker)
             if self.setup.init_fn is not None:
                 self.setup.init_fn(self.setup.worker)
         except Exception as error:
             self.failure = Failure(error, self.place, "nothing yet: worker_init_fn failed")
             return
-        self.begin_epoch()
+        self.begin_epoch(self.setup.shared_seed)
         if self.failure is None:
             try:
                 for index in self.setup.skip:
@@ -134,9 +138,10 @@ class Worker:
         if self.setup.random_state is not None:
             self.randomness.restore(self.setup.random_state)
 
-    def begin_epoch(self) -> None:
+    def begin_epoch(self, shared_seed: int | None) -> None:
         """Start the dataset's iterator again, if it has one."""
         try:
+            pipes.begin_epoch(self.setup.dataset, shared_seed)
             self.fetcher = self.setup.make_fetcher(self.setup.dataset)
         except Exception as error:
             self.failure = Failure(error, self.place, "the first sample: iter(dataset) failed")
@@ -199,7 +204,7 @@ def _serve(connection: Any, setup: WorkerSetup) -> None:
     worker = Worker(setup, ProcessRandomness(), "process")
     worker.prepare()
     parent = os.getppid()
-    current = 0
+    current: tuple[int, int | None] = (0, None)
     while True:
         while not connection.poll(MP_STATUS_CHECK_INTERVAL):
             if os.getppid() != parent:  # a process without parent is adopted
@@ -207,7 +212,7 @@ def _serve(connection: Any, setup: WorkerSetup) -> None:
         epoch, task, index, freed = connection.recv()
         if epoch != current:
             current = epoch
-            worker.begin_epoch()
+            worker.begin_epoch(epoch[1])
         if arena is not None:
             arena.give_back(freed)
         _send(connection, worker.answer(task, index), worker, arena)
@@ -245,7 +250,7 @@ def _thread_worker(tasks: Any, results: Any, setup: WorkerSetup) -> None:
     worker.prepare()
     while (message := tasks.get()) is not None:
         if message == ():
-            worker.begin_epoch()
+            worker.begin_epoch(None)
             continue
         task, index = message
         try:

@@ -1,0 +1,1 @@
+"""What the steps share: files, columns, decoders."""

@@ -20,11 +20,11 @@ from ._core.release import RELEASE as _RELEASE
 from ._core.size import Size
 from ._core.storage import UntypedStorage
 from ._core.tensor import Tensor
-from ._dispatch import catalogue
-from ._dispatch.fused_derivatives import fused as _fused
-from ._dispatch.overrides import DisableTorchFunctionSubclass
-from ._dispatch.registry import function_named
-from ._dispatch.settings import (
+from ._dispatch.gradients.fused_derivatives import fused as _fused
+from ._dispatch.public import catalogue
+from ._dispatch.public.overrides import DisableTorchFunctionSubclass
+from ._dispatch.public.registry import function_named
+from ._dispatch.public.settings import (
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
     get_num_threads,
@@ -88,7 +88,7 @@ _OLDER_AUTOCAST = (
     "set_autocast_xla_enabled",
 )
 _LATER = {
-    **dict.fromkeys(_AUTOCAST, "_dispatch.autocast"),
+    **dict.fromkeys(_AUTOCAST, "_dispatch.arguments.autocast"),
     **dict.fromkeys(_OLDER_AUTOCAST, "amp._deprecated"),
     "autocast": "amp.autocast_mode",
     "Generator": "_core.generator",

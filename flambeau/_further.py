@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from ._core.names.absent import Table
-from ._dispatch.registry import with_types
+from ._dispatch.public.registry import with_types
 
 HOMES: dict[str, str] = {
     name: module
@@ -19,11 +19,11 @@ HOMES: dict[str, str] = {
         "per_tensor_symmetric qscheme",
         "_core.names.symbolic": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float "
         "sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
-        "_dispatch.checks": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
+        "_dispatch.public.checks": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented "
         "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with",
-        "_dispatch.choices": "get_float32_matmul_precision get_num_interop_threads init_num_threads "
+        "_dispatch.public.choices": "get_float32_matmul_precision get_num_interop_threads init_num_threads "
         "set_float32_matmul_precision set_flush_denormal set_num_interop_threads",
-        "_dispatch.keys": "DispatchKey DispatchKeySet",
+        "_dispatch.public.keys": "DispatchKey DispatchKeySet",
         "_higher_order_ops": "cond while_loop",
         "_jit_internal": "_overload",
         "_utils": "classproperty",

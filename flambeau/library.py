@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._core.names.absent import Table
-from ._dispatch.keys import key_name
+from ._dispatch.public.keys import key_name
 from .ops._custom import OPERATORS, Operator
 from .ops._custom import define as _define
 from .ops._custom import operator_named as _operator

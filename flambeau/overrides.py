@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 
 from ._core.modes import THREAD
 from ._core.tensor import Tensor
-from ._dispatch.overrides import DisableTorchFunctionSubclass, FunctionMode, has_override, run_override, seen_by
-from ._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved
+from ._dispatch.public.overrides import DisableTorchFunctionSubclass, FunctionMode, has_override, run_override, seen_by
+from ._dispatch.public.registry import FUNCTIONS, METHODS, load_all, resolved
 
 __all__ = [
     "BaseTorchFunctionMode", "TorchFunctionMode",

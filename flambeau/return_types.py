@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._dispatch.registry import load_all
-from ._dispatch.return_types import RETURN_TYPES, return_type
+from ._dispatch.public.registry import load_all
+from ._dispatch.public.return_types import RETURN_TYPES, return_type
 
 
 def __getattr__(name: str) -> Any:

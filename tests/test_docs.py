@@ -23,7 +23,7 @@ import pytest
 
 import flambeau
 from flambeau._dispatch.op import OPS
-from flambeau._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved
+from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, load_all, resolved
 from flambeau.autograd import gradcheck
 
 ROOT = Path(__file__).parent.parent

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import flambeau
-from flambeau._dispatch import registry
+from flambeau._dispatch.public import registry
 
 
 def public_modules() -> Iterator[Any]:

@@ -1,8 +1,8 @@
 """Write the stubs that show editors and type checkers every function and method that ops register.
 
 `flambeau/__init__.pyi` has the functions, `flambeau/linalg.pyi` and its kin those of the namespaces,
-`flambeau/_core/methods.pyi` the methods, and `flambeau/_dispatch/catalogue.py` tells the package itself which file to
-import for a name. Run it after adding an op; a test compares the files with what this makes.
+`flambeau/_core/methods.pyi` the methods, and `flambeau/_dispatch/public/catalogue.py` tells the package itself which
+file to import for a name. Run it after adding an op; a test compares the files with what this makes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import flambeau
 from flambeau import _further
 from flambeau._core.device import LAYOUTS, MEMORY_FORMATS
 from flambeau._core.dtype import NAMES
-from flambeau._dispatch import registry
-from flambeau._dispatch.registry import FUNCTIONS, METHODS, resolved
+from flambeau._dispatch.public import registry
+from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, resolved
 
 PACKAGE = Path(flambeau.__file__).parent
 
@@ -114,9 +114,9 @@ _REEXPORTS = {
     "._core.storage": ["UntypedStorage"],
     "._core.tensor": ["Tensor"],
     "._core.typed_storage": ["TypedStorage"],
-    "._dispatch.autocast": sorted(flambeau._AUTOCAST),
-    "._dispatch.overrides": ["DisableTorchFunctionSubclass"],
-    "._dispatch.settings": [
+    "._dispatch.arguments.autocast": sorted(flambeau._AUTOCAST),
+    "._dispatch.public.overrides": ["DisableTorchFunctionSubclass"],
+    "._dispatch.public.settings": [
         "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_num_threads",
         "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_num_threads",
         "use_deterministic_algorithms",
@@ -279,7 +279,7 @@ def stub_namespace(space: str) -> str:
 
 
 def catalogue() -> str:
-    """The text of `_dispatch/catalogue.py`: which family has which name."""
+    """The text of `_dispatch/public/catalogue.py`: which family has which name."""
     functions = {space: dict(sorted(names.items())) for space, names in sorted(HOMES.items())}
     methods = dict(sorted(METHOD_HOMES.items()))
     properties = sorted(name for name, value in METHODS.items() if isinstance(value, property))
@@ -300,7 +300,7 @@ def catalogue() -> str:
 def stubs() -> dict[Path, str]:
     """Every generated file with its text."""
     return {
-        PACKAGE / "_dispatch" / "catalogue.py": catalogue(),
+        PACKAGE / "_dispatch" / "public" / "catalogue.py": catalogue(),
         PACKAGE / "__init__.pyi": stub_package(),
         PACKAGE / "_core" / "methods.pyi": stub_methods(),
         **{PACKAGE / file: stub_namespace(space) for space, file in NAMESPACES.items()},

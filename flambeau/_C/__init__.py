@@ -12,10 +12,10 @@ from .._core.names.absent import Table
 from .._core.process.defaults import get_default_device as _get_default_device_object
 from .._core.size import Size
 from .._core.tensor import Tensor
-from .._dispatch.keys import DispatchKey, DispatchKeySet
-from .._dispatch.keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
-from .._dispatch.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, has_override
-from .._dispatch.overrides import disabled_torch_function as _disabled_torch_function_impl
+from .._dispatch.public.keys import DispatchKey, DispatchKeySet
+from .._dispatch.public.keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
+from .._dispatch.public.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, has_override
+from .._dispatch.public.overrides import disabled_torch_function as _disabled_torch_function_impl
 from ..autograd.grad_mode import set_grad_enabled
 from ..futures import Future
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _RELEASE, cuda
 from .._backends.cpu.report import blas_threads, facts
-from .._dispatch.settings import get_num_threads
+from .._dispatch.public.settings import get_num_threads
 from .terminal import coloured, readable_size, say
 
 SUMMARY = "show versions, processor, kernels, memory, accelerators, threads"

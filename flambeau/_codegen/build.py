@@ -360,7 +360,12 @@ class Builder:
         return self._math("roundeven", value)
 
     def copysign(self, value: Value, sign: Operand) -> Value:
-        return self._math("copysign", value, sign)
+        signed = self._math("copysign", value, sign)
+        if ON_X86_64 and value.element == F64:
+            # Where the result is rounded to half precision LLVM would round the sign's operand too, by a routine of C
+            # that no library of the process may have. It does not look through a fence.
+            return self._math("arithmetic.fence", signed)
+        return signed
 
     def larger(self, a: Value, b: Operand) -> Value:
         """The larger one of two integers, or of two floats of which neither is NaN."""

@@ -22,7 +22,7 @@ import llvmlite.ir as ir
 from .._core.process.locks import new_reentrant_lock
 from .arrays import Arguments, give_back_first
 from .build import Builder
-from .engine import engine
+from .machine.engine import engine
 from .types import I64, POINTER
 
 Compiled = Callable[..., Any]

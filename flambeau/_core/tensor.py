@@ -84,7 +84,7 @@ class Tensor(TensorMethods):
         _view: View | None
         _extra: Extra | None
 
-        __torch_function__: ClassVar[Any]  # from _dispatch/overrides.py
+        __torch_function__: ClassVar[Any]  # from _dispatch/public/overrides.py
 
         # What a tensor that stands for many has:
         def _before_change(self) -> Tensor: ...

@@ -30,11 +30,11 @@ from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
 from .._core.slots import SLOTS
 from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, View, new
-from .derivative_code import first_apply
+from .abstract.meta import run_without_data
+from .gradients.derivative_code import first_apply
+from .gradients.recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 from .interpreter import interpret
-from .meta import run_without_data
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
-from .recorder import PROPERTIES, Recorder, nothing, primitive_recorder
 from .short_call import CALLS, short_call
 
 __all__ = ["Array", "Formula", "Kernel", "Primitive", "primitive", "several"]

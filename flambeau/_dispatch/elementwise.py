@@ -37,9 +37,9 @@ from .._core.node import OpNode
 from .._core.storage import owner_of
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
 from .._core.version import note_change
-from .compiled_body import LargeBody
-from .dispatch import after, formula_names, leading, node_class
-from .inplace import (
+from .abstract.meta import arranged_dataless
+from .arguments.promotion import is_number, result_type_of
+from .changes.inplace import (
     check_castable,
     check_no_overlap,
     check_partial_overlap,
@@ -48,13 +48,13 @@ from .inplace import (
     run_inplace,
     shadow_of,
 )
+from .compiled_body import LargeBody
+from .dispatch import after, formula_names, leading, node_class
+from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import interpret
-from .meta import arranged_dataless
 from .op import Formula, Op
-from .overrides import has_override, run_override
-from .promotion import is_number, result_type_of
-from .recorder import Recorder, elementwise_recorder, nothing
-from .registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
+from .public.overrides import has_override, run_override
+from .public.registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
 
 Body = Callable[..., Any]
 Entry = tuple[Body, Kind, LargeBody]

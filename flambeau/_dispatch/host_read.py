@@ -16,7 +16,7 @@ from .._core.arrays.lazy_signs import content
 from .._core.arrays.narrow import widened
 from .._core.backend import to_host
 from .._core.modes import THREAD
-from .fake import DataDependentOutputException
+from .abstract.fake import DataDependentOutputException
 from .interpreter import interpret
 from .op import Array, Kernel, Op, tensor_parameters
 
@@ -37,7 +37,7 @@ class HostRead(Op):
         if modes.interpreters:
             return interpret(self, args, modes)
         if args[0]._kind.dataless:
-            from .overloads import operator_call
+            from .public.overloads import operator_call
 
             raise DataDependentOutputException(operator_call(self, args)[0])
         arrays = list(args)

@@ -17,8 +17,17 @@ from .._core.kind import kind_of_array
 from .._core.modes import THREAD
 from .._core.node import save_plainly
 from .._core.tensor import DEFAULT, INFERENCE, NO_GRAD, PLAIN_TYPES, View
+from .gradients.recorder import (
+    NAMES,
+    PLACE_BEYOND_CALLER,
+    edge_lines,
+    listed,
+    node_lines,
+    operand,
+    saved_lines,
+    written,
+)
 from .op import OPTIONAL_TENSOR
-from .recorder import NAMES, PLACE_BEYOND_CALLER, edge_lines, listed, node_lines, operand, saved_lines, written
 
 CALLS = 100
 """So often an op is called before its own function is written."""

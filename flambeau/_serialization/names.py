@@ -16,7 +16,7 @@ from .._core.size import Size
 from .._core.storage import UntypedStorage
 from .._core.tensor import Tensor
 from .._core.typed_storage import TypedStorage
-from .._dispatch.return_types import named
+from .._dispatch.public.return_types import named
 from . import rebuild
 from .storage_types import UNTYPED, StorageType
 

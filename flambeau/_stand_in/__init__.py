@@ -193,7 +193,7 @@ def stand_in_for_torch() -> None:
         sys.modules["torch"] = package
         return
     sys.meta_path.insert(0, _TorchFinder())
-    from .._dispatch import registry
+    from .._dispatch.public import registry
     from .._serialization.pytorch_pickles import name_rebuilders
 
     for name, module in list(sys.modules.items()):

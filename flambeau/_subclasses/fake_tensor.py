@@ -20,11 +20,11 @@ from .._core.device import is_fake as is_fake_device
 from .._core.kind import Kind, kind_of
 from .._core.process.defaults import make_fakes
 from .._core.tensor import Tensor, new_counter
+from .._dispatch.abstract.fake import DataDependentOutputException, DynamicOutputShapeException
 from .._dispatch.factory import Factory, constant
-from .._dispatch.fake import DataDependentOutputException, DynamicOutputShapeException
 from .._dispatch.op import Op
-from .._dispatch.overloads import operator_call
-from .._dispatch.overrides import retype
+from .._dispatch.public.overloads import operator_call
+from .._dispatch.public.overrides import retype
 from ..nn.parameter import Parameter
 from ..utils._python_dispatch import TorchDispatchMode
 from ..utils.weak import WeakTensorKeyDictionary

@@ -6,7 +6,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .._dispatch.autocast import get_autocast_dtype, is_autocast_enabled, set_autocast_dtype, set_autocast_enabled
+from .._dispatch.arguments.autocast import (
+    get_autocast_dtype,
+    is_autocast_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
 
 
 def _older(name: str, function: Callable[..., Any], device_type: str) -> Callable[..., Any]:

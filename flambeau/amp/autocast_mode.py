@@ -12,7 +12,7 @@ import numpy as np
 from .._core.dtype import bfloat16, dtype, float16, float64
 from .._core.self_type import Self
 from .._core.tensor import Tensor
-from .._dispatch.autocast import (
+from .._dispatch.arguments.autocast import (
     autocast_decrement_nesting,
     autocast_increment_nesting,
     clear_autocast_cache,

@@ -19,7 +19,7 @@ from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.locks import new_reentrant_lock
 from .._core.tensor import Tensor, new_counter
-from .._dispatch.broadcast import expandable, sum_to_shape
+from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.dispatch import Array, primitive
 from .._dispatch.writer import writer
 from .anomaly_mode import run_watched

@@ -13,8 +13,8 @@ from .._core.modes import THREAD
 from .._core.node import Node, SavedTensor, initialise, save
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
 from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE
+from .._dispatch.changes.inplace import end_change
 from .._dispatch.dispatch import note_traceback, view_of
-from .._dispatch.inplace import end_change
 from .grad_mode import no_grad
 
 NO_TENSOR: Any = ((), None)

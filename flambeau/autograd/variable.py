@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from .._core.tensor import Tensor
-from .._dispatch.overrides import DisableTorchFunctionSubclass, as_subclass_result, retype
+from .._dispatch.public.overrides import DisableTorchFunctionSubclass, as_subclass_result, retype
 from .grad_mode import no_grad
 
 

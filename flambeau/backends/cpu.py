@@ -50,7 +50,7 @@ def generated_code(function: Callable[..., Any], *args: Any, form: str = "llvm",
 
 def code_cache_folder() -> str | None:
     """Where machine code is kept between runs: `FLAMBEAU_CACHE_DIR`, or a folder of the user's; None: nowhere."""
-    from .._codegen.cache import folder
+    from .._codegen.machine.cache import folder
 
     place = folder()
     return None if place is None else str(place)
@@ -58,7 +58,7 @@ def code_cache_folder() -> str | None:
 
 def clear_code_cache() -> int:
     """Remove the machine code that is kept on disk; the number of files."""
-    from .._codegen.cache import clear
+    from .._codegen.machine.cache import clear
 
     return clear()
 

@@ -19,7 +19,7 @@ from .._core.process import defaults
 from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
 from .._core.tensor import Tensor, View
-from .._dispatch.registry import CASTING
+from .._dispatch.public.registry import CASTING
 from ._emit import Source, without_dead
 from ._errors import Unsupported
 from ._lower import lowered

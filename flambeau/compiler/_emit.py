@@ -13,7 +13,7 @@ from .._dispatch.composite import Composite
 from .._dispatch.dispatch import Primitive
 from .._dispatch.elementwise import Elementwise
 from .._dispatch.factory import Factory
-from .._dispatch.fused_derivatives import Derivative
+from .._dispatch.gradients.fused_derivatives import Derivative
 from ._lower import lowered
 from ._program import Call, Item, Outside, SetGrad, Value, uses, values_in
 

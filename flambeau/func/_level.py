@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
-from .._dispatch.overrides import disabled_torch_function
+from .._dispatch.public.overrides import disabled_torch_function
 
 
 class Level(Interpreter):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .._core.device import contiguous_format
 from .._core.generator import Generator
 from .._dispatch.op import Op
-from .._dispatch.overloads import OpOverload, operator_call, overload_named
+from .._dispatch.public.overloads import OpOverload, operator_call, overload_named
 
 
 class OperatorCall(NamedTuple):
@@ -60,7 +60,7 @@ _FORMS: dict[str, Callable[..., OperatorCall]] = {
     "reshape_alias": lambda self, size: _aten("reshape", self, list(size)),
     "uniform_": _filled("uniform_"),
 }
-"""Ops whose operator has other arguments, so that no entry of `_dispatch/aten_names.py` says what they are."""
+"""Ops whose operator has other arguments, so that no entry of `_dispatch/public/aten_names.py` says what they are."""
 
 
 def as_operator(op: Op, args: Sequence[Any]) -> OperatorCall:

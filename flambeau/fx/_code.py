@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.device import device
 from .._core.tensor import Tensor
-from .._dispatch.overloads import OpOverload
+from .._dispatch.public.overloads import OpOverload
 from . import _operators
 from ._namespace import CUSTOM_BUILTINS, _Namespace
 from ._node_text import dtype_text, shape_text, value_of

@@ -15,7 +15,7 @@ import numpy as np
 from .._core.kind import Kind
 from .._core.tensor import Tensor
 from .._dispatch.factory import constant
-from .._dispatch.overloads import OpOverload, overload_named
+from .._dispatch.public.overloads import OpOverload, overload_named
 from .._ops.create.constants import from_numpy
 from .._subclasses.fake_tensor import FakeTensorMode, UnsupportedFakeTensorException
 from ..onnx._sizes import Arithmetic, Axis, Extent, Fitting, Size

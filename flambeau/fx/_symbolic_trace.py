@@ -299,7 +299,7 @@ class Tracer(TracerBase):
         """Let the graph check that an input still has the value that the program was traced with."""
         message = f"{name} has been specialized to have value {value} but got another value"
         if isinstance(value, _node.base_types) and type(value) is not Tensor:
-            from .._dispatch.checks import _assert
+            from .._dispatch.public.checks import _assert
 
             _assert(made == value, message)
         elif value is None:

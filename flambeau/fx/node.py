@@ -10,7 +10,7 @@ from .._core.device import device
 from .._core.dtype import dtype
 from .._core.names.symbolic import SymBool, SymFloat, SymInt
 from .._core.tensor import Tensor
-from .._dispatch.overloads import OpOverload
+from .._dispatch.public.overloads import OpOverload
 from .._ops.tensor.predicates import typename
 from . import _node_text
 from ._target_names import qualified_name, target_text, type_text

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .._core.dtype import dtype
 from .._core.tensor import Tensor
-from .._dispatch.overloads import OpOverload, OpOverloadPacket
+from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
 from ..nn.modules.module import Module
 
 __all__ = [
@@ -30,7 +30,7 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
     """The signatures that a function has; None if it cannot be asked for one."""
     target: Any = op
     if isinstance(target, (OpOverload, OpOverloadPacket)):
-        from .._dispatch.overloads import public_function
+        from .._dispatch.public.overloads import public_function
 
         name = target._name if isinstance(target, OpOverload) else target.__name__
         target = public_function(name, None)

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .._dispatch.overloads import OpOverload
-from .._dispatch.overrides import FunctionMode
+from .._dispatch.public.overloads import OpOverload
+from .._dispatch.public.overrides import FunctionMode
 from ..utils._pytree import tree_iter
 from . import _operators
 from . import node as _node

@@ -13,7 +13,7 @@ from typing import Any
 from .._core.device import device, memory_format
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
-from .._dispatch.parameter_types import FORMS
+from .._dispatch.public.parameter_types import FORMS
 from ._recording import Recording, Written
 
 Rule = Callable[[Recording, tuple[Any, ...], dict[str, Any], Any], None]

@@ -18,7 +18,7 @@ from .._core.size import Size
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from .._dispatch.overloads import operator_call
+from .._dispatch.public.overloads import operator_call
 from ..overrides import TorchFunctionMode
 from ._language.numbers_of import number_of_dtype, number_of_layout, number_of_memory_format
 from ._language.types import Type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._dispatch.registry import namespace
+from .._dispatch.public.registry import namespace
 from .._ops.reduce.masked_reduce import input_mask as _input_mask
 from .._ops.reduce.masked_reduce import output_mask as _output_mask
 

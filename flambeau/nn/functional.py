@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch.registry import namespace
+from .._dispatch.public.registry import namespace
 
 _function_named, __all__ = namespace("nn.functional")
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn, cast
 
 from .._core.pickling import warn_of_hooks
 from .._core.tensor import Tensor, run_directly
-from .._dispatch.overrides import default_torch_function, disabled_torch_function
+from .._dispatch.public.overrides import default_torch_function, disabled_torch_function
 from .._ops.create.constants import empty
 from .._ops.tensor.legacy import make_subclass
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .._core.names.absent import PAGE
-from .._dispatch.overloads import OpOverload, OpOverloadPacket
+from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
 from . import aten, flambeau
 from ._custom import OPERATORS, Namespace
 

@@ -61,7 +61,7 @@ def _is_any_true(input: Tensor) -> Tensor:
 
 def _assert_async(input: Tensor, assert_msg: str = "") -> None:
     """An error if the one element is not true."""
-    from .._dispatch.checks import _assert_async as check
+    from .._dispatch.public.checks import _assert_async as check
 
     check(input, assert_msg) if assert_msg else check(input)
 

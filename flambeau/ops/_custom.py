@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from .._core.modes import THREAD, recording
 from .._core.tensor import Tensor
-from .._dispatch.autocast import is_autocast_enabled
-from .._dispatch.keys import key_name
-from .._dispatch.overloads import OpOverload, OpOverloadPacket
+from .._dispatch.arguments.autocast import is_autocast_enabled
+from .._dispatch.public.keys import key_name
+from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
 from ._schema import FunctionSchema, parse
 
 OPERATORS: dict[str, dict[str, Operator]] = {}

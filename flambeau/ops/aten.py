@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch.aten_names import OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
-from .._dispatch.overloads import COMPOSED, packet, public_function
-from .._dispatch.registry import namespace
+from .._dispatch.public.aten_names import OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, PRIVATE, SAME
+from .._dispatch.public.overloads import COMPOSED, packet, public_function
+from .._dispatch.public.registry import namespace
 from . import _composed
 
 _, __all__ = namespace("ops.aten")

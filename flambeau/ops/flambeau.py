@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch.op import OPS
-from .._dispatch.overloads import packet
-from .._dispatch.registry import load_all
+from .._dispatch.public.overloads import packet
+from .._dispatch.public.registry import load_all
 
 
 def __getattr__(name: str) -> Any:

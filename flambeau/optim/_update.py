@@ -17,10 +17,10 @@ from .._core.modes import THREAD
 from .._core.process.caller import Place, calling_place
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._core.version import note_changes
+from .._dispatch.abstract.list_rules import are_apart, kernels_for, run_at_once
+from .._dispatch.changes.storing import store_number
 from .._dispatch.interpreter import interpret
-from .._dispatch.list_rules import are_apart, kernels_for, run_at_once
 from .._dispatch.op import Op
-from .._dispatch.storing import store_number
 
 Rule = Callable[..., None]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core.device import device as Device
 from .._core.tensor import Tensor
-from .._dispatch.registry import function_named
+from .._dispatch.public.registry import function_named
 from .._ops.create.constants import tensor
 from ..autograd.grad_mode import no_grad
 from ..nn.modules.batchnorm import _BatchNorm

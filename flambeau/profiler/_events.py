@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any
 
 from .._core.process.caller import line_of
-from .._dispatch.overloads import profiled_name
+from .._dispatch.public.overloads import profiled_name
 from ..autograd.profiler_util import EventList, FunctionEvent
 from ._recorder import Details, Recorder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._dispatch.overloads import profiled_name
+from .._dispatch.public.overloads import profiled_name
 from ._events import stack_of
 from ._memory import Block
 from ._recorder import BACKWARD, FORWARD, STEP, Details, Recorder

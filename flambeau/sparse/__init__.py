@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .._dispatch.registry import namespace
+from .._dispatch.public.registry import namespace
 
 _function_named, __all__ = namespace("sparse")
 __all__ += ["check_sparse_tensor_invariants"]

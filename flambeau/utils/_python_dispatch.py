@@ -20,10 +20,10 @@ from typing import Any
 
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
-from .._dispatch.class_dispatch import dispatching_types
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from .._dispatch.overloads import as_results, operator_call
+from .._dispatch.public.class_dispatch import dispatching_types
+from .._dispatch.public.overloads import as_results, operator_call
 
 __all__ = [
     "BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass", "is_traceable_wrapper_subclass_type",

@@ -19,7 +19,7 @@ from typing import Any
 import flambeau
 from flambeau._core.names.absent import absent_class, absent_function
 from flambeau._core.tensor import Tensor
-from flambeau._dispatch.autocast import AutocastState
+from flambeau._dispatch.arguments.autocast import AutocastState
 from flambeau.autograd.function import Function
 
 __all__ = [

@@ -15,7 +15,7 @@ from .. import ops
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from .._dispatch.overloads import OpOverloadPacket, operator_call, packet
+from .._dispatch.public.overloads import OpOverloadPacket, operator_call, packet
 from ._pytree import tree_map
 from .module_tracker import ModuleTracker
 

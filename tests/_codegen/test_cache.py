@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import flambeau
-from flambeau._codegen import cache
+from flambeau._codegen.machine import cache
 
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import flambeau
-from flambeau._codegen.engine import Engine
+from flambeau._codegen.machine.engine import Engine
 compiled = []
 original = Engine.compile
 Engine.compile = lambda self, module: compiled.append(module.name) or original(self, module)

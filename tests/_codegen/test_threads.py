@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau._codegen import threads
 from flambeau._codegen.arrays import Arguments
 from flambeau._codegen.build import Builder
 from flambeau._codegen.kernel import kernel
+from flambeau._codegen.machine import threads
 from flambeau._codegen.types import SCALARS
 
 ROOT = Path(__file__).parents[2]

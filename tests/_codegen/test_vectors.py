@@ -9,8 +9,8 @@ pytest.importorskip("llvmlite")
 
 from flambeau._codegen.arrays import Arguments
 from flambeau._codegen.build import Builder
-from flambeau._codegen.gemm import transposed
 from flambeau._codegen.kernel import kernel
+from flambeau._codegen.products.gemm import transposed
 from flambeau._codegen.types import float32
 
 

@@ -18,7 +18,7 @@ PACKAGE = Path(flambeau.__file__).parent
     ("pattern", "place"),
     [
         (r"ounter\[0\] \+= 1", ["_core/version.py"]),
-        (r"_rebase_history\(", ["_dispatch/inplace.py"]),
+        (r"_rebase_history\(", ["_dispatch/changes/inplace.py"]),
         (r"\._changed\(\)", ["_dispatch/writer.py", "autograd/graph.py"]),
     ],
 )

@@ -14,7 +14,7 @@ import flambeau
 from flambeau._dispatch.dispatch import primitive
 from flambeau._dispatch.interpreter import Interpreter
 from flambeau._dispatch.op import OPS, Op
-from flambeau._dispatch.registry import FUNCTIONS, METHODS, load_all, resolved
+from flambeau._dispatch.public.registry import FUNCTIONS, METHODS, load_all, resolved
 
 from ..support.interpreters import Log, heard
 

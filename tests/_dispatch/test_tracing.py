@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flambeau._codegen.expr import Untraceable
-from flambeau._dispatch.tracing import traced_rule as traced
+from flambeau._dispatch.abstract.tracing import traced_rule as traced
 
 
 def test_a_rule_becomes_steps() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import flambeau
-from flambeau._dispatch import registry
 from flambeau._dispatch.dispatch import Primitive
+from flambeau._dispatch.public import registry
 from tests.support.differential import differential, outcome, warned
 
 LOWER = pytest.mark.parametrize("lower", ["bfloat16", "float16"])

@@ -13,7 +13,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
 
 import flambeau
-from flambeau._dispatch import autocast_rules, registry
+from flambeau._dispatch.arguments import autocast_rules
+from flambeau._dispatch.public import registry
 from tests.conformance.translate import translate
 
 ALSO = {

@@ -11,7 +11,7 @@ from typing import Any
 import torch as pytorch
 
 import flambeau
-from flambeau._dispatch import registry
+from flambeau._dispatch.public import registry
 
 from .binding import Argument, Call, bound, calls, described, numbers_for_tensors
 from .overloads import _BY_NAME, SPACES, Overload, overloads

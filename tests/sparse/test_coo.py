@@ -264,7 +264,7 @@ def test_what_is_not_implemented_says_so_as_in_pytorch(name: str) -> None:
 
 def test_no_op_takes_a_sparse_tensor_for_a_dense_one() -> None:
     """Every method of one argument gives a sparse tensor's true result or an error, never something else."""
-    from flambeau._dispatch.registry import METHODS, load_all
+    from flambeau._dispatch.public.registry import METHODS, load_all
 
     load_all()
     s = matrix(flambeau, coalesced=True)

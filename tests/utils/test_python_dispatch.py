@@ -14,8 +14,8 @@ import torch as pytorch
 import flambeau
 from flambeau._core.modes import THREAD
 from flambeau._dispatch.op import OPS
-from flambeau._dispatch.overloads import forms_of, public_function
-from flambeau._dispatch.registry import load_all
+from flambeau._dispatch.public.overloads import forms_of, public_function
+from flambeau._dispatch.public.registry import load_all
 from flambeau.utils._python_dispatch import TorchDispatchMode
 from flambeau.utils._pytree import tree_leaves
 from tests.conformance.checks import translated

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch as pytorch
 
 import flambeau
-from flambeau._dispatch.registry import load_all
+from flambeau._dispatch.public.registry import load_all
 
 from . import compare
 from .run import Outcome, outcomes

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.allocator import THRESHOLD, Allocator
-from ..._codegen.engine import engine
+from ..._codegen.machine.allocator import THRESHOLD, Allocator
+from ..._codegen.machine.engine import engine
 from ..._core.modes import in_every_thread
 from ..._core.process.locks import new_lock
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.attention import attention_backward, attention_forward
+from ..._codegen.products.attention import attention_backward, attention_forward
 from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
 from .dtypes import only_gradient, wide
 

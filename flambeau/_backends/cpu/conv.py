@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.conv import Layout, channels_innermost_copy
-from ..._codegen.gemm import as_array, tile_for
+from ..._codegen.images.conv import Layout, channels_innermost_copy
+from ..._codegen.products.gemm import as_array, tile_for
 from ..._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
 from . import winograd, winograd_gradient
 from .conv_depthwise import Planes, fits, planes

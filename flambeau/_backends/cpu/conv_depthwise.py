@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.conv_depthwise import Depthwise, depthwise, depthwise_weights
-from ..._codegen.gemm import as_array, tile_for
+from ..._codegen.images.conv_depthwise import Depthwise, depthwise, depthwise_weights
+from ..._codegen.products.gemm import as_array, tile_for
 from ..._core.geometry.moving_windows import Shape
 from .conv_images import Image
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.conv_few import correlate_few, spread_few, weigh_few
+from ..._codegen.images.conv_few import correlate_few, spread_few, weigh_few
 from ..._core.geometry.moving_windows import Geometry, Shape, new_array
 from .dtypes import float_name
 

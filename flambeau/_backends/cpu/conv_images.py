@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.conv import Layout, planar_copy
-from ..._codegen.gemm import as_array
+from ..._codegen.images.conv import Layout, planar_copy
+from ..._codegen.products.gemm import as_array
 from ..._core.geometry.moving_windows import Geometry, Shape
 from .dtypes import float_name
 

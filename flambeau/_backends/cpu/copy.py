@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._codegen.elements.pointwise import MOST_DIMENSIONS
+from ..._codegen.elements.turn import turned_copy
 from ..._codegen.expr import Program
-from ..._codegen.pointwise import MOST_DIMENSIONS
-from ..._codegen.turn import turned_copy
 from ..._codegen.types import SCALARS
 from .pointwise import Pointwise
 

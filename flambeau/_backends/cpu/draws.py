@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen import draws as kernels
-from ..._codegen.random import shuffled
+from ..._codegen.random import draws as kernels
+from ..._codegen.random.words import shuffled
 from ..._core.generator import Generator
 from ..._core.random.normal_sampling import NORMAL_BLOCK
 from ..._core.random.permutation import SWAPPED_FORWARDS

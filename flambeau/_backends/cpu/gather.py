@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
+from ..._codegen.elements.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
 from ..._codegen.types import SCALARS
 from .copy import copy_into
 from .dtypes import float_name, wide_type

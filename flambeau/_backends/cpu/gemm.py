@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.gemm import DEPTH, Sizes, Tile, as_array, packed_rows, tile_for, tiled_product
+from ..._codegen.products.gemm import DEPTH, Sizes, Tile, as_array, packed_rows, tile_for, tiled_product
 from ..._core.process.threads import num_threads
 from .dtypes import float_name
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.grid_sample import sample_grid, sample_grid_backward
+from ..._codegen.images.grid_sample import sample_grid, sample_grid_backward
 from .dtypes import float_name
 
 Array = Any

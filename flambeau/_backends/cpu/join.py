@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.join import join_lines
+from ..._codegen.elements.join import join_lines
 
 Array = Any
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.losses import BLOCK, NONE, cross_entropy_forward, nll_loss_backward, nll_loss_forward
+from ..._codegen.rows.losses import BLOCK, NONE, cross_entropy_forward, nll_loss_backward, nll_loss_forward
 from .dtypes import name_of_type
 from .rows import SEVERAL, SHORT
 

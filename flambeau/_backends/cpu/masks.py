@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.masks import fill_where
+from ..._codegen.elements.masks import fill_where
 
 Array = Any
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.turn import turned_copy
+from ..._codegen.elements.turn import turned_copy
 from .gemm import Product, plan
 
 _FLOATS = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}

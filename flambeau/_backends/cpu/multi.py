@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._codegen.elements.multi import square_sums, update_list
 from ..._codegen.expr import Program
-from ..._codegen.multi import square_sums, update_list
 from .dtypes import name_of_type
 
 

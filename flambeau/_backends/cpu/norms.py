@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.channel_norm import (
+from ..._codegen.rows.channel_norm import (
     batch_norm_lines,
     batch_norm_lines_backward,
     batch_norm_planes,
     batch_norm_planes_backward,
     move_statistics,
 )
-from ..._codegen.group_norm import group_norm_rows, group_norm_rows_backward
-from ..._codegen.layer_norm import layer_norm_rows, layer_norm_rows_backward
-from ..._codegen.rows import LINES
+from ..._codegen.rows.group_norm import group_norm_rows, group_norm_rows_backward
+from ..._codegen.rows.layer_norm import layer_norm_rows, layer_norm_rows_backward
+from ..._codegen.rows.shared import LINES
 from ..._core.geometry.layout import in_format_of
 from .dtypes import name_of_type, only_gradient, wide_type
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.packed_weights import ROWS, int4_product, int8_product
+from ..._codegen.products.packed_weights import ROWS, int4_product, int8_product
 
 Array = Any
 

@@ -11,9 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from ..._codegen.elements.pointwise import (
+    CONTIGUOUS,
+    MOST_DIMENSIONS,
+    NUMBER,
+    SINGLE,
+    pointwise_flat,
+    pointwise_strided,
+)
 from ..._codegen.expr import Program, Untraceable, computed_type, trace_body
 from ..._codegen.lower import can_lower
-from ..._codegen.pointwise import CONTIGUOUS, MOST_DIMENSIONS, NUMBER, SINGLE, pointwise_flat, pointwise_strided
 from ..._codegen.types import SCALARS
 
 MOST_VARIANTS = 16

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.max_pool import (
+from ..._codegen.images.max_pool import (
     max_pool_backward_channels,
     max_pool_backward_planes,
     max_pool_channels,
     max_pool_planes,
 )
-from ..._codegen.mean_pool import (
+from ..._codegen.images.mean_pool import (
     mean_pool_backward_channels,
     mean_pool_backward_planes,
     mean_pool_channels,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen import random as kernels
-from ..._codegen.random import BLOCK, coins, mersenne_blocks, shuffled
+from ..._codegen.random import words as kernels
+from ..._codegen.random.words import BLOCK, coins, mersenne_blocks, shuffled
 from .dtypes import float_name
 
 Array = Any

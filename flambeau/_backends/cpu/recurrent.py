@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.recurrent import gru_step, gru_step_backward, lstm_step, lstm_step_backward
+from ..._codegen.products.recurrent import gru_step, gru_step_backward, lstm_step, lstm_step_backward
 
 _NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 

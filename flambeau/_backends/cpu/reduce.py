@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.reduce import COLUMN_CHUNK, ROW_CHUNK, SUMS, reduce_columns, reduce_rows
+from ..._codegen.rows.reduce import COLUMN_CHUNK, ROW_CHUNK, SUMS, reduce_columns, reduce_rows
 from ..._codegen.types import SCALARS
 from .dtypes import name_of_type
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.rejection import TRIALS, binomial_successes, gamma_normals, poisson_counts
+from ..._codegen.random.rejection import TRIALS, binomial_successes, gamma_normals, poisson_counts
 
 Array = Any
 

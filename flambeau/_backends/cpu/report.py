@@ -59,7 +59,7 @@ def _onednn() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    from ..._codegen import cache
+    from ..._codegen.machine import cache
 
     place = cache.folder()
     if place is None:

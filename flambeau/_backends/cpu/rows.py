@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.softmax import (
+from ..._codegen.rows.softmax import (
     softmax_columns,
     softmax_columns_backward,
     softmax_rows,

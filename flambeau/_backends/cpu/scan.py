@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.scan import extreme_rows, scan_columns, scan_rows
+from ..._codegen.rows.scan import extreme_rows, scan_columns, scan_rows
 from ..._codegen.types import SCALARS
 from .dtypes import float_name
 

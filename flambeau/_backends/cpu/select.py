@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.select import select_lines
+from ..._codegen.rows.select import select_lines
 from ..._codegen.types import scalar_of
 
 Array = Any

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.slopes import gamma_integrals
+from ..._codegen.random.slopes import gamma_integrals
 
 Array = Any
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.gemm import Tile, as_array, tile_for
-from ..._codegen.winograd import APART, POINTS, Winograd, winograd, winograd_weights
+from ..._codegen.images.winograd import APART, POINTS, Winograd, winograd, winograd_weights
+from ..._codegen.products.gemm import Tile, as_array, tile_for
 from ..._core.geometry.moving_windows import Shape
 from .conv_images import Image, grid, planar, taken_together
 from .dtypes import float_name

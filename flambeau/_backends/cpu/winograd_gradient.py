@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.conv import Layout, channels_innermost_copy
-from ..._codegen.gemm import as_array
-from ..._codegen.winograd import APART, POINTS
-from ..._codegen.winograd_gradient import GradientTiles, points_of_gradients, points_of_images, weights_of_points
+from ..._codegen.images.conv import Layout, channels_innermost_copy
+from ..._codegen.images.winograd import APART, POINTS
+from ..._codegen.images.winograd_gradient import GradientTiles, points_of_gradients, points_of_images, weights_of_points
+from ..._codegen.products.gemm import as_array
 from ..._core.geometry.moving_windows import Shape
 from .conv_images import SLACK, grid
 from .gemm import Product, plan

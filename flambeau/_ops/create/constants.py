@@ -26,11 +26,11 @@ from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
 from ..._core.tensor import DIRECT_TYPES, Tensor, new
+from ..._dispatch.arguments.promotion import default_of_category, is_number, scalar_category
+from ..._dispatch.arguments.scalar import fitting, whole
 from ..._dispatch.factory import constant, factory
-from ..._dispatch.overrides import run_watched
-from ..._dispatch.promotion import default_of_category, is_number, scalar_category
-from ..._dispatch.registry import FLAGS, check_kind, explain, export, guard
-from ..._dispatch.scalar import fitting, whole
+from ..._dispatch.public.overrides import run_watched
+from ..._dispatch.public.registry import FLAGS, check_kind, explain, export, guard
 from ..shape.view import as_shape
 
 _PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
@@ -148,7 +148,7 @@ def delivered(result: Tensor, out: Any) -> Tensor:
         raise RuntimeError(
             f"dtype {LEGACY_NAMES[result.dtype]} does not match dtype of out parameter ({LEGACY_NAMES[out.dtype]})"
         )
-    from ..._dispatch.out import store
+    from ..._dispatch.changes.out import store
 
     return store(result, out)
 

@@ -13,7 +13,7 @@ from ..._core.kind import kind_of
 from ..._core.process.caller import warn_user_once
 from ..._core.process.defaults import device_for
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import export, guard
+from ..._dispatch.public.registry import export, guard
 from ..tensor.interchange import from_dlpack
 from .constants import as_dtype, chosen_kind, from_numpy, made, tensor
 

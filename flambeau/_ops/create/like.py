@@ -12,10 +12,10 @@ from ..._core.kind import Kind, kind_of
 from ..._core.modes import THREAD
 from ..._core.process.defaults import device_for
 from ..._core.tensor import DIRECT_TYPES, Tensor
-from ..._dispatch.class_dispatch import created_by_class
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import explain, export, public
-from ..._dispatch.scalar import fitting
+from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.public.class_dispatch import created_by_class
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import explain, export, public
 from .constants import (
     array_of_ones,
     as_dtype,

@@ -13,9 +13,9 @@ from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind
 from ..._core.random.fused_multiply_add import fused
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.promotion import is_number, scalar_category
 from ..._dispatch.one_by_one import one_by_one
-from ..._dispatch.promotion import is_number, scalar_category
-from ..._dispatch.registry import export, guard, public
+from ..._dispatch.public.registry import export, guard, public
 from .constants import chosen_kind, computed, delivered, made
 
 

@@ -13,8 +13,7 @@ from ..._core.backend import is_array
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user
 from ..._core.tensor import Tensor
-from ..._dispatch.dispatch import Formula, Primitive, primitive
-from ..._dispatch.inplace import (
+from ..._dispatch.changes.inplace import (
     check_apart,
     check_no_overlap,
     check_partial_overlap,
@@ -24,7 +23,8 @@ from ..._dispatch.inplace import (
     run_inplace,
     shadow_of,
 )
-from ..._dispatch.registry import public
+from ..._dispatch.dispatch import Formula, Primitive, primitive
+from ..._dispatch.public.registry import public
 from ..tensor.copy import copied
 
 Write = Callable[..., None]

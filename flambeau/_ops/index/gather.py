@@ -12,9 +12,9 @@ from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import contiguous_array
 from ..._core.process.determinism import alert_not_deterministic
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import store_apart
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import store_apart
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..shape.view import wrap_dim
 from .copy_then_write import publish_change, writing
 

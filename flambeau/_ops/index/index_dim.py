@@ -11,9 +11,9 @@ from ..._core.backend import LARGE, as_array, read
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import public
-from ..._dispatch.scalar import fitting
+from ..._dispatch.public.registry import public
 from ..shape.view import wrap_dim
 from .copy_then_write import change, publish_change, writing
 from .indexing import advanced_put

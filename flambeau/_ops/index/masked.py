@@ -14,15 +14,15 @@ from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
+from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.elementwise import shape_error
-from ..._dispatch.exact_out import store_exactly
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.one_by_one import one_by_one
-from ..._dispatch.promotion import Operand, is_number, result_type_of
-from ..._dispatch.registry import public, write_out
-from ..._dispatch.scalar import fitting
+from ..._dispatch.public.registry import public, write_out
 from .copy_then_write import change, publish_change, writing
 
 _CPU_BOOL = kind_of(bool_, CPU)

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._core.backend import as_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import public
-from ..._dispatch.scalar import fitting
+from ..._dispatch.public.registry import public
 from .indexing import advanced_get, advanced_put
 
 Indices = Sequence[Any]

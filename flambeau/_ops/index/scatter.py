@@ -10,9 +10,9 @@ from ..._backends import arrays
 from ..._core.backend import is_array
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.scalar import fitting
 from ..._dispatch.dispatch import Array
-from ..._dispatch.registry import public
-from ..._dispatch.scalar import fitting
+from ..._dispatch.public.registry import public
 from ..shape.view import wrap_dim
 from .copy_then_write import change, publish_change, writing
 from .gather import check_index_tensor, check_positions, positions_along

@@ -15,14 +15,14 @@ from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD
 from ..._core.node import SavedTensor, save
 from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
+from ..._dispatch.abstract.fake import refuse_shape
+from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_separate, check_writable, end_change
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.fake import refuse_shape
-from ..._dispatch.inplace import check_apart, check_no_overlap, check_separate, check_writable, end_change
-from ..._dispatch.meta import shape_in_elements
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import explain, export_method, public
-from ..._dispatch.scalar import fitting
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import explain, export_method, public
 from ..shape.named_shapes import _alias
 from ..shape.view import _select, _slice, _unsqueeze
 from .copy_then_write import change, publish_change, warn_if_expanded, writing

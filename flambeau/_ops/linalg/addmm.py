@@ -10,9 +10,9 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
-from ..._dispatch.array_derivatives import unrecorded
 from ..._dispatch.dispatch import Array, fresh, primitive
-from ..._dispatch.registry import public
+from ..._dispatch.gradients.array_derivatives import unrecorded
+from ..._dispatch.public.registry import public
 from ..pointwise.binary import add, conj
 from ..shape.view import _t, reshaped
 from .matmul import (
@@ -181,7 +181,7 @@ def _addr(self: Array, vec1: Array, vec2: Array, beta: Any, alpha: Any) -> Array
 @public(inplace=True, out=True, older=older_orders("vec1 vec2"))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
-    from ..._dispatch.promotion import result_type_of
+    from ..._dispatch.arguments.promotion import result_type_of
 
     for name, each in (("vec1", vec1), ("vec2", vec2)):
         if each._array.ndim != 1:

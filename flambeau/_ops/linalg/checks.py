@@ -10,7 +10,7 @@ from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import read
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import export
+from ..._dispatch.public.registry import export
 
 
 class LinAlgError(RuntimeError):

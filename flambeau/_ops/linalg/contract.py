@@ -12,7 +12,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.registry import by_rule, public, write_out
+from ..._dispatch.public.registry import by_rule, public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _permute, _unsafe_view, _unsqueeze, reshaped, wrap_dim
 from ..tensor.copy import _clone
@@ -163,7 +163,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     result: Tensor = _clone(matrices[0], None) if len(matrices) == 1 else multi_dot(matrices)
     if out is None:
         return result
-    from ..._dispatch.out import store
+    from ..._dispatch.changes.out import store
 
     return store(result, out)
 

@@ -12,11 +12,11 @@ from ..._core.backend import as_array, beside
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import as_floating
+from ..._dispatch.arguments.promotion import result_type_of
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
-from ..._dispatch.precision import as_floating
-from ..._dispatch.promotion import result_type_of
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..reduce.norm import _norm_gradient, _norm_of, vector_norm
 from .checks import batch_shape
 
@@ -225,6 +225,6 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, o
     result = input / size.clamp_min(eps).expand_as(input)
     if out is None:
         return result
-    from ..._dispatch.out import store
+    from ..._dispatch.changes.out import store
 
     return store(result, out)

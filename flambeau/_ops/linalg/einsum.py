@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.tensor import Tensor
-from ..._dispatch.promotion import Operand
-from ..._dispatch.registry import by_rule, public
+from ..._dispatch.arguments.promotion import Operand
+from ..._dispatch.public.registry import by_rule, public
 from ..pointwise.binary import mul
 from ..shape.view import _permute, diagonal, reshaped, unsqueeze
 from .matmul import bmm

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..._core.dtype import LEGACY_NAMES, bfloat16, float16, float32, int32
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.precision import in_single
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 
 
 @primitive(

@@ -16,8 +16,8 @@ from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.registry import public
-from ..._dispatch.return_types import named, return_type
+from ..._dispatch.public.registry import public
+from ..._dispatch.public.return_types import named, return_type
 from .checks import check_kernel, column_major
 from .matmul import hermitian
 from .systems import _identity, _solve_triangular, solve_upper

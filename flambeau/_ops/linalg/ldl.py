@@ -11,10 +11,10 @@ from ..._core.backend import read
 from ..._core.dtype import INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive, several
+from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.on_host import on_host
-from ..._dispatch.registry import public
-from ..._dispatch.return_types import named, return_type
-from ..._dispatch.undifferentiable import no_derivative
+from ..._dispatch.public.registry import public
+from ..._dispatch.public.return_types import named, return_type
 from .checks import batch_shape, check_floating, check_square, column_major, first_failure
 from .systems import solve_triangle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..random.draws import randn
 from .decompose import linalg_qr, linalg_svd
 from .matmul import hermitian

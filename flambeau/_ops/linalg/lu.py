@@ -11,10 +11,10 @@ from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import write_packed
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.exact_out import write_packed
-from ..._dispatch.registry import public
-from ..._dispatch.return_types import named, return_type
+from ..._dispatch.public.registry import public
+from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
 from ..shape.join import cat
 from ..shape.view import wrap_dim

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..._core.dtype import FLOAT8, float32
 from ..._core.tensor import Tensor
-from ..._dispatch.out import store
-from ..._dispatch.registry import public
+from ..._dispatch.changes.out import store
+from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
 
 _TENSOR_WISE, _ROW_WISE = range(2)

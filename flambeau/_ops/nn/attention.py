@@ -12,10 +12,10 @@ from ..._core.dtype import C_NAMES, FLOAT, bool_, float32
 from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.precision import in_single
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..random.dropout import dropout
 from ..reduce.moments import widened, widened_tensor
 from ..reduce.softmax import _prepared, _softmax, _softmax_backward

@@ -25,9 +25,9 @@ from ..._core.geometry.moving_windows import (
     suggests_channels_last,
 )
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.precision import in_single
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..shape.view import reshaped
 from .conv_checks import (
     check_dtypes,

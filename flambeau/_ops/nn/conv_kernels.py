@@ -28,7 +28,7 @@ from ..._core.geometry.moving_windows import (
     suggests_channels_last,
 )
 from ..._core.geometry.strided_windows import restrided
-from ..._dispatch.precision import in_single
+from ..._dispatch.arguments.precision import in_single
 from ..linalg.products import matrix_product
 
 _BLOCK = 1 << 19

@@ -12,9 +12,9 @@ from ..._core.backend import read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.modes import recording
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.inplace import check_writable
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..._dispatch.writer import writer
 from ..reduce.moments import widened
 from ..reduce.norm import _EPSILON, _norm_of

@@ -13,7 +13,7 @@ from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, several
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..reduce.moments import (
     centred,
     check_parameters,

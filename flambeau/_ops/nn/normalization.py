@@ -13,7 +13,7 @@ from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.registry import public, write_out
+from ..._dispatch.public.registry import public, write_out
 from ..._dispatch.writer import writer
 from ..reduce.moments import (
     centred,

@@ -11,7 +11,7 @@ from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..create.constants import tensor as tensor_of
 
 

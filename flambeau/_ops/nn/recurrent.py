@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import by_rule, public
+from ..._dispatch.public.registry import by_rule, public
 from ..random.dropout import dropout as dropped
 from ..shape.join import cat, stack
 from .recurrent_cells import gru_layer, lstm_layer, rnn_layer
@@ -99,7 +99,7 @@ def _of_one_dtype(input: Tensor, others: Sequence[Any]) -> list[Any]:
 
 
 def _cast(tensor: Tensor, input: Tensor) -> Tensor:
-    from ..._dispatch.autocast import is_autocast_enabled
+    from ..._dispatch.arguments.autocast import is_autocast_enabled
 
     if tensor.device != input.device:
         raise RuntimeError(

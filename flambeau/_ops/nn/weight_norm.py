@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.precision import in_single
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..shape.view import wrap_dim
 
 

@@ -11,13 +11,13 @@ from ..._core.backend import as_array, read
 from ..._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.arguments.precision import in_single, no_gradient, only_where, refuse
+from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, unary
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.precision import in_single, no_gradient, only_where, refuse
-from ..._dispatch.registry import explain_call, export, public
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import explain_call, export, public
 from ..shape.view import wrap_dim
 from .special_kernels import erf
 

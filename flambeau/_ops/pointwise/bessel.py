@@ -8,7 +8,7 @@ from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, Elementwise, run_unary
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from . import bessel_kernels, special_kernels
 
 Kernel = Callable[[Array], Array]

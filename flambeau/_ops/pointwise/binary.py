@@ -22,16 +22,16 @@ from ..._core.dtype import (
     float64,
 )
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.arguments.precision import in_single, no_gradient, only_where
+from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of, scalar_category
+from ..._dispatch.changes.direct_updates import add_scaled, can_write, write
+from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size
-from ..._dispatch.direct_updates import add_scaled, can_write, write
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import FLOATING, binary, change, shape_error
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.precision import in_single, no_gradient, only_where
-from ..._dispatch.promotion import Operand, is_number, result_type_of, scalar_category
-from ..._dispatch.registry import export, export_method, public, reordered
-from ..._dispatch.undifferentiable import no_derivative
+from ..._dispatch.gradients.undifferentiable import no_derivative
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import export, export_method, public, reordered
 
 
 @overload

@@ -11,11 +11,11 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import as_floating, no_gradient, only_where
+from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, binary
-from ..._dispatch.precision import as_floating, no_gradient, only_where
-from ..._dispatch.promotion import Operand
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from .binary import _unrecorded, conj
 
 _PRIVATE: dict[str, Any] = {"method": False, "public": False, "inplace": False}

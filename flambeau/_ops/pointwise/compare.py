@@ -8,11 +8,11 @@ import numpy as np
 
 from ..._core.dtype import COMPLEX, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
+from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import TO_BOOL, binary, shape_error
 from ..._dispatch.host_read import host_read
-from ..._dispatch.meta import shape_in_elements
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 
 eq = binary("eq", np.equal, rule=TO_BOOL, doc="Elementwise `input == other`.")
 ne = binary("ne", np.not_equal, "not_equal", rule=TO_BOOL, doc="Elementwise `input != other`.")

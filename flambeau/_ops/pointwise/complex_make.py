@@ -9,9 +9,9 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.out import store
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.out import store
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 
 
 def _check_pair(first: Tensor, second: Tensor) -> None:

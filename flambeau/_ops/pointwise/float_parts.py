@@ -9,10 +9,10 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, int32
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, several
-from ..._dispatch.precision import in_single
-from ..._dispatch.registry import public, write_out
-from ..._dispatch.return_types import named, return_type
+from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.return_types import named, return_type
 
 FREXP = return_type("frexp", ("mantissa", "exponent"))
 

@@ -15,10 +15,10 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.modes import THREAD
 from ..._core.node import Node, initialise, new_node
 from ..._core.tensor import Tensor
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.list_rules import change_at_once
-from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import function_named, public
+from ..._dispatch.abstract.list_rules import change_at_once
+from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.changes.inplace import run_inplace
+from ..._dispatch.public.registry import function_named, public
 from ..reduce.norm import list_norms, vector_norm
 
 Row = tuple[tuple[Any, ...], dict[str, Any]]

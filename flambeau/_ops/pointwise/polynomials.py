@@ -12,10 +12,10 @@ import numpy as np
 from ..._core.backend import read
 from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, Elementwise, run_binary
-from ..._dispatch.promotion import Operand
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 
 First = Callable[[Array], Array]
 """The polynomial of degree 1 of an argument."""

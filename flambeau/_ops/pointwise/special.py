@@ -10,12 +10,12 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import COMPLEX, finfo
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import as_floating, in_single, only_where, refuse
+from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, binary, unary
-from ..._dispatch.precision import as_floating, in_single, only_where, refuse
-from ..._dispatch.promotion import Operand
-from ..._dispatch.registry import export, guard, public
+from ..._dispatch.public.registry import export, guard, public
 from . import special_kernels as kernels
 from .binary import mul_number
 
@@ -85,7 +85,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     result = digamma(input) if n == 0 else _polygamma(as_floating(input), n)
     if out is None:
         return result
-    from ..._dispatch.out import store
+    from ..._dispatch.changes.out import store
 
     return store(result, out)
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..._core.backend import as_array, read
+from ..._dispatch.arguments.precision import in_expressions
 from ..._dispatch.compiled_body import compiled_at_any_size
-from ..._dispatch.precision import in_expressions
 
 Array = Any
 

@@ -8,15 +8,15 @@ import numpy as np
 
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, FLOAT, LEGACY_NAMES, dtype
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..._dispatch.combinations import interpolated, scaled_product, scaled_quotient
+from ..._dispatch.abstract.combinations import interpolated, scaled_product, scaled_quotient
+from ..._dispatch.arguments.precision import in_single, only_where
+from ..._dispatch.arguments.promotion import Operand, is_number, result_type_of
+from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.changes.direct_updates import add_product, add_quotient, approach, can_write, limit, write
+from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
-from ..._dispatch.direct_updates import add_product, add_quotient, approach, can_write, limit, write
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.precision import in_single, only_where
-from ..._dispatch.promotion import Operand, is_number, result_type_of
-from ..._dispatch.registry import public
-from ..._dispatch.scalar import fitting
+from ..._dispatch.public.registry import public
 from .binary import conj
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from ..._core.backend import as_array
 from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, bool_
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import as_floating, in_single, no_gradient, only_where, refuse
+from ..._dispatch.changes.exact_out import store_exactly
+from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import compiled_at_any_size, pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import FLOATING, TO_BOOL, TO_REAL, unary
-from ..._dispatch.exact_out import store_exactly
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.precision import as_floating, in_single, no_gradient, only_where, refuse
-from ..._dispatch.registry import export_method, public
+from ..._dispatch.public.registry import export_method, public
 from .binary import conj
 
 # ----- signs and rounding ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 
 
 def _spread(values: Any, ndim: int, axis: int | None) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from ..._core.dtype import int8, int32, uint8
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 
 _BLOCK = 32
 """So many 4-bit numbers stand in 16 bytes: the first half in the low bits, the second in the high bits."""

@@ -28,7 +28,7 @@ from ..._core.quantized import (
     quantized_tensor,
 )
 from ..._core.tensor import Tensor, wrap
-from ..._dispatch.registry import export, public
+from ..._dispatch.public.registry import export, public
 from .dispatch import about_quantized
 
 _PACKED = {QUINT4X2: 2, QUINT2X4: 4}

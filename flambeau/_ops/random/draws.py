@@ -24,12 +24,12 @@ from ..._core.modes import THREAD
 from ..._core.random import permutation, sampling
 from ..._core.random.philox import cuda_generator
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.scalar import whole
+from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_writable, end_change
+from ..._dispatch.changes.out import resize_output, store
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
-from ..._dispatch.inplace import before_change, check_no_overlap, check_writable, end_change
-from ..._dispatch.out import resize_output, store
-from ..._dispatch.registry import export, guard, public
-from ..._dispatch.scalar import whole
+from ..._dispatch.public.registry import export, guard, public
 from ..._dispatch.writer import Writer, writer
 from ..create.constants import chosen_kind, filled, made, requested_shape, whole_shape
 from ..create.like import filled_like

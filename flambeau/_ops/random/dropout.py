@@ -11,10 +11,10 @@ from ..._core.dtype import LEGACY_NAMES, bool_
 from ..._core.generator import default_generator
 from ..._core.random import sampling
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import in_single
+from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.precision import in_single
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..._dispatch.writer import writer
 from ..create.like import empty_like, zeros_like
 

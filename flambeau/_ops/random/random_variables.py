@@ -14,10 +14,10 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.generator import Generator, default_generator
 from ..._core.random import rejection_sampling
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import no_gradient
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.precision import no_gradient
-from ..._dispatch.registry import public
-from ..._dispatch.undifferentiable import no_derivative
+from ..._dispatch.gradients.undifferentiable import no_derivative
+from ..._dispatch.public.registry import public
 from . import reparameterized
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import store_exactly
+from ..._dispatch.changes.inplace import check_castable
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.exact_out import store_exactly
-from ..._dispatch.inplace import check_castable
-from ..._dispatch.registry import public, write_out
-from ..._dispatch.return_types import named, return_type
+from ..._dispatch.public.registry import public, write_out
+from ..._dispatch.public.return_types import named, return_type
 from ..shape.view import wrap_dim
 from .reductions import Dims, kept_shape, no_kernel, reduced, reduced_dims, restore_dims
 

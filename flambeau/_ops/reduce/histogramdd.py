@@ -10,11 +10,11 @@ import numpy as np
 from ..._core.dtype import float32, float64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.gradients.undifferentiable import no_derivative
 from ..._dispatch.host_read import elements
 from ..._dispatch.on_host import on_host
-from ..._dispatch.registry import public
-from ..._dispatch.return_types import named, return_type
-from ..._dispatch.undifferentiable import no_derivative
+from ..._dispatch.public.registry import public
+from ..._dispatch.public.return_types import named, return_type
 from .reductions import no_kernel
 
 HISTOGRAMDD = return_type("histogramdd", ("hist", "bin_edges"))

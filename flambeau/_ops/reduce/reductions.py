@@ -14,10 +14,10 @@ from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import store_exactly, store_truth
 from ..._dispatch.compiled_body import pointwise
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive, several
-from ..._dispatch.exact_out import store_exactly, store_truth
-from ..._dispatch.registry import public, write_out
+from ..._dispatch.public.registry import public, write_out
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import _expand, wrap_dim

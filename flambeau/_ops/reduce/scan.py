@@ -12,10 +12,10 @@ from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.exact_out import store_exactly
-from ..._dispatch.registry import public
-from ..._dispatch.return_types import named, return_type
+from ..._dispatch.public.registry import public
+from ..._dispatch.public.return_types import named, return_type
 from ..create.like import zeros_like
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim

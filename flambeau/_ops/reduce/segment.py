@@ -10,10 +10,10 @@ from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import as_array, read
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import in_single
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.precision import in_single
-from ..._dispatch.registry import public
-from ..._dispatch.undifferentiable import no_derivative
+from ..._dispatch.gradients.undifferentiable import no_derivative
+from ..._dispatch.public.registry import public
 from ..shape.view import wrap_dim
 
 _COMBINE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}

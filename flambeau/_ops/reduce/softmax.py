@@ -11,9 +11,9 @@ from ..._core.backend import as_array
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.precision import as_floating, in_single
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.precision import as_floating, in_single
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim

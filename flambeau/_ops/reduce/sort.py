@@ -11,12 +11,12 @@ from ..._core.backend import as_array, backend_of_array, read
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
 from ..._core.geometry.layout import contiguous_array, empty_array, strides_like
 from ..._core.tensor import Tensor
+from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.changes.exact_out import store_apart, store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
-from ..._dispatch.exact_out import store_apart, store_exactly
-from ..._dispatch.meta import shape_in_elements
-from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import public
-from ..._dispatch.return_types import named, return_type
+from ..._dispatch.public.registry import public
+from ..._dispatch.public.return_types import named, return_type
 from ..index.reductions_at import neutral
 from ..shape.view import wrap_dim
 from .extremes import check_nonempty, value_selecting_gradient

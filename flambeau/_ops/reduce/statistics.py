@@ -13,12 +13,12 @@ from ..._core.backend import read
 from ..._core.device import contiguous_format
 from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, float32, float64
 from ..._core.tensor import Tensor
+from ..._dispatch.abstract.meta import shape_in_elements
+from ..._dispatch.changes.exact_out import store_exactly
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.exact_out import store_exactly
-from ..._dispatch.meta import shape_in_elements
 from ..._dispatch.one_by_one import one_by_one
-from ..._dispatch.registry import public
-from ..._dispatch.return_types import named, return_type
+from ..._dispatch.public.registry import public
+from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
 from .reductions import no_kernel

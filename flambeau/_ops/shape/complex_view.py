@@ -11,7 +11,7 @@ from ..._core.geometry.strided_windows import Geometry, restrided, span
 from ..._core.kind import Kind
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import export_method, public
+from ..._dispatch.public.registry import export_method, public
 from .conjugate import as_kind, view_conjugated, view_negated
 from .view import as_strided, select
 

@@ -12,9 +12,9 @@ from ..._core.backend import backend_of_array
 from ..._core.geometry.layout import empty_array, is_plain, strides_like
 from ..._core.kind import Kind
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.dispatch import Array, Formula, Primitive, primitive, view_of
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..tensor.copy import clone
 
 

@@ -17,8 +17,8 @@ from ..._core.geometry.layout import is_channels_last
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor, wrap
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.registry import public, write_out
-from ..._dispatch.undifferentiable import no_derivative
+from ..._dispatch.gradients.undifferentiable import no_derivative
+from ..._dispatch.public.registry import public, write_out
 from .named_shapes import atleast_1d, atleast_2d, atleast_3d, tensor_list
 from .split import unbind
 from .view import _ALL, _slice, reshaped, wrap_dim

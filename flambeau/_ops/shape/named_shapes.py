@@ -11,11 +11,11 @@ import numpy as np
 from ..._core.modes import THREAD
 from ..._core.size import Size
 from ..._core.tensor import Tensor
-from ..._dispatch.broadcast import expandable, sum_to_shape
+from ..._dispatch.arguments.broadcast import expandable, sum_to_shape
+from ..._dispatch.changes.inplace import check_writable, end_change
 from ..._dispatch.dispatch import Array, Primitive, primitive
-from ..._dispatch.inplace import check_writable, end_change
-from ..._dispatch.registry import export, export_method, public
-from ..._dispatch.variants import variant
+from ..._dispatch.gradients.variants import variant
+from ..._dispatch.public.registry import export, export_method, public
 from . import view as views
 from .conjugate import conj
 from .view import as_shape, distinct_dims, infer_size, reshaped, strided_arguments, wrap_dim

@@ -15,7 +15,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.on_host import on_host
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from .view import (
     _ALL,
     _contiguous_clone,

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
-from ..._dispatch.registry import export_method, guard, public
-from ..._dispatch.variants import variant
+from ..._dispatch.gradients.variants import variant
+from ..._dispatch.public.registry import export_method, guard, public
 from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
 
 Split = Callable[..., tuple[Tensor, ...]]

@@ -21,10 +21,10 @@ from ..._core.geometry.strided_windows import (
 )
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import DIRECT_TYPES, Tensor
-from ..._dispatch.broadcast import sum_to_shape
+from ..._dispatch.arguments.broadcast import sum_to_shape
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.registry import explain, export_method, public
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import explain, export_method, public
 
 _ALL = tuple((slice(None),) * count for count in range(65))
 """`_ALL[n]` is the index that passes over n dimensions."""

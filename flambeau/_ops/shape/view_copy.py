@@ -6,8 +6,8 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive
-from ..._dispatch.registry import public, write_out
-from ..._dispatch.variants import variant
+from ..._dispatch.gradients.variants import variant
+from ..._dispatch.public.registry import public, write_out
 from . import complex_view, split, view
 from . import named_shapes as shape
 

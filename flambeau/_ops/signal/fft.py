@@ -16,9 +16,9 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, 
 from ..._core.geometry.layout import contiguous_array
 from ..._core.process.processor import ON_X86_64
 from ..._core.tensor import Tensor, wrap
+from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.precision import as_floating
-from ..._dispatch.registry import export, guard, public, write_out
+from ..._dispatch.public.registry import export, guard, public, write_out
 from ..create.constants import check_shape, chosen_kind, computed
 from ..nn.image.pad import constant_pad_nd
 from ..shape.complex_view import real

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..._core.dtype import uint8
 from ..._core.tensor import Tensor
-from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import public
+from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.public.registry import public
 from ..shape.join import cat
 from ..shape.view import distinct_dims, narrow
 

@@ -11,7 +11,7 @@ from ..._core.backend import read
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor, wrap
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..nn.image.pad import constant_pad_nd, pad
 from ..shape.complex_view import view_as_complex, view_as_real
 from ..shape.conjugate import resolve_conj

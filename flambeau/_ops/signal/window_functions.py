@@ -11,7 +11,7 @@ from ..._core.dtype import DEFAULTS, FLOAT, float32, float64
 from ..._core.kind import Kind
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import export, guard
+from ..._dispatch.public.registry import export, guard
 from ..create.constants import chosen_kind, filled, tensor
 from ..create.range import arange, linspace
 from ..pointwise.special import i0

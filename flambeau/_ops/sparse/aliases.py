@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..linalg.addmm import older_orders
 from .dispatch import about_sparse
 from .matmul import sparse_mm

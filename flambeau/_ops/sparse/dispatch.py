@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from ..._core.device import CPU
 from ..._core.sparse import CSR, SparseArray, SparseTensor, sparse_tensor
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.inplace import end_change
 from ..._dispatch.dispatch import Primitive, fresh
-from ..._dispatch.inplace import end_change
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
-from ..._dispatch.registry import load_family
+from ..._dispatch.public.registry import load_family
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -99,7 +99,7 @@ def _with_out(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         out._array.take(result._array)
         end_change(out)
         return out
-    from ..._dispatch.out import store
+    from ..._dispatch.changes.out import store
 
     return store(result, out, tuple(each for each in args if isinstance(each, Tensor)))
 

@@ -25,10 +25,10 @@ from ..._core.sparse import (
     positions_in,
 )
 from ..._core.tensor import Tensor, wrap
+from ..._dispatch.arguments.promotion import is_number, result_type_of
+from ..._dispatch.changes.inplace import adopt, before_change, check_castable, check_writable, end_change
 from ..._dispatch.dispatch import Array
-from ..._dispatch.inplace import adopt, before_change, check_castable, check_writable, end_change
-from ..._dispatch.promotion import is_number, result_type_of
-from ..._dispatch.registry import function_named
+from ..._dispatch.public.registry import function_named
 from .dispatch import implements, sparse_primitive
 from .tensors import _values_of, _with_values, as_coo, as_dense, coalesce
 

@@ -21,9 +21,9 @@ from ..._core.sparse import (
     sparse_tensor,
 )
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.dispatch import Array
-from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..linalg.matmul import hermitian
 from .dispatch import about_sparse, implements, sparse_primitive
 from .math import _conj

@@ -13,7 +13,7 @@ from ..._core.dtype import dtype as DType
 from ..._core.process.defaults import device_for
 from ..._core.sparse import CSR, CooArray, CsrArray, SparseTensor, no_elements, sparse_from_parts, sparse_tensor
 from ..._dispatch.dispatch import Array
-from ..._dispatch.registry import function_named
+from ..._dispatch.public.registry import function_named
 from ..create.constants import as_dtype
 from ..shape.view import wrap_dim
 from ..tensor.convert import _targets

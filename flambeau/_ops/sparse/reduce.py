@@ -20,7 +20,7 @@ from ..._core.sparse import (
 )
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
-from ..._dispatch.registry import function_named, public
+from ..._dispatch.public.registry import function_named, public
 from ..create.constants import as_dtype
 from ..shape.view import wrap_dim
 from .dispatch import about_sparse, implements, sparse_primitive

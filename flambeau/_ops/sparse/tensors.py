@@ -30,9 +30,9 @@ from ..._core.sparse import (
     values_at,
 )
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.inplace import end_change
 from ..._dispatch.dispatch import Array
-from ..._dispatch.inplace import end_change
-from ..._dispatch.registry import public
+from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype, tensor
 from ..create.from_python import as_tensor
 from .dispatch import about_sparse, sparse_primitive

@@ -18,14 +18,14 @@ from ..._core.slots import SLOTS
 from ..._core.storage import owner_of
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._core.version import note_change
+from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.arguments.scalar import fitting
+from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_writable, end_change
+from ..._dispatch.changes.storing import converts_by_itself, store_elements, store_number, write
 from ..._dispatch.dispatch import Array, Primitive, after, note_traceback, primitive
 from ..._dispatch.factory import constant, constant_beside
-from ..._dispatch.inplace import check_apart, check_no_overlap, check_writable, end_change
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import FLAGS, check_kind, explain, export, export_method, public
-from ..._dispatch.scalar import fitting
-from ..._dispatch.storing import converts_by_itself, store_elements, store_number, write
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import FLAGS, check_kind, explain, export, export_method, public
 
 _MANY = 2**18
 """From so many elements on several threads copy sooner than one."""

@@ -19,7 +19,7 @@ from ..._core.kind import kind_of
 from ..._core.process.defaults import device_for
 from ..._core.storage import fix_size, owner_of
 from ..._core.tensor import Tensor
-from ..._dispatch.registry import export, export_method
+from ..._dispatch.public.registry import export, export_method
 from ..create.constants import made
 
 

@@ -15,9 +15,9 @@ from ..._core.process.defaults import device_for
 from ..._core.storage import UntypedStorage
 from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage
-from ..._dispatch.class_dispatch import make_wrapper_subclass
-from ..._dispatch.overrides import retype
-from ..._dispatch.registry import export, export_method, public
+from ..._dispatch.public.class_dispatch import make_wrapper_subclass
+from ..._dispatch.public.overrides import retype
+from ..._dispatch.public.registry import export, export_method, public
 from ..create.constants import check_shape, filled, made
 from ..shape.named_shapes import _alias
 from ..shape.view import as_shape

@@ -13,11 +13,11 @@ import numpy as np
 
 from ..._core.dtype import BOOL
 from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._dispatch.arguments.promotion import is_number
+from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.elementwise import short_binary
-from ..._dispatch.inplace import run_inplace
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import METHODS, export_method
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import METHODS, export_method
 from ..pointwise.binary import (
     _add,
     _no_bools,

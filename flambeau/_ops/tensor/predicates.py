@@ -9,8 +9,8 @@ from ..._core.dtype import dtype as DType
 from ..._core.storage import UntypedStorage
 from ..._core.tensor import Tensor
 from ..._core.typed_storage import TypedStorage
-from ..._dispatch.promotion import Operand, result_type_of
-from ..._dispatch.registry import export, public
+from ..._dispatch.arguments.promotion import Operand, result_type_of
+from ..._dispatch.public.registry import export, public
 
 
 def is_tensor(obj: Any) -> bool:

@@ -13,11 +13,11 @@ from ..._core.modes import THREAD
 from ..._core.pickling import deep_copy, reduce_tensor, restore_state
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import DIRECT_TYPES, Tensor
+from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.host_read import elements, host_read
 from ..._dispatch.op import Array
-from ..._dispatch.overrides import has_override, run_override
-from ..._dispatch.promotion import is_number
-from ..._dispatch.registry import export_method
+from ..._dispatch.public.overrides import has_override, run_override
+from ..._dispatch.public.registry import export_method
 
 
 @host_read("item")

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.process.caller import warn_user
 from ..._core.tensor import Tensor
-from ..._dispatch.inplace import check_writable
-from ..._dispatch.registry import export_method, public, with_types
+from ..._dispatch.changes.inplace import check_writable
+from ..._dispatch.public.registry import export_method, public, with_types
 from ..create.constants import tensor as make_tensor
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, new
-from ..._dispatch.return_types import named
+from ..._dispatch.public.return_types import named
 from .._level import Level, Wrapper
 
 if TYPE_CHECKING:

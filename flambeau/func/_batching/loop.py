@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.tensor import Tensor
 from ..._dispatch.op import Op
-from ..._dispatch.return_types import named
+from ..._dispatch.public.return_types import named
 from ..._ops.shape.join import stack
 from .level import Vmap
 

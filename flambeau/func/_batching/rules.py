@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._dispatch.arguments.promotion import result_type_of
 from ..._dispatch.composite import Composite
 from ..._dispatch.elementwise import Elementwise
 from ..._dispatch.op import Op
-from ..._dispatch.promotion import result_type_of
 from .level import BatchedTensor, Rule, Vmap
 
 RULES: dict[str, tuple[bool, Callable[..., Any]]] = {}

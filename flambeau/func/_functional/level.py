@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ..._core.device import CPU
 from ..._core.kind import kind_of_array
 from ..._core.tensor import Tensor, new
+from ..._dispatch.changes.functional_form import functional_form
 from ..._dispatch.composite import Composite
 from ..._dispatch.factory import constant
-from ..._dispatch.functional_form import functional_form
 from ..._dispatch.op import Op
-from ..._dispatch.return_types import named
+from ..._dispatch.public.return_types import named
 from ..._dispatch.writer import Writer
 from ..._ops.tensor import copy
 from .._level import Level, Wrapper

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.dtype import bool_
 from ..._core.tensor import Tensor
-from ..._dispatch.overrides import DisableTorchFunctionSubclass
+from ..._dispatch.public.overrides import DisableTorchFunctionSubclass
 from ..._ops.create.constants import ones
 from ..._ops.nn.attention import scaled_dot_product_attention
 from ..._ops.tensor.legacy import make_subclass

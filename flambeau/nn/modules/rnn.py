@@ -8,7 +8,7 @@ import warnings
 from typing import Any, ClassVar, overload
 
 from ..._core.tensor import Tensor
-from ..._dispatch.autocast import is_any_autocast_enabled
+from ..._dispatch.arguments.autocast import is_any_autocast_enabled
 from ..._ops.create.constants import empty, zeros
 from ..._ops.nn import recurrent
 from .. import init

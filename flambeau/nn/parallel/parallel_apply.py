@@ -84,7 +84,7 @@ def _place(named: DeviceLike | None, number: int, input: Any) -> Any:
 
 def _modes_of_this_thread(types: set[str]) -> list[Callable[[], Any]]:
     """Contexts that give another thread the modes of this one."""
-    from ..._dispatch.autocast import get_autocast_dtype, is_autocast_enabled
+    from ..._dispatch.arguments.autocast import get_autocast_dtype, is_autocast_enabled
 
     modes: list[Callable[[], Any]] = [partial(set_grad_enabled, is_grad_enabled())]
     for kind in sorted(types):

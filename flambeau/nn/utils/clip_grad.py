@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import linalg
 from ..._core.tensor import Tensor
-from ..._dispatch.list_rules import change_at_once
+from ..._dispatch.abstract.list_rules import change_at_once
 from ..._ops.create.constants import tensor
 from ..._ops.reduce.norm import list_norms
 from ..._ops.shape.join import stack

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..._dispatch.registry import namespace
+from ..._dispatch.public.registry import namespace
 
 __getattr__, __all__ = namespace("signal.windows")

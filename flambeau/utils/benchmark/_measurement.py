@@ -37,7 +37,7 @@ def trim_sigfig(x: float, n: int) -> float:
 @contextlib.contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
     """A context in which kernels use so many threads."""
-    from ..._dispatch.settings import get_num_threads, set_num_threads
+    from ..._dispatch.public.settings import get_num_threads, set_num_threads
 
     before = get_num_threads()
     set_num_threads(n)

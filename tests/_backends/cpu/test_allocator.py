@@ -17,7 +17,7 @@ import pytest
 import flambeau
 from flambeau import cpu
 from flambeau._backends.cpu import allocator
-from flambeau._codegen.allocator import THRESHOLD
+from flambeau._codegen.machine.allocator import THRESHOLD
 
 MEBI = 1 << 20
 

@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 import flambeau
 from flambeau._backends import tiers
 from flambeau._backends.cpu import conv, conv_few, gemm, winograd
-from flambeau._codegen.gemm import Tile
+from flambeau._codegen.products.gemm import Tile
 from flambeau._core.geometry.moving_windows import Geometry, correlated_sizes
 from flambeau._core.process.threads import change_num_threads, num_threads
 from flambeau._ops.nn import conv_kernels

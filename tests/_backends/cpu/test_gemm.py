@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from flambeau._backends.cpu import gemm
-from flambeau._codegen.gemm import DEPTH, Tile, tile_for
+from flambeau._codegen.products.gemm import DEPTH, Tile, tile_for
 
 TILES = {
     "here": None,

@@ -11,8 +11,8 @@ import torch as pytorch
 
 import flambeau
 from flambeau._backends.tiers import generated, numpy_only
-from flambeau._codegen.multi import square_sums, update_list
-from flambeau._dispatch.tracing import traced_rule
+from flambeau._codegen.elements.multi import square_sums, update_list
+from flambeau._dispatch.abstract.tracing import traced_rule
 
 SHAPES = [(40, 101), (), (5,), (0, 3), (3, 7, 50), (1,)]
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [

@@ -9,9 +9,9 @@ from ...._core.dtype import INTEGER, LEGACY_NAMES
 from ...._core.geometry.layout import contiguous_array
 from ...._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ..conv_kernels import sum_of_windows, windows_of
 
 

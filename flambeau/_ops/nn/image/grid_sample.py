@@ -15,9 +15,9 @@ from ...._core.geometry.sample_points import pixel_of_nan, tap_of_nan
 from ...._core.modes import THREAD, recording
 from ...._core.slots import SLOTS
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, Primitive, primitive
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
 from ..pool.pool_window import Sizes, row_major
 from .resample import cubic_weights

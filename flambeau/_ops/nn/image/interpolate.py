@@ -14,7 +14,7 @@ from ...._core.dtype import FLOAT, float32, float64, uint8
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, Primitive, primitive
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
 from ..pool.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ..pool.pool_window import Sizes, empty, is_integer, laid_out

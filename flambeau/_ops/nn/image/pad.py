@@ -14,9 +14,9 @@ from ...._core.dtype import BOOL, COMPLEX, INTEGER
 from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import Shape, new_array, suggests_channels_last
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, Primitive, primitive
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from .linear_maps import combined_places, take_combined
 
 _MANY = 2**16

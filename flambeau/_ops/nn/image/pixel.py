@@ -11,7 +11,7 @@ from ...._core.geometry.layout import empty_array, strides_like
 from ...._core.geometry.moving_windows import new_array, suggests_channels_last
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 
 
 def _arranged(shuffled: Any, shape: tuple[int, ...], source: Any) -> Any:

@@ -11,12 +11,12 @@ from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single, refuse
+from ...._dispatch.changes.inplace import check_castable
 from ...._dispatch.compiled_body import pointwise
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.inplace import check_castable
-from ...._dispatch.precision import in_single, refuse
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...pointwise.binary import div_number, mul_number
 from ...reduce.reductions import no_kernel, total_of
 from ...reduce.softmax import log_softmax
@@ -78,7 +78,7 @@ def _matched(name: str, input: Tensor, target: Tensor, kernel: str | None = None
         )
         common_shape((input, target))  # or an error that says where they differ
     if input.dtype is not target.dtype:
-        from ...._dispatch.promotion import result_type_of
+        from ...._dispatch.arguments.promotion import result_type_of
 
         common = result_type_of(input, target)
         if kernel == "huber":

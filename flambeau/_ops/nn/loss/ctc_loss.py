@@ -11,10 +11,10 @@ from ...._core.backend import read
 from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int64
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
+from ...._dispatch.gradients.undifferentiable import no_derivative
 from ...._dispatch.host_read import elements
 from ...._dispatch.one_by_one import one_by_one
-from ...._dispatch.registry import public
-from ...._dispatch.undifferentiable import no_derivative
+from ...._dispatch.public.registry import public
 from ...create.constants import tensor
 from ...index.masked import where
 from .common import MEAN, NONE, reduce_losses, reduction_number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...._core.tensor import Tensor
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...index.masked import where
 from ...linalg.distance import pairwise_distance
 from .common import NONE, reduce_losses, reduction_number

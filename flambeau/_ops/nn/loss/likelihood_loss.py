@@ -9,7 +9,7 @@ import numpy as np
 from ...._core.arrays.lazy_signs import content
 from ...._core.backend import read
 from ...._core.tensor import Tensor
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...create.like import full_like
 from .common import reduce_losses, reduction_number
 

@@ -12,9 +12,9 @@ from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import bfloat16, float16, float32, int64
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive, several
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import by_rule, public
+from ...._dispatch.public.registry import by_rule, public
 from ...linalg.addmm import linear
 from .common import MEAN, NONE, cross_entropy, reduction_number
 

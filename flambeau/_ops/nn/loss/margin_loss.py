@@ -10,11 +10,11 @@ from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.compiled_body import pointwise
 from ...._dispatch.dispatch import Array, primitive, several
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
-from ...._dispatch.undifferentiable import no_derivative, refuse_gradients
+from ...._dispatch.gradients.undifferentiable import no_derivative, refuse_gradients
+from ...._dispatch.public.registry import public
 from ...index.masked import where
 from ...pointwise.activation import logsigmoid
 from ...shape.named_shapes import common_shape

@@ -13,9 +13,9 @@ from ...._core.backend import beside
 from ...._core.dtype import FLOAT
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...reduce.reductions import no_kernel
 from ..image.linear_maps import Taps, apply_taps, channels_to_end, transposed

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...._core.dtype import FLOAT, LEGACY_NAMES
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...random.draws import rand
 from ...reduce.reductions import no_kernel

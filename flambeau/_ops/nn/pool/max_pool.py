@@ -13,9 +13,9 @@ from ...._core.dtype import FLOAT, INTEGER
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.modes import THREAD
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...reduce.reductions import no_kernel
 from .pool_window import (

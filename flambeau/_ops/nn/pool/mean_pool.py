@@ -12,9 +12,9 @@ from ...._core.backend import beside
 from ...._core.dtype import bfloat16, float16, float32, float64, int64
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.tensor import Tensor
+from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.precision import in_single
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...create.like import zeros_like
 from ...pointwise.activation import relu
 from ...reduce.reductions import no_kernel

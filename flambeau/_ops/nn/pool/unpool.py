@@ -14,7 +14,7 @@ from ...._core.geometry.moving_windows import channel_last
 from ...._core.process.determinism import alert_not_deterministic
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive
-from ...._dispatch.registry import public
+from ...._dispatch.public.registry import public
 from ...reduce.reductions import no_kernel
 from .max_pool import picked
 from .pool_window import Sizes, laid_out

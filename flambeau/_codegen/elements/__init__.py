@@ -1,0 +1,1 @@
+"""Kernels that compute, move or pick elements one by one."""

@@ -1,0 +1,33 @@
+"""A kernel that puts arrays side by side."""
+
+from __future__ import annotations
+
+from ..arrays import Arguments
+from ..build import Builder
+from ..kernel import kernel
+from ..rows.shared import GRAIN, scratch
+from ..types import I64, POINTER, SCALARS
+
+
+@kernel
+def join_lines(b: Builder, arguments: Arguments) -> None:
+    """(out, lines, step, lengths, x, ...): each line of `out`, of `step` bytes, is one of every x, one after the other.
+
+    `lengths` are those of their lines in bytes.
+    """
+    out, lines, step = arguments.array(0).data, arguments.integer(1), arguments.integer(2)
+    lengths, count = arguments.array(3).data, arguments.count - 4
+    grain = b.larger(b.integer(4 * GRAIN) // b.larger(step, 1), 1)
+    with scratch(b, SCALARS["int64"], count) as sources:
+        with b.loop(0, count) as number:
+            b.store_raw(arguments.array(number + 4).data, b.offset(sources, number, POINTER))
+        captured = out, step, lengths, count, sources
+        with b.parallel(lines, grain, *captured, unlock=True) as (c, begin, end, inside):
+            out_, step_, lengths_, count_, sources_ = inside
+            with c.loop(begin, end) as line:
+                start = c.variable(I64, line * step_)
+                with c.loop(0, count_) as number:
+                    length = c.load_raw(c.offset(lengths_, number, I64), I64)
+                    source = c.load_raw(c.offset(sources_, number, POINTER), POINTER)
+                    c.call("memcpy", POINTER, [out_ + start.value, source + line * length, length])
+                    start.add(length)

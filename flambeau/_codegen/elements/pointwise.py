@@ -1,0 +1,240 @@
+"""Kernels that compute each element of their results from the elements at the same place in their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..arrays import Arguments
+from ..build import Builder, Value
+from ..expr import Program
+from ..kernel import kernel
+from ..lower import run_program
+from ..types import I64, SCALARS, Scalar
+
+GRAIN = 16384
+"""How many elements one thread should have at least."""
+
+MOST_DIMENSIONS = 16
+
+CONTIGUOUS, SINGLE, NUMBER = "c", "1", "n"
+"""Forms of operands: an array like the result, an array of one element, a Python number."""
+
+
+def vector_width(program: Program, operands: Sequence[Scalar]) -> int:
+    """How many elements to compute at a time: as many as fill four registers of 128 bits."""
+    return 64 // max([4, *(SCALARS[step[1]].size for step in program.steps), *(scalar.size for scalar in operands)])
+
+
+@kernel
+def pointwise_flat(b: Builder, arguments: Arguments, program: Program, memory: tuple[str, ...], forms: str) -> None:
+    """Operands without gaps, of one shape, or numbers. `memory` has the dtypes of results and operands in order."""
+    scalars = [SCALARS[name] for name in memory]
+    results = len(program.results)
+    pointers = [arguments.array(number).data for number in range(results)]
+    operands: list[Value] = []
+    for number, form in enumerate(forms, results):
+        scalar = scalars[number]
+        if form == CONTIGUOUS:
+            operands.append(arguments.array(number).data)
+        elif form == SINGLE:
+            operands.append(b.load(arguments.array(number).data, scalar))
+        elif scalar.is_float:
+            operands.append(b.convert(arguments.float64(number), scalar.compute))
+        else:
+            operands.append(b.convert(arguments.integer(number), scalar.compute, scalar.is_signed))
+    count = _total(b, arguments)
+    width = vector_width(program, scalars)
+    with b.parallel(count, GRAIN, *pointers, *operands, unlock=True) as (c, begin, end, inside):
+        outputs, given = inside[:results], inside[results:]
+        for position, lanes in c.lanes(begin, end, width):
+            loaded = [
+                c.load(each, scalar, position, lanes) if form == CONTIGUOUS else each
+                for each, scalar, form in zip(given, scalars[results:], forms, strict=True)
+            ]
+            computed = run_program(c, program, loaded, lanes)
+            for output, scalar, value in zip(outputs, scalars, computed, strict=False):
+                c.store(output, scalar, position, value)
+
+
+def _total(b: Builder, arguments: Arguments) -> Value:
+    first = arguments.array(0)
+    total = b.variable(I64, 1)
+    with b.loop(0, first.ndim) as dimension:
+        total.value = total.value * first.size(dimension)
+    return total.value
+
+
+class Nest:
+    """The loops over arrays of any layout: dimensions of one shape, sorted and merged as far as the strides allow.
+
+    The last dimension is the inner loop; the others are counted together as rows.
+    """
+
+    def __init__(self, b: Builder, arguments: Arguments, count: int) -> None:
+        self.b = b
+        self.count = count
+        self.sizes = b.stack(I64, MOST_DIMENSIONS)
+        self.strides = [b.stack(I64, MOST_DIMENSIONS) for _ in range(count)]
+        self.dimensions = b.variable(I64, 0)
+        self._take(arguments)
+        self._sort()
+        self._merge()
+
+    def _get(self, table: Value, index: Value | int) -> Value:
+        return self.b.load_raw(self.b.offset(table, index, I64), I64)
+
+    def _set(self, table: Value, index: Value | int, value: Value | int) -> None:
+        self.b.store_raw(value, self.b.offset(table, index, I64), I64)
+
+    def _take(self, arguments: Arguments) -> None:
+        """Sizes and strides, without dimensions of one element; broadcast operands stand still."""
+        b = self.b
+        shape = arguments.array(0)
+        ndim = shape.ndim
+        arrays = [arguments.array(number) for number in range(self.count)]
+        with b.loop(0, ndim) as dimension:
+            size = shape.size(dimension)
+            with b.when(size != 1):
+                place = self.dimensions.value
+                self._set(self.sizes, place, size)
+                for array, table in zip(arrays, self.strides, strict=True):
+                    own = dimension - ndim + array.ndim
+                    stride = b.variable(I64, 0)
+                    with b.when(own >= 0), b.when(array.size(own) != 1):
+                        stride.value = array.stride(own)
+                    self._set(table, place, stride.value)
+                self.dimensions.add(1)
+        with b.when(self.dimensions.value == 0):
+            self._set(self.sizes, 0, 1)
+            for table in self.strides:
+                self._set(table, 0, 0)
+            self.dimensions.value = 1
+
+    def _sort(self) -> None:
+        """Dimensions in the order of the result's strides, the longest first."""
+        b = self.b
+        with b.loop(1, self.dimensions.value) as end:
+            place = b.variable(I64, end)
+            with b.repeat_while() as go_on_if:
+                go_on_if(place.value > 0)
+                here, before = place.value, place.value - 1
+                left, right = self._get(self.strides[0], before), self._get(self.strides[0], here)
+                go_on_if(b.abs(left) < b.abs(right))
+                for table in (self.sizes, *self.strides):
+                    first, second = self._get(table, before), self._get(table, here)
+                    self._set(table, before, second)
+                    self._set(table, here, first)
+                place.value = before
+
+    def _merge(self) -> None:
+        """Neighbouring dimensions that every operand walks through evenly become one."""
+        b = self.b
+        kept = b.variable(I64, 0)
+        with b.loop(1, self.dimensions.value) as dimension:
+            size = self._get(self.sizes, dimension)
+            even = None
+            for table in self.strides:
+                fits = self._get(table, kept.value) == self._get(table, dimension) * size
+                even = fits if even is None else even & fits
+            assert even is not None
+            with b.either(even) as (merge, keep):
+                with merge:
+                    self._set(self.sizes, kept.value, self._get(self.sizes, kept.value) * size)
+                with keep:
+                    kept.add(1)
+                    self._set(self.sizes, kept.value, size)
+            for table in self.strides:
+                self._set(table, kept.value, self._get(table, dimension))
+        self.dimensions.value = kept.value + 1
+
+    def total(self) -> Value:
+        """How many elements there are."""
+        total = self.b.variable(I64, 1)
+        with self.b.loop(0, self.dimensions.value) as dimension:
+            total.value = total.value * self._get(self.sizes, dimension)
+        return total.value
+
+    def captured(self) -> list[Value]:
+        """What `segments` needs in the function of a parallel loop."""
+        last = self.dimensions.value - 1
+        inner = [self._get(self.sizes, last), *(self._get(table, last) for table in self.strides)]
+        return [last, self.sizes, *self.strides, *inner]
+
+
+def _offsets(c: Builder, row: Value, outer: Value, sizes: Value, strides: Sequence[Value]) -> list[Value]:
+    """How far the beginning of a row is from the first element, for each operand."""
+    rest = c.variable(I64, row)
+    offsets = [c.variable(I64, 0) for _ in strides]
+    dimension = c.variable(I64, outer)
+    with c.repeat_while() as go_on_if:
+        dimension.add(-1)
+        go_on_if(dimension.value >= 0)
+        size = c.load_raw(c.offset(sizes, dimension.value, I64), I64)
+        quotient = rest.value // size
+        index = rest.value - quotient * size
+        rest.value = quotient
+        for offset, table in zip(offsets, strides, strict=True):
+            offset.add(index * c.load_raw(c.offset(table, dimension.value, I64), I64))
+    return [offset.value for offset in offsets]
+
+
+@kernel
+def pointwise_strided(b: Builder, arguments: Arguments, program: Program, memory: tuple[str, ...]) -> None:
+    """Operands of any strides that broadcast to the shape of the results."""
+    scalars = [SCALARS[name] for name in memory]
+    results, count = len(program.results), len(memory)
+    nest = Nest(b, arguments, count)
+    pointers = [arguments.array(number).data for number in range(count)]
+    width = vector_width(program, scalars)
+    with b.parallel(nest.total(), GRAIN, *nest.captured(), *pointers, unlock=True) as (c, begin, end, inside):
+        outer, sizes, strides = inside[0], inside[1], inside[2 : 2 + count]
+        inner, steps = inside[2 + count], inside[3 + count : 3 + 2 * count]
+        bases = inside[3 + 2 * count :]
+        position = c.variable(I64, begin)
+        with c.repeat_while() as go_on_if:
+            go_on_if(position.value < end)
+            row = position.value // inner
+            column = position.value - row * inner
+            length = c.smaller(inner - column, end - position.value)
+            offsets = _offsets(c, row, outer, sizes, strides)
+            places = [base + (offset + column * step) for base, offset, step in zip(bases, offsets, steps, strict=True)]
+            _segment(c, program, scalars, results, places, steps, length, width)
+            position.value = position.value + length
+
+
+def _segment(
+    c: Builder,
+    program: Program,
+    scalars: list[Scalar],
+    results: int,
+    places: list[Value],
+    steps: list[Value],
+    length: Value,
+    width: int,
+) -> None:
+    """A stretch of a row: with vectors where results have no gaps and operands have none or stand still."""
+    dense = [step == scalar.size for step, scalar in zip(steps, scalars, strict=True)]
+    still = [step == 0 for step in steps]
+    operands = range(results, len(scalars))
+    patterns = [frozenset(operands)]
+    if len(operands) == 2:
+        patterns += [frozenset((operands[0],)), frozenset((operands[1],))]
+    done = c.variable(I64, 0)
+    for pattern in patterns:
+        fits = done.value == 0
+        for number in range(len(scalars)):
+            fits = fits & (dense[number] if number < results or number in pattern else still[number])
+        with c.when(fits):
+            fixed = {number: c.load(places[number], scalars[number]) for number in operands if number not in pattern}
+            for index, lanes in c.lanes(0, length, width):
+                loaded = [
+                    fixed[number] if number in fixed else c.load(places[number], scalars[number], index, lanes)
+                    for number in operands
+                ]
+                for number, value in enumerate(run_program(c, program, loaded, lanes)):
+                    c.store(places[number], scalars[number], index, value)
+            done.value = 1
+    with c.when(done.value == 0), c.loop(0, length) as index:
+        loaded = [c.load(places[number] + index * steps[number], scalars[number]) for number in operands]
+        for number, value in enumerate(run_program(c, program, loaded, 1)):
+            c.store(places[number] + index * steps[number], scalars[number], 0, value)

@@ -1,0 +1,1 @@
+"""Kernels of images: convolutions, pooling, samples of grids."""

@@ -1,0 +1,120 @@
+"""From intermediate representation to machine code in memory: LLVM, started when the first kernel is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numpy as np
+
+from ..._core.process.locks import new_lock, new_reentrant_lock
+from ..._core.release import RELEASE
+from . import cache
+
+
+class Engine:
+    """The compiler for this processor and the machine code that it has loaded."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.processor = llvm.get_host_cpu_name()
+        self.features = llvm.get_host_cpu_features().flatten()
+        self.triple = llvm.get_process_triple()
+        self._machine = self._new_machine()
+        self._linker = llvm.create_lljit_compiler(self._new_machine())
+        self._linked: list[Any] = []
+        self._lock = new_lock()
+        self.symbols: dict[str, int] = {}
+        """Addresses that every module may refer to."""
+        self.fingerprint = cache.digest(
+            (
+                RELEASE,
+                llvmlite.__version__,
+                np.__version__,
+                self.triple,
+                self.processor,
+                self.features,
+                cache.source_digest(),
+            )
+        )
+
+    def _new_machine(self) -> Any:
+        # Addresses in full: code and its constants may come to lie more than two gigabytes apart.
+        target = llvm.Target.from_triple(self.triple)
+        return target.create_target_machine(
+            cpu=self.processor, features=self.features, opt=3, reloc="static", codemodel="large", jit=True
+        )
+
+    def new_module(self, name: str) -> ir.Module:
+        """An empty module."""
+        module = ir.Module(name)
+        module.triple = self.triple
+        module.data_layout = str(self._machine.target_data)
+        return module
+
+    def optimised(self, module: ir.Module) -> Any:
+        """The module as LLVM has improved it. Loops are vectors already where they should be: LLVM adds none."""
+        parsed = llvm.parse_assembly(str(module))
+        parsed.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = False
+        options.slp_vectorization = False
+        options.loop_interleaving = False
+        builder = llvm.create_pass_builder(self._machine, options)
+        builder.getModulePassManager().run(parsed, builder)
+        return parsed
+
+    def compile(self, module: ir.Module) -> bytes:
+        """Machine code, not yet linked."""
+        with self._lock:
+            return bytes(self._machine.emit_object(self.optimised(module)))
+
+    def assembly(self, module: ir.Module) -> str:
+        """Machine code as text."""
+        with self._lock:
+            return str(self._machine.emit_assembly(self.optimised(module)))
+
+    def load(
+        self, name: str, parameters: Sequence[Any], write: Callable[[], ir.Module], exports: Sequence[str]
+    ) -> Mapping[str, int]:
+        """The addresses of a module's functions: from the cache, or written, compiled and kept there."""
+        digest = cache.digest((self.fingerprint, name, *map(repr, parameters)))
+        code = cache.load(digest)
+        if code is None:
+            code = self.compile(write())
+            cache.store(digest, code)
+        return self.link(name, code, exports)
+
+    def link(self, name: str, code: bytes, exports: Sequence[str]) -> Mapping[str, int]:
+        """Load machine code; the addresses of its functions."""
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol, address in self.symbols.items():
+            builder.import_symbol(symbol, address)
+        for export in exports:
+            builder.export_symbol(export)
+        with self._lock:
+            library = builder.link(self._linker, f"{name}.{len(self._linked)}")
+            self._linked.append(library)  # the code lives as long as this object
+        return {export: library[export] for export in exports}
+
+
+_ENGINE: Engine | None = None
+_STARTING = new_reentrant_lock()
+
+
+def engine() -> Engine:
+    """The one engine of the process."""
+    global _ENGINE
+    if _ENGINE is None:
+        with _STARTING:
+            if _ENGINE is None:
+                new = Engine()
+                from . import threads
+
+                threads.install(new)
+                _ENGINE = new
+    return _ENGINE

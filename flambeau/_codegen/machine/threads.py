@@ -1,0 +1,263 @@
+"""The thread pool of generated code, itself generated: `flambeau_parallel(body, context, count, grain)`.
+
+Why not OpenMP's runtime: it is not installed everywhere, its threads spin while they wait (beside another busy process
+a step then takes many times as long), and it does not survive `fork`, which data loaders use. This pool is one page:
+
+- The caller of a parallel loop works too, and takes shares until none is left. Workers join if they come in time. A
+  worker that the operating system does not run at that moment is not waited for; only one in the middle of a share is.
+- Workers that find nothing to do yield the processor for some microseconds, then sleep.
+- A loop inside a loop, or beside one of another thread, runs on the thread that reached it.
+- After a fork the child has no workers, and makes new ones when it needs them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import llvmlite.ir as ir
+
+from ..._core.process.threads import when_changed
+from ..build import Builder, Value
+from ..types import I8, I32, I64, POINTER, VOID
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+SHARES_PER_THREAD = 4
+"""Work is cut finer than there are threads: one that is late leaves its part to the others."""
+YIELDS = 40
+"""How often a thread that waits yields the processor before it sleeps."""
+
+_FUNCTIONS = ("flambeau_parallel", "flambeau_set_threads", "flambeau_after_fork", "flambeau_pool_size")
+
+
+def _global(b: Builder, name: str, bytes_: int = 8) -> Value:
+    found = b.module.globals.get(name)
+    if found is None:
+        type_ = I64 if bytes_ == 8 else ir.ArrayType(I8, bytes_)
+        found = ir.GlobalVariable(b.module, type_, name)
+        found.initializer = ir.Constant(type_, 0 if bytes_ == 8 else None)
+        found.align = 64  # on a cache line of its own
+        found.linkage = "internal"
+        if bytes_ > 8:
+            found.type = POINTER  # llvmlite insists on knowing what an atomic variable is, and else on not knowing
+    return Value(b, found)
+
+
+class _Pool:
+    """The pool's variables, as seen from one function."""
+
+    def __init__(self, b: Builder) -> None:
+        self.b = b
+        self.lock, self.wake, self.done = (_global(b, name, 128) for name in ("lock", "wake", "done"))
+        names = ("threads", "workers", "taken", "job", "is_open", "active", "next", "body", "context", "count", "share")
+        for name in names:
+            setattr(self, name, _global(b, name))
+
+    threads: Value
+    workers: Value
+    taken: Value
+    job: Value
+    is_open: Value
+    active: Value
+    next: Value
+    body: Value
+    context: Value
+    count: Value
+    share: Value
+
+    def get(self, place: Value) -> Value:
+        return Value(self.b, self.b.ir.load_atomic(place.ir, "seq_cst", 8, typ=I64))
+
+    def set(self, place: Value, value: Value | int) -> None:
+        self.b.ir.store_atomic(self.b.integer(value).ir, place.ir, "seq_cst", 8)
+
+    def add(self, place: Value, amount: Value | int) -> Value:
+        """Add, and return what was there before."""
+        return Value(self.b, self.b.ir.atomic_rmw("add", place.ir, self.b.integer(amount).ir, "seq_cst"))
+
+    def call(self, name: str, *arguments: Value) -> Value:
+        return self.b.call(name, I32, list(arguments))
+
+    def locked(self) -> None:
+        self.call("pthread_mutex_lock", self.lock)
+
+    def unlocked(self) -> None:
+        self.call("pthread_mutex_unlock", self.lock)
+
+    def take_shares(self) -> None:
+        """Run shares of the open job until there are none."""
+        b = self.b
+        count, share = self.get(self.count), self.get(self.share)
+        body = Value(b, b.ir.inttoptr(self.get(self.body).ir, POINTER))
+        context = Value(b, b.ir.inttoptr(self.get(self.context).ir, POINTER))
+        with b.repeat_while() as go_on_if:
+            begin = self.add(self.next, share)
+            go_on_if(begin < count)
+            end = b.smaller(begin + share, count)
+            _call_body(b, body, context, begin, end)
+
+
+def _call_body(b: Builder, body: Value, context: Value, begin: Value, end: Value) -> None:
+    signature = ir.FunctionType(VOID, [POINTER, I64, I64])
+    # llvmlite finds the signature of an indirect call in the pointer's type, which a detour by way of a number gives.
+    function = b.ir.inttoptr(b.ir.ptrtoint(body.ir, I64), signature.as_pointer())
+    b.ir.call(function, [context.ir, begin.ir, end.ir])
+
+
+def _write_worker(module: ir.Module) -> None:
+    b = Builder(module, "flambeau_worker", POINTER, [POINTER])
+    pool = _Pool(b)
+    seen = b.variable(I64, 0)
+    with b.repeat_while() as go_on_if:
+        patience = b.variable(I64, YIELDS)
+        with b.repeat_while() as still:
+            still((pool.get(pool.job) == seen.value) & (patience.value > 0))
+            pool.call("sched_yield")
+            patience.add(-1)
+        pool.locked()
+        with b.repeat_while() as still:
+            still(pool.get(pool.job) == seen.value)
+            pool.call("pthread_cond_wait", pool.wake, pool.lock)
+        seen.value = pool.get(pool.job)
+        with b.either(pool.get(pool.is_open) != 0) as (joins, leaves):
+            with joins:
+                pool.set(pool.active, pool.get(pool.active) + 1)
+                pool.unlocked()
+                pool.take_shares()
+                pool.locked()
+                pool.set(pool.active, pool.get(pool.active) - 1)
+                with b.when(pool.get(pool.active) == 0):
+                    pool.call("pthread_cond_signal", pool.done)
+                pool.unlocked()
+            with leaves:
+                pool.unlocked()
+        go_on_if(pool.get(pool.job) >= 0)  # always: workers live as long as the process
+    b.give_back(0)
+
+
+def _write_start(module: ir.Module) -> None:
+    """`flambeau_start_workers(wanted)`: signals stay with Python's own threads."""
+    b = Builder(module, "flambeau_start_workers", VOID, [I64])
+    pool = _Pool(b)
+    (wanted,) = b.arguments
+    everything, before = b.stack(I8, 256), b.stack(I8, 256)
+    handle = b.stack(I64, 1)
+    pool.call("sigfillset", everything)
+    how = Value(b, ir.Constant(I32, int(getattr(signal, "SIG_SETMASK", 2))))
+    pool.call("pthread_sigmask", how, everything, before)
+    worker = Value(b, module.globals["flambeau_worker"])
+    null = b.constant(POINTER, 0)
+    with b.repeat_while() as go_on_if:
+        go_on_if(pool.get(pool.workers) < wanted)
+        failed = pool.call("pthread_create", handle, null, worker, null)
+        go_on_if(failed == 0)  # too many threads on this machine: those that exist do the work
+        b.call("pthread_detach", I32, [b.load_raw(handle, I64)])
+        pool.add(pool.workers, 1)
+    pool.call("pthread_sigmask", how, before, null)
+    b.give_back()
+
+
+def _write_parallel(module: ir.Module) -> None:
+    b = Builder(module, "flambeau_parallel", VOID, [POINTER, POINTER, I64, I64])
+    pool = _Pool(b)
+    body, context, count, grain = b.arguments
+    with b.when(count <= 0):
+        b.give_back()
+    threads = pool.get(pool.threads)
+    alone = (threads <= 1) | (count <= grain)
+    with b.when(alone):
+        _call_body(b, body, context, b.integer(0), count)
+        b.give_back()
+    attempt = b.ir.cmpxchg(pool.taken.ir, ir.Constant(I64, 0), ir.Constant(I64, 1), "seq_cst", "seq_cst")
+    with b.when(~Value(b, b.ir.extract_value(attempt, 1), False)):
+        _call_body(b, body, context, b.integer(0), count)
+        b.give_back()
+    with b.when(pool.get(pool.workers) < threads - 1):
+        b.call("flambeau_start_workers", VOID, [threads - 1])
+    parts = threads * SHARES_PER_THREAD
+    pool.set(pool.share, b.larger(grain, (count + parts - 1) // parts))
+    pool.set(pool.body, Value(b, b.ir.ptrtoint(body.ir, I64)))
+    pool.set(pool.context, Value(b, b.ir.ptrtoint(context.ir, I64)))
+    pool.set(pool.count, count)
+    pool.set(pool.next, 0)
+    pool.locked()
+    pool.set(pool.is_open, 1)
+    pool.add(pool.job, 1)
+    pool.call("pthread_cond_broadcast", pool.wake)
+    pool.unlocked()
+    pool.take_shares()
+    # Nobody can join from here on: who came too late is not waited for.
+    pool.locked()
+    pool.set(pool.is_open, 0)
+    pool.unlocked()
+    patience = b.variable(I64, YIELDS)
+    with b.repeat_while() as still:
+        still((pool.get(pool.active) != 0) & (patience.value > 0))
+        pool.call("sched_yield")
+        patience.add(-1)
+    pool.locked()
+    with b.repeat_while() as still:
+        still(pool.get(pool.active) != 0)
+        pool.call("pthread_cond_wait", pool.done, pool.lock)
+    pool.unlocked()
+    pool.set(pool.taken, 0)
+    b.give_back()
+
+
+def _write_settings(module: ir.Module) -> None:
+    b = Builder(module, "flambeau_set_threads", VOID, [I64])
+    pool = _Pool(b)
+    pool.set(pool.threads, b.arguments[0])
+    b.give_back()
+    b = Builder(module, "flambeau_pool_size", I64, [])
+    b.give_back(_Pool(b).get(_Pool(b).workers))
+    b = Builder(module, "flambeau_after_fork", VOID, [])
+    pool = _Pool(b)
+    null = b.constant(POINTER, 0)
+    pool.call("pthread_mutex_init", pool.lock, null)
+    pool.call("pthread_cond_init", pool.wake, null)
+    pool.call("pthread_cond_init", pool.done, null)
+    for place in (pool.workers, pool.taken, pool.is_open, pool.active):
+        pool.set(place, 0)
+    b.give_back()
+
+
+def write(module: ir.Module) -> ir.Module:
+    """Write the pool into an empty module."""
+    _write_worker(module)
+    _write_start(module)
+    _write_parallel(module)
+    _write_settings(module)
+    return module
+
+
+_addresses: dict[str, int] = {}
+
+
+def install(engine: Engine) -> None:
+    """Compile or load the pool, and make it known to all kernels."""
+    _addresses.update(engine.load("threads", (), lambda: write(engine.new_module("threads")), _FUNCTIONS))
+    engine.symbols["flambeau_parallel"] = _addresses["flambeau_parallel"]
+    _reset()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_reset)
+    when_changed(set_threads)
+
+
+def _reset() -> None:
+    ctypes.CFUNCTYPE(None)(_addresses["flambeau_after_fork"])()
+
+
+def set_threads(count: int) -> None:
+    """Use that many threads from now on, the calling one included. Before the pool exists there is nothing to tell."""
+    if _addresses:
+        ctypes.CFUNCTYPE(None, ctypes.c_int64)(_addresses["flambeau_set_threads"])(count)
+
+
+def pool_size() -> int:
+    """How many workers there are beside the callers."""
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_addresses["flambeau_pool_size"])()) if _addresses else 0

@@ -1,0 +1,1 @@
+"""Kernels of products: matrices, attention, recurrent layers."""

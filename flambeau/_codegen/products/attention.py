@@ -1,0 +1,313 @@
+"""Attention in blocks: scores exist for a few queries and keys at a time, so memory grows with the sequence's length.
+
+Scores stand with the keys in rows and the queries in columns: maxima and sums over keys are then sums of vectors, and
+no matrix but the block of queries has to be turned. What the blocks of keys contribute is rescaled when a larger score
+appears. The derivative computes the scores again from the logarithms of their sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..arrays import Arguments, ArrayArgument
+from ..build import Builder, Value
+from ..functions import exp, log
+from ..kernel import kernel
+from ..types import SCALARS, Scalar
+from .tile import Product, free_scratch, scratch
+
+QUERIES = 32
+"""How many queries are looked at together."""
+KEYS = 128
+"""How many keys are looked at together."""
+
+_LOWEST = float("-inf")
+
+
+@dataclass
+class _Matrix:
+    """One head's rows of an array (batch, head, row, column), whose columns are neighbours."""
+
+    place: Value
+    step: Value
+
+    def row(self, c: Builder, scalar: Scalar, number: Value | int) -> Value:
+        """The address of a row."""
+        return c.at(self.place, scalar, self.step * number)
+
+
+class _Heads:
+    """An array (batch, head, row, column) in the function of a parallel loop."""
+
+    def __init__(self, array: ArrayArgument, scalar: Scalar) -> None:
+        self.values = [array.data, array.stride(0), array.stride(1), array.stride(2) // scalar.size]
+        self.scalar = scalar
+
+    @staticmethod
+    def matrix(values: list[Value], batch: Value, head: Value) -> _Matrix:
+        """The rows of one head; `values` are those that were captured."""
+        place, batch_step, head_step, row_step = values
+        return _Matrix(place + (batch * batch_step + head * head_step), row_step)
+
+
+def _turned(
+    c: Builder,
+    scalar: Scalar,
+    matrix: _Matrix,
+    first: Value,
+    count: Value,
+    width: Value,
+    factor: Value | None,
+    into: Value,
+) -> None:
+    """Rows of a matrix as columns: (width, QUERIES), zeros where there are fewer rows, multiplied by a factor."""
+    with c.loop(0, QUERIES) as column, c.either(column < count) as (inside, outside):
+        with inside:
+            row = matrix.row(c, scalar, first + column)
+            with c.loop(0, width) as index:
+                value = c.load(row, scalar, index)
+                c.store(into, scalar, index * QUERIES + column, value if factor is None else value * factor)
+        with outside, c.loop(0, width) as index:
+            c.store(into, scalar, index * QUERIES + column, 0.0)
+
+
+def _parts(scalar: Scalar) -> list[tuple[int, int]]:
+    """The columns of a row of scores, in vectors: where each begins, and its width."""
+    width = 64 // scalar.size
+    return [(begin, width) for begin in range(0, QUERIES, width)]
+
+
+def _queries_from(c: Builder, first: Value, begin: int, lanes: int) -> Value:
+    """The numbers of neighbouring queries, as a vector."""
+    return c.gathered([first + (begin + lane) for lane in range(lanes)])
+
+
+def _hide(c: Builder, scalar: Scalar, scores: Value, key: Value, numbers: list[Value]) -> None:
+    """No query sees a later key."""
+    for (begin, lanes), queries in zip(_parts(scalar), numbers, strict=True):
+        value = c.load(scores, scalar, begin, lanes)
+        seen = queries >= c.splat(key, lanes)
+        c.store(scores, scalar, begin, c.select(seen, value, c.constant(value.type, _LOWEST)))
+
+
+def _add_mask(c: Builder, scalar: Scalar, scores: Value, mask: _Matrix, key: Value, first: Value, count: Value) -> None:
+    with c.loop(0, count) as column:
+        value = c.load(scores, scalar, column) + c.load(mask.row(c, scalar, first + column), scalar, key)
+        c.store(scores, scalar, column, value)
+
+
+@kernel
+def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
+    """(output, logsumexp, query, key, value, mask, scale). logsumexp is without gaps."""
+    scalar = SCALARS[dtype]
+    product = Product(b, scalar)
+    arrays = [arguments.array(number) for number in (0, 2, 3, 4, 5)]
+    heads = [_Heads(array, scalar) for array in arrays]
+    sums = arguments.array(1).data
+    scale = b.convert(arguments.float64(6), scalar.compute)
+    batches, number_of_heads, rows, value_width = (arrays[0].size(dimension) for dimension in range(4))
+    width, keys = arrays[1].size(3), arrays[2].size(2)
+    blocks = (rows + QUERIES - 1) // QUERIES
+    given = [value for head in heads for value in head.values]
+    captured = (sums, scale, number_of_heads, rows, value_width, width, keys, blocks, *given)
+    with b.parallel(batches * number_of_heads * blocks, 1, *captured, unlock=True) as (c, begin, end, inside):
+        sums, scale, number_of_heads, rows, value_width, width, keys, blocks, *given = inside
+        room = scratch(c, scalar.compute, width * QUERIES + value_width * QUERIES + KEYS * QUERIES)
+        turned = room
+        gathered = c.at(turned, scalar, width * QUERIES)
+        scores = c.at(gathered, scalar, value_width * QUERIES)
+        largest, total, shrink = (c.stack(scalar.compute, QUERIES, 64) for _ in range(3))
+        with c.loop(begin, end) as task:
+            line = task // blocks
+            first = (task - line * blocks) * QUERIES
+            batch = line // number_of_heads
+            head = line - batch * number_of_heads
+            output, query, key, value, mask = (_Heads.matrix(given[at : at + 4], batch, head) for at in range(0, 20, 4))
+            count = c.smaller(rows - first, QUERIES)
+            _turned(c, scalar, query, first, count, width, scale, turned)
+            for at, lanes in _parts(scalar):
+                c.store(largest, scalar, at, c.splat(c.constant(scalar.compute, _LOWEST), lanes))
+                c.store(total, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
+            with c.loop(0, value_width * count) as index:
+                c.store(gathered, scalar, index, 0.0)
+            limit = c.smaller(keys, first + QUERIES) if causal else keys
+            numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
+            with c.loop(0, limit, KEYS) as start:
+                seen = c.smaller(limit - start, KEYS)
+                product(
+                    c,
+                    (seen, QUERIES, width),
+                    (key.row(c, scalar, start), key.step, 1),
+                    (turned, QUERIES),
+                    (scores, QUERIES),
+                    False,
+                )
+                if causal or masked:
+                    with c.loop(0, seen) as row:
+                        line_of_scores = c.at(scores, scalar, row * QUERIES)
+                        if masked:
+                            _add_mask(c, scalar, line_of_scores, mask, start + row, first, count)
+                        if causal:
+                            _hide(c, scalar, line_of_scores, start + row, numbers)
+                _absorb(c, scalar, scores, seen, largest, total, shrink)
+                with c.loop(0, count) as row:
+                    factor = c.load(shrink, scalar, row)
+                    for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
+                        place = row * value_width + column
+                        c.store(gathered, scalar, place, c.load(gathered, scalar, place, lanes) * factor)
+                product(
+                    c,
+                    (count, value_width, seen),
+                    (scores, 1, QUERIES),
+                    (value.row(c, scalar, start), value.step),
+                    (gathered, value_width),
+                    True,
+                )
+            with c.loop(0, count) as row:
+                sum_ = c.load(total, scalar, row)
+                empty = sum_ == 0.0
+                inverse = c.select(empty, c.constant(scalar.compute, 0.0), 1.0 / sum_)
+                target = output.row(c, scalar, first + row)
+                for column, lanes in c.lanes(0, value_width, 64 // scalar.size):
+                    c.store(
+                        target, scalar, column, c.load(gathered, scalar, row * value_width + column, lanes) * inverse
+                    )
+                c.store(sums, scalar, line * rows + first + row, c.load(largest, scalar, row) + log(c, sum_))
+        free_scratch(c, room)
+
+
+def _absorb(
+    c: Builder, scalar: Scalar, scores: Value, seen: Value, largest: Value, total: Value, shrink: Value
+) -> None:
+    """Turn scores into exponentials, and bring maxima, sums and the factor of what was gathered before up to date."""
+    zero = 0.0
+    for at, lanes in _parts(scalar):
+        before = c.load(largest, scalar, at, lanes)
+        highest = c.variable(scalar.compute, before, lanes)
+        with c.loop(0, seen) as row:
+            highest.value = c.maximum(highest.value, c.load(scores, scalar, row * QUERIES + at, lanes))
+        # Queries that have seen no key yet: nothing is subtracted from their scores, which are -inf.
+        safe = c.select(highest.value == _LOWEST, c.constant(before.type, zero), highest.value)
+        factor = exp(c, before - safe)
+        sums = c.variable(scalar.compute, c.load(total, scalar, at, lanes) * factor, lanes)
+        with c.loop(0, seen) as row:
+            weight = exp(c, c.load(scores, scalar, row * QUERIES + at, lanes) - safe)
+            c.store(scores, scalar, row * QUERIES + at, weight)
+            sums.value = sums.value + weight
+        c.store(largest, scalar, at, highest.value)
+        c.store(total, scalar, at, sums.value)
+        c.store(shrink, scalar, at, factor)
+
+
+@kernel
+def attention_backward(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
+    """(of_query, of_key, of_value, query, key, value, output, grad, mask, logsumexp, scale).
+
+    The gradients are without gaps, and zero at the beginning.
+    """
+    scalar = SCALARS[dtype]
+    product = Product(b, scalar)
+    arrays = [arguments.array(number) for number in range(9)]
+    heads = [_Heads(array, scalar) for array in arrays]
+    sums = arguments.array(9).data
+    scale = b.convert(arguments.float64(10), scalar.compute)
+    batches, number_of_heads, rows, width = (arrays[3].size(dimension) for dimension in range(4))
+    keys, value_width = arrays[4].size(2), arrays[5].size(3)
+    given = [value for head in heads for value in head.values]
+    captured = (sums, scale, number_of_heads, rows, value_width, width, keys, *given)
+    with b.parallel(batches * number_of_heads, 1, *captured, unlock=True) as (c, begin, end, inside):
+        sums, scale, number_of_heads, rows, value_width, width, keys, *given = inside
+        room = scratch(c, scalar.compute, width * QUERIES + value_width * QUERIES + 2 * KEYS * QUERIES)
+        turned = room
+        turned_grad = c.at(turned, scalar, width * QUERIES)
+        weights = c.at(turned_grad, scalar, value_width * QUERIES)
+        of_scores = c.at(weights, scalar, KEYS * QUERIES)
+        row_sums, logs = (c.stack(scalar.compute, QUERIES, 64) for _ in range(2))
+        with c.loop(begin, end) as line, c.loop(0, rows, QUERIES) as first:
+            batch = line // number_of_heads
+            head = line - batch * number_of_heads
+            of_query, of_key, of_value, query, key, value, output, grad, mask = (
+                _Heads.matrix(given[at : at + 4], batch, head) for at in range(0, 36, 4)
+            )
+            count = c.smaller(rows - first, QUERIES)
+            _turned(c, scalar, query, first, count, width, scale, turned)
+            _turned(c, scalar, grad, first, count, value_width, None, turned_grad)
+            for at, lanes in _parts(scalar):
+                c.store(row_sums, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
+                c.store(logs, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
+            with c.loop(0, count) as row:
+                _row_sum(
+                    c,
+                    scalar,
+                    grad.row(c, scalar, first + row),
+                    output.row(c, scalar, first + row),
+                    value_width,
+                    row_sums,
+                    row,
+                )
+                sum_ = c.load(sums, scalar, line * rows + first + row)
+                c.store(logs, scalar, row, c.select(sum_ == _LOWEST, c.constant(scalar.compute, 0.0), sum_))
+            limit = c.smaller(keys, first + QUERIES) if causal else keys
+            numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
+            with c.loop(0, limit, KEYS) as start:
+                seen = c.smaller(limit - start, KEYS)
+                key_rows, value_rows = key.row(c, scalar, start), value.row(c, scalar, start)
+                product(
+                    c, (seen, QUERIES, width), (key_rows, key.step, 1), (turned, QUERIES), (weights, QUERIES), False
+                )
+                product(
+                    c,
+                    (seen, QUERIES, value_width),
+                    (value_rows, value.step, 1),
+                    (turned_grad, QUERIES),
+                    (of_scores, QUERIES),
+                    False,
+                )
+                with c.loop(0, seen) as row:
+                    line_of_scores = c.at(weights, scalar, row * QUERIES)
+                    if masked:
+                        _add_mask(c, scalar, line_of_scores, mask, start + row, first, count)
+                    if causal:
+                        _hide(c, scalar, line_of_scores, start + row, numbers)
+                    for at, lanes in _parts(scalar):
+                        place = row * QUERIES + at
+                        weight = exp(c, c.load(weights, scalar, place, lanes) - c.load(logs, scalar, at, lanes))
+                        c.store(weights, scalar, place, weight)
+                        slope = c.load(of_scores, scalar, place, lanes) - c.load(row_sums, scalar, at, lanes)
+                        c.store(of_scores, scalar, place, weight * slope * scale)
+                product(
+                    c,
+                    (seen, value_width, count),
+                    (weights, QUERIES, 1),
+                    (grad.row(c, scalar, first), grad.step),
+                    (of_value.row(c, scalar, start), of_value.step),
+                    True,
+                )
+                product(
+                    c,
+                    (seen, width, count),
+                    (of_scores, QUERIES, 1),
+                    (query.row(c, scalar, first), query.step),
+                    (of_key.row(c, scalar, start), of_key.step),
+                    True,
+                )
+                product(
+                    c,
+                    (count, width, seen),
+                    (of_scores, 1, QUERIES),
+                    (key_rows, key.step),
+                    (of_query.row(c, scalar, first), of_query.step),
+                    True,
+                )
+        free_scratch(c, room)
+
+
+def _row_sum(c: Builder, scalar: Scalar, one: Value, two: Value, width: Value, into: Value, place: Value) -> None:
+    """The inner product of two rows."""
+    lanes_wide = 32 // scalar.size
+    wide = c.variable(scalar.compute, 0.0, lanes_wide)
+    single = c.variable(scalar.compute, 0.0)
+    for column, lanes in c.lanes(0, width, lanes_wide):
+        total = wide if lanes > 1 else single
+        total.value = c.fma(c.load(one, scalar, column, lanes), c.load(two, scalar, column, lanes), total.value)
+    c.store(into, scalar, place, c.total(wide.value) + single.value)

@@ -1,0 +1,1 @@
+"""Kernels of random numbers, bit for bit PyTorch's."""

@@ -1,0 +1,1 @@
+"""Kernels along rows: reductions, scans, softmax, normalisations, losses."""

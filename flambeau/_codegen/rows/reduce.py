@@ -1,0 +1,158 @@
+"""Reductions of one dimension of an array without gaps, seen as (outer, length, inner).
+
+The dimension is cut into chunks of a fixed length, which are reduced at the same time by several threads, and whose
+results are then reduced in turn: rounding errors grow with the logarithm of the length, and the result does not depend
+on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..arrays import Arguments
+from ..build import Builder, Value
+from ..kernel import kernel
+from ..types import SCALARS, Scalar
+
+ROW_CHUNK = 8192
+"""How many neighbours in memory are reduced in one go."""
+COLUMN_CHUNK = 64
+"""How many rows are reduced in one go, where columns are."""
+COLUMNS = 2048
+"""How many columns are reduced at a time."""
+_WIDTH = 64
+"""How many bytes of results are computed at a time."""
+
+_GRAIN = 16384
+
+SUMS = ("deviation", "square", "present")
+"""Sums of squares of distances to given centres, of squares, and of the elements that are not NaN."""
+
+
+def combination(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
+    """How two numbers become one in a reduction by the ufunc called `kind`."""
+    if kind in ("add", *SUMS):
+        return lambda x, y: x + y
+    if kind == "multiply":
+        return lambda x, y: x * y
+    return b.maximum if kind == "maximum" else b.minimum
+
+
+def _start(kind: str, scalar: Scalar) -> float:
+    """What changes nothing when it is combined with anything."""
+    if kind in ("add", "multiply", *SUMS):
+        return 1 if kind == "multiply" else 0
+    if scalar.is_float:
+        return float("-inf") if kind == "maximum" else float("inf")
+    bits = 8 * scalar.size
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if scalar.is_signed else (0, (1 << bits) - 1)
+    return low if kind == "maximum" else high
+
+
+def _summand(c: Builder, kind: str, value: Value, centre: Value | None) -> Value:
+    """What an element adds to a reduction."""
+    if kind == "present":
+        return c.select(value == value, value, c.constant(value.type, 0))
+    if kind == "square":
+        return value * value
+    if centre is None:
+        return value
+    apart = value - centre
+    return apart * apart
+
+
+@kernel
+def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
+    """(out, x, rows, length, chunk, centres): chunks of rows that are contiguous; out has a column for each chunk.
+
+    The kind "deviation" sums squares of distances to the row's centre; other kinds do not look at `centres`.
+    """
+    source, target = SCALARS[given], SCALARS[result]
+    out, x, centres = arguments.array(0).data, arguments.array(1).data, arguments.array(5).data
+    rows, length, chunk = (arguments.integer(number) for number in (2, 3, 4))
+    chunks = (length + chunk - 1) // chunk
+    width = 128 // max(4, target.size)
+    grain = b.larger(b.integer(_GRAIN) // b.smaller(length, chunk), 1)
+    captured = (out, x, centres, length, chunk, chunks)
+    with b.parallel(rows * chunks, grain, *captured, unlock=True) as (c, begin, end, inside):
+        out_, x_, centres_, length_, chunk_, chunks_ = inside
+        combine = combination(c, kind)
+        start = _start(kind, target)
+        with c.loop(begin, end) as task:
+            row = task // chunks_
+            first = (task - row * chunks_) * chunk_
+            last = c.smaller(first + chunk_, length_)
+            place = c.at(x_, source, row * length_)
+            wide = c.variable(target.compute, start, width, target.is_signed)
+            single = c.variable(target.compute, start, 1, target.is_signed)
+            centre = c.load(centres_, target, row) if kind == "deviation" else None
+            for position, lanes in c.lanes(first, last, width):
+                value = c.convert(c.load(place, source, position, lanes), target.compute, target.is_signed)
+                value = _summand(c, kind, value, centre)
+                total = wide if lanes > 1 else single
+                total.value = combine(total.value, value)
+            folded = c.fold(wide.value, combine)
+            c.store(out_, target, task, combine(folded, single.value))
+
+
+@kernel
+def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, result: str) -> None:
+    """(out, x, outer, length, inner, chunk, centres): out is (outer, chunks, inner), centres (outer, inner).
+
+    Rows are read as they lie in memory, four at a time, into a stretch of the result that stays in the cache.
+    """
+    source, target = SCALARS[given], SCALARS[result]
+    out, x, centres = arguments.array(0).data, arguments.array(1).data, arguments.array(6).data
+    outer, length, inner, chunk = (arguments.integer(number) for number in (2, 3, 4, 5))
+    chunks = (length + chunk - 1) // chunk
+    blocks = (inner + COLUMNS - 1) // COLUMNS
+    grain = b.larger(b.integer(_GRAIN) // (b.smaller(length, chunk) * b.smaller(inner, COLUMNS)), 1)
+    captured = (out, x, centres, length, inner, chunk, chunks, blocks)
+    with b.parallel(outer * chunks * blocks, grain, *captured, unlock=True) as (c, begin, end, inside):
+        out_, x_, centres_, length_, inner_, chunk_, chunks_, blocks_ = inside
+        combine = combination(c, kind)
+        with c.loop(begin, end) as task:
+            line = task // blocks_
+            column = (task - line * blocks_) * COLUMNS
+            count = c.smaller(inner_ - column, COLUMNS)
+            batch = line // chunks_
+            first = (line - batch * chunks_) * chunk_
+            last = c.smaller(first + chunk_, length_)
+            place = c.at(x_, source, batch * length_ * inner_ + column)
+            goal = c.at(out_, target, line * inner_ + column)
+            centre = c.at(centres_, target, batch * inner_ + column) if kind == "deviation" else None
+            start = c.constant(target.compute, _start(kind, target))
+            fours = first + (last - first) // 4 * 4
+            for position, lanes in c.lanes(0, count, _WIDTH // max(4, target.size)):
+                c.store(goal, target, position, c.splat(start, lanes))
+            with c.loop(first, fours, 4) as row:
+                _take_rows(c, kind, source, target, place, goal, centre, inner_, row, 4, count, combine)
+            with c.loop(fours, last) as row:
+                _take_rows(c, kind, source, target, place, goal, centre, inner_, row, 1, count, combine)
+
+
+def _take_rows(
+    c: Builder,
+    kind: str,
+    source: Scalar,
+    target: Scalar,
+    place: Value,
+    goal: Value,
+    centre: Value | None,
+    inner: Value,
+    row: Value,
+    rows: int,
+    count: Value,
+    combine: Callable[[Value, Value], Value],
+) -> None:
+    """Combine `rows` rows, in pairs, with what is there."""
+    for position, lanes in c.lanes(0, count, _WIDTH // max(4, target.size)):
+        values = [
+            c.convert(c.load(place, source, (row + number) * inner + position, lanes), target.compute, target.is_signed)
+            for number in range(rows)
+        ]
+        at = None if centre is None else c.load(centre, target, position, lanes)
+        values = [_summand(c, kind, value, at) for value in values]
+        while len(values) > 1:
+            values = [combine(one, two) for one, two in zip(values[::2], values[1::2], strict=True)]
+        c.store(goal, target, position, combine(c.load(goal, target, position, lanes), values[0]))

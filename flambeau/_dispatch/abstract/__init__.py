@@ -1,0 +1,1 @@
+"""Tensors without data, and what is learnt by running functions on them."""

@@ -1,0 +1,110 @@
+"""Elementwise rules on lists of tensors, run by one kernel over all of them.
+
+A rule is a function of a number and of one tensor of each list. It changes tensors in place, by methods such as `mul_`,
+`add_`, `addcdiv_`. A kernel is made of it (`tracing.py`). Rules that do not allow it, and tensors that are not
+plain, contiguous and apart from each other, are left to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._codegen.expr import Untraceable
+from ..._core.backend import LARGE
+from ..._core.modes import THREAD
+from ..._core.process.caller import calling_place
+from ..._core.storage import owner_of
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.version import note_changes
+from .tracing import traced_rule
+
+Rule = Callable[..., Any]
+
+Lists = Sequence[Sequence[Any]]
+"""Lists of the same length: the tensors at one position belong together."""
+
+
+_MANY = 16
+"""One op on fewer small tensors is sooner done by as many calls."""
+
+
+def kernels_for(tensors: Sequence[Tensor], for_one_op: bool = False) -> Any:
+    """The kernels for lists, if there are any and there is enough to do for one."""
+    size = sum([each._array.size for each in tensors])
+    if not tensors or (for_one_op and size < LARGE and len(tensors) < _MANY):
+        return None
+    return tensors[0]._kind.backend.array_functions("multi")
+
+
+def are_apart(changed: Sequence[Tensor], *read: Sequence[Tensor]) -> bool:
+    """Whether all are plain tensors and none shares memory with one that is changed, as far as that can be told."""
+    if not all(PLAIN_TYPES.issuperset(map(type, each)) for each in (changed, *read)):
+        return False
+    owners = _owners(changed)
+    return len(owners) == len(changed) and all(owners.isdisjoint(_owners(each)) for each in read)
+
+
+def _owners(tensors: Sequence[Tensor]) -> set[int]:
+    return {id(array if array.base is None else owner_of(array)) for array in [each._array for each in tensors]}
+
+
+def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
+    """Run a rule on tensors of one kind, of which none is to be recorded; False if no kernel can do it."""
+    kind = lists[0][0]._kind
+    if kind.indirect:
+        return False
+    for tensors in lists:
+        kinds = [each._kind for each in tensors]
+        if kinds.count(kind) != len(kinds) or not PLAIN_TYPES.issuperset(map(type, tensors)):
+            return False
+    try:
+        program, changed, numbers = traced_rule(rule, number, kind.dtype.name, len(lists))
+    except (Untraceable, OverflowError):  # the latter: a number that no float can hold
+        return False
+    if not kernels.update(program, changed, numbers, *[[each._array for each in tensors] for tensors in lists]):
+        return False
+    place = calling_place()
+    for position in changed:
+        note_changes(lists[position], place)
+    return True
+
+
+def change_at_once(op: str, tensors: Sequence[Tensor], rows: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> bool:
+    """Apply an in-place method to every tensor, with a row of arguments for each; False if no kernel can do it."""
+    modes = THREAD.modes
+    kernels = kernels_for(tensors, for_one_op=True) if modes.plain else None
+    if kernels is None:
+        return False
+    operands = [_common(each, tensors[0]) for each in zip(*[row for row, _ in rows], strict=True)]
+    others = [each for each in operands if type(each) is tuple]
+    options = rows[0][1]
+    if (
+        None in operands
+        or any(each is not options and each != options for _, each in rows)
+        or not _unrecorded(tensors, *others)
+        or None in [each._counter for each in tensors]
+        or not are_apart(tensors, *others)
+    ):
+        return False
+
+    def rule(_: None, target: Any, *given: Any) -> None:
+        following = iter(given)
+        getattr(target, op)(*[next(following) if type(each) is tuple else each for each in operands], **options)
+
+    return run_at_once(kernels, rule, None, (tensors, *others))
+
+
+def _common(operands: tuple[Any, ...], target: Tensor) -> Any:
+    """An argument for all tensors: the number that each of them gets, or a tuple of tensors; None if it is neither."""
+    first = operands[0]
+    if isinstance(first, Tensor):
+        if first._array.ndim == 0 and first._kind is target._kind and all(each is first for each in operands):
+            return first.item() if _unrecorded((first,)) else None
+        return operands
+    return first if operands.count(first) == len(operands) else None
+
+
+def _unrecorded(*lists: Sequence[Tensor]) -> bool:
+    """Whether no tensor has anything to record."""
+    return not THREAD.modes.grad or not any(each.requires_grad for tensors in lists for each in tensors)

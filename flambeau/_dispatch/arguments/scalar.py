@@ -1,0 +1,94 @@
+"""Python numbers on their way into a tensor: the value must fit the dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..._core.dtype import BOOL, C_NAMES, FLOAT, INTEGER, dtype
+from ..._core.tensor import Tensor
+
+_LARGEST = {
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2fnuz": 57344.0,
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float64": math.inf,
+}
+_FINITE = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz")
+"""The types that have no infinity."""
+
+
+def fitting(value: Any, target: dtype) -> Any:
+    """`value` as a number that an array of `target` takes without loss of its range, or PyTorch's error."""
+    category = target.category
+    if category == FLOAT:
+        if type(value) is not float:
+            value = _real(value, target)
+        if abs(value) > _LARGEST[target.name] and (math.isfinite(value) or target.name in _FINITE):
+            _refuse(value, target)
+        return value
+    if category == BOOL:
+        return bool(value)
+    if category == INTEGER:
+        value = _real(value, target)
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                _refuse(value, target)
+            value = int(value)
+        return _wrapped(value, target)
+    value = complex(value)
+    if target.name == "complex64":
+        for part in (value.real, value.imag):
+            if abs(part) > _LARGEST["float32"] and math.isfinite(part):
+                _refuse(value, target)
+    return value
+
+
+def whole(value: Any, caller: str, name: str, position: int) -> int:
+    """`value` as the int that an argument must be: bools are none, 0-d tensors of integers are."""
+    if type(value) is int:
+        return value
+    if isinstance(value, Tensor) and value._array.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{caller}(): argument '{name}' (position {position}) must be int, not {type(value).__name__}")
+    return int(value.__index__())
+
+
+def _real(value: Any, target: dtype) -> Any:
+    if isinstance(value, (complex, np.complexfloating)):
+        if value.imag != 0:
+            _refuse(value, target)
+        value = value.real
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"expected a number, not {type(value).__name__}")
+    if target.category == FLOAT and isinstance(value, int):
+        try:
+            return float(value)
+        except OverflowError:
+            _refuse(value, target)
+    return value
+
+
+def _wrapped(value: int, target: dtype) -> int:
+    limits = np.iinfo(target.numpy)
+    if target.is_signed:
+        if not limits.min <= value <= limits.max:
+            _refuse(value, target)
+        return value
+    if not -int(limits.max) <= value <= limits.max:  # negative numbers wrap round, as in C
+        _refuse(value, target)
+    return value % (int(limits.max) + 1)
+
+
+def _refuse(value: Any, target: dtype) -> NoReturn:
+    name = f"{target.name}_t" if target.category == INTEGER else C_NAMES[target.name]
+    raise RuntimeError(f"value cannot be converted to type {name} without overflow: {value} into a {target} tensor")

@@ -1,0 +1,102 @@
+"""What a class of nodes does in a backward pass: its formulas with what they take, written as source.
+
+`OpNode` says the same as loops over the names of what was saved. Written out for one class it is a third of that, and
+most of the time of a backward pass over small tensors. It is written when a class first runs backward.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._core.backend import LARGE
+from ..._core.node import FREED_NUMBER, OpNode, SavedTensor
+from .recorder import written
+
+
+def first_apply(self: OpNode, grads: list[Any], edges: Sequence[Any] | None = None) -> Sequence[Any]:
+    """`apply` of a class of nodes that has not run yet. In a debugger it stays so: one steps through the loops."""
+    if sys.gettrace() is not None:
+        return OpNode.apply(self, grads, edges)
+    node_type: Any = type(self)
+    has_list = node_type.op.list_position is not None  # and as many edges as the list has tensors
+    node_type.apply = OpNode.apply if has_list else _apply_of(node_type)
+    node_type.release = _release_of(node_type)
+    return self.apply(grads, edges)
+
+
+def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
+    names: dict[str, Any] = {"LARGE": LARGE, "SavedTensor": SavedTensor, "generic": OpNode.apply}
+    edges = [f"e{number}" for number in range(len(node_type.formulas))]
+    lines = [f"{''.join(f'{each}, ' for each in edges) or '_'} = self.edges if edges is None else edges"]
+    if node_type.joint is not None:
+        names["formula"], taken = node_type.joint
+        lines += [line for name in taken for line in _value(node_type, name)]
+        needed = "".join(f"{each} is not None, " for each in edges)
+        lines.append(f"return formula(grads, ({needed}), {', '.join(map(_local, taken))})")
+    else:
+        lines += [
+            "grad = grads[0]",
+            "if grad is None or grad._array.size >= LARGE:",
+            "    return generic(self, grads, edges)",
+        ]
+        for number, entry in enumerate(node_type.formulas):
+            lines.append(f"r{number} = None")
+            if entry is None:
+                continue
+            names[f"formula{number}"], taken = entry
+            lines.append(f"if e{number} is not None:")
+            lines += [f"    {line}" for name in taken for line in _value(node_type, name)]
+            lines.append(f"    r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
+        lines.append(f"return ({''.join(f'r{number}, ' for number in range(len(edges)))})")
+    return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
+
+
+def _local(name: str) -> str:
+    return f"v_{name}"
+
+
+def _holding(node_type: type[OpNode]) -> list[str]:
+    """The names under which tensors may be kept: not those of arguments that are annotated as something else."""
+    annotations = getattr(node_type.op.kernel, "__annotations__", {})
+    return [name for name in node_type.held_names if not str(annotations.get(name, "")).startswith(_NO_TENSORS)]
+
+
+_NO_TENSORS = ("int", "float", "bool", "str", "Shape", "Sizes", "tuple[int")
+
+
+def _value(node_type: type[OpNode], name: str) -> list[str]:
+    """Takes what was saved as `name`, tensors unpacked and checked, into a local name."""
+    local = _local(name)
+    lines = [f"{local} = self.{name}"]
+    if name in _holding(node_type):
+        lines += [
+            f"if type({local}) is SavedTensor:",
+            f"    {local} = {local}.for_formula(self)",
+            f"elif type({local}) is list:",
+            f"    {local} = self._value({name!r})",
+        ]
+    return lines
+
+
+def _release_of(node_type: type[OpNode]) -> Callable[..., Any]:
+    op = node_type.op
+    lines = ["pass"]
+    for name in _holding(node_type):
+        lines += [
+            f"saved = self.{name}",
+            "if type(saved) is SavedTensor:",
+            "    saved.tensor = saved.special = None",
+            "elif type(saved) is list:",
+            "    for each in saved:",
+            "        if type(each) is SavedTensor:",
+            "            each.release()",
+        ]
+        if name in op.tensor_names:
+            lines += [
+                "elif type(saved) is float or type(saved) is int:",
+                f"    self.{name} = FREED_NUMBER",  # the number in x * 2 counts as a saved tensor
+            ]
+    names = {"SavedTensor": SavedTensor, "FREED_NUMBER": FREED_NUMBER}
+    return written("release", "self", lines, f"release of {node_type.__name__}", names)

@@ -1,0 +1,172 @@
+"""Derivatives of elementwise ops in one pass: the formulas of a node, traced and compiled.
+
+A derivative is written in Flambeau's own ops, as in `grad * (1 - result * result)`. Run as it stands it reads and
+writes memory at every step. In an ordinary backward pass over large tensors, whose own steps nobody will
+differentiate, the formulas of all inputs that need a gradient are traced (`tracing.py`); what they computed becomes one
+kernel, which reads each operand once. Formulas that do more than elementwise arithmetic cannot be
+traced, and run as they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..._core.modes import THREAD
+from ..._core.node import OpNode
+from ..._core.process.locks import new_lock
+from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..dispatch import fresh
+from ..interpreter import interpret
+from ..op import Op
+
+_MOST_VARIANTS = 16
+
+
+class _Fusion:
+    """The compiled formulas of a node class for one choice of operands."""
+
+    __slots__ = ("compiled", "passed_on")
+
+    def __init__(self, compiled: Any, passed_on: tuple[int | None, ...]) -> None:
+        self.compiled = compiled
+        self.passed_on = passed_on
+        """For each gradient: None if it is computed, else the number of the operand that it is."""
+
+
+class Derivative(Op):
+    """The derivative of an op as one op: its formulas, for one gradient, as `(grad, needed, *saved)`."""
+
+    def __init__(self, node_type: type[OpNode]) -> None:
+        self.enter(f"{node_type.op.name}_derivative")
+        self.node_type = node_type
+        self.parameters = ("grad", "needed", *node_type.saved_names)
+
+    def __call__(self, grad: Tensor, needed: tuple[bool, ...], *saved: Any) -> Any:
+        """The gradients of the inputs in one pass; None: the formulas have to run as they stand."""
+        if THREAD.modes.grad or THREAD.modes.forward_level >= 0 or type(grad) not in PLAIN_TYPES:
+            return None
+        if grad._kind.indirect:
+            return None
+        module = grad._kind.backend.array_functions("pointwise")
+        fusion = None if module is None else self._fusion(module, grad, needed, saved)
+        if fusion is None:
+            return None
+        if THREAD.modes.interpreters:
+            return interpret(self, (grad, needed, *saved), THREAD.modes)
+        operands = [grad, *[each for each in saved if _is_operand(each)]]
+        arrays = [each._array if isinstance(each, Tensor) else each for each in operands]
+        computed = iter(fusion.compiled.many(*arrays) if fusion.compiled is not None else ())
+        numbers = iter(fusion.passed_on)
+        results: list[Any] = []
+        for wanted, formula in zip(needed, self.node_type.formulas, strict=True):
+            if not wanted or formula is None:
+                results.append(None)
+                continue
+            number = next(numbers)
+            results.append(fresh(next(computed), grad) if number is None else operands[number])
+        return results
+
+    def decomposition(self, grad: Any, needed: tuple[bool, ...], *saved: Any) -> list[Any]:
+        """The formulas, one after the other."""
+        named = dict(zip(self.node_type.saved_names, saved, strict=True))
+        return [
+            entry[0](grad, *[named[name] for name in entry[1]]) if wanted and entry is not None else None
+            for wanted, entry in zip(needed, self.node_type.formulas, strict=True)
+        ]
+
+    def tensors_of(self, args: Any) -> list[Tensor]:
+        return [each for each in args if isinstance(each, Tensor)]
+
+    def _fusion(self, module: Any, grad: Tensor, needed: tuple[bool, ...], saved: tuple[Any, ...]) -> _Fusion | None:
+        shape = grad._array.shape
+        key: list[Any] = [grad._kind, needed]
+        for name, value in zip(self.node_type.saved_names, saved, strict=True):
+            if isinstance(value, Tensor):
+                same_kind = type(value) in PLAIN_TYPES and value._kind is grad._kind
+                if not same_kind or not _fits(value._array.shape, shape):
+                    return None
+                key.append(None)
+            else:
+                key.append(float if type(value) in (float, int) else (name, value))
+        fusions = self.node_type.__dict__.get("fusions") or _table(self.node_type)
+        made: _Fusion | None
+        try:
+            made = fusions[tuple(key)]
+        except KeyError:
+            made = _fuse(module, self.node_type, grad, saved, needed) if len(fusions) < _MOST_VARIANTS else None
+            fusions[tuple(key)] = made
+        except TypeError:  # a saved value without a hash
+            return None
+        return made
+
+
+def _is_operand(value: Any) -> bool:
+    """Whether a saved value is an operand of the kernel; all others are part of its code."""
+    return isinstance(value, Tensor) or type(value) in (float, int)
+
+
+def fused(node: OpNode, grad: Tensor, values: dict[str, Any] | None, edges: Sequence[Any]) -> list[Any] | None:
+    """The gradients of a node's inputs in one pass; None: the formulas have to run as they stand."""
+    node_type = type(node)
+    op = node_type.__dict__.get("derivative") or _derivative_of(node_type)
+    done: list[Any] | None = op(grad, tuple([edge is not None for edge in edges]), *(values or {}).values())
+    return done
+
+
+_making = new_lock()
+
+
+def _derivative_of(node_type: type[OpNode]) -> Derivative:
+    with _making:  # an op's name can be taken once
+        if "derivative" not in node_type.__dict__:
+            node_type.derivative = Derivative(node_type)
+        made: Derivative = node_type.derivative
+        return made
+
+
+def _table(cls: type[OpNode]) -> dict[Any, Any]:
+    cls.fusions = {}
+    return cls.fusions
+
+
+def _fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether a tensor of `shape` broadcasts to `whole`, the shape of the gradient."""
+    if shape == whole:
+        return True
+    return len(shape) <= len(whole) and all(
+        own in (1, size) for own, size in zip(reversed(shape), reversed(whole), strict=False)
+    )
+
+
+def _fuse(
+    module: Any, node_type: type[OpNode], grad: Tensor, saved: tuple[Any, ...], needed: tuple[bool, ...]
+) -> _Fusion | None:
+    from ..abstract.tracing import AbstractTensor, of_expressions  # late: programs without large tensors do not need it
+
+    wanted = [entry for need, entry in zip(needed, node_type.formulas, strict=True) if need and entry is not None]
+    kind = grad._kind
+    array_type = grad._array.dtype
+    passed_on: list[int | None] = []
+
+    def body(*operands: Any) -> Any:
+        symbols = of_expressions(operands, kind)
+        remaining = iter(symbols[1:])
+        named = {
+            name: next(remaining) if _is_operand(value) else value
+            for name, value in zip(node_type.saved_names, saved, strict=True)
+        }
+        results = []
+        for formula, names in wanted:
+            result = formula(symbols[0], *[named[name] for name in names])
+            if not isinstance(result, AbstractTensor):
+                raise TypeError("the formula gives no tensor")
+            same = next((i for i, each in enumerate(symbols) if each.number == result.number), None)
+            passed_on.append(same)
+            if same is None:
+                results.append(result.expression())
+        return tuple(results)
+
+    operands = [array_type] * (1 + sum(map(_is_operand, saved)))
+    compiled = module.pointwise(body, operands, array_type)
+    return None if compiled is None else _Fusion(compiled if compiled.results else None, tuple(passed_on))

@@ -1,0 +1,354 @@
+"""Operators as objects, under the names of `torch.ops`: what `__torch_dispatch__` is given, and may call.
+
+An op of this package becomes an overload and the arguments that PyTorch's operator has (`operator_call`). Called with
+such arguments, the overload runs the op.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._core.dtype import bool_
+from ..._core.tensor import Tensor
+from ..op import OPS, Op
+from . import catalogue
+from .aten_names import CLOSE_TO, OF_TENSORS, OF_TENSORS_OR_NUMBERS, OTHERS, OVERLOADS, PRIVATE, SAME
+from .registry import function_named, load_all
+
+_NONE: Any = object()
+_ENTRY = re.compile(r"(\w+)\.(\w+)\((.*)\)")
+
+
+class Form:
+    """How the parameters of an op become an operator's arguments, and back."""
+
+    def __init__(self, op: Op, entry: str) -> None:
+        match = _ENTRY.fullmatch(entry)
+        assert match is not None, entry
+        self.op = op
+        self.name, self.overload, parameters = match.groups()
+        self.places: list[int | None] = []
+        """For each argument the position of the op's parameter; None for a constant."""
+        self.defaults: list[Any] = []
+        self.names: list[str] = []
+        self.positional = 0
+        by_name = False
+        for each in _split(parameters):
+            if each == "*":
+                by_name = True
+                continue
+            name, _, default = each.partition("=")
+            if name in op.parameters:
+                self.places.append(op.parameters.index(name))
+                self.defaults.append(_constant(default) if default else _NONE)
+            else:
+                self.places.append(None)
+                self.defaults.append(_constant(name))
+            self.names.append(name)
+            self.positional += not by_name
+        self.is_complete = set(self.places) - {None} == set(range(len(op.parameters)))
+        """Whether the op's arguments follow from the operator's."""
+
+    def arguments(self, args: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The operator's arguments for a call of the op; what has its default's value is left out."""
+        values = [
+            default if place is None else _listed(args[place])
+            for place, default in zip(self.places, self.defaults, strict=True)
+        ]
+        keep = [
+            place is None or default is _NONE or not _same(value, default)
+            for place, value, default in zip(self.places, values, self.defaults, strict=True)
+        ]
+        if "dtype" in self.names and isinstance(args[0], Tensor):  # None, to an operator, is the tensor's own
+            number = self.names.index("dtype")
+            is_own = values[number] is args[0].dtype and public_function(self.name, None, ("ops.aten", "")) is not None
+            keep[number] = keep[number] and not is_own
+        last = max((i + 1 for i in range(self.positional) if keep[i]), default=0)
+        by_name = {self.names[i]: values[i] for i in range(self.positional, len(values)) if keep[i]}
+        return tuple(values[:last]), by_name
+
+    def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any] | None:
+        """The op's arguments for a call of the operator; None if it cannot be this op."""
+        if len(args) > len(self.names) or kwargs.keys() - set(self.names):
+            return None
+        taken: list[Any] = [None] * len(self.op.parameters)
+        for number, (name, place, default) in enumerate(zip(self.names, self.places, self.defaults, strict=True)):
+            value = args[number] if number < len(args) else kwargs.get(name, default)
+            if value is _NONE:
+                return None
+            if place is not None:
+                taken[place] = tuple(value) if type(value) is list and place != self.op.list_position else value
+        return taken
+
+
+def _split(parameters: str) -> list[str]:
+    return re.split(r", (?![^\[]*\])", parameters) if parameters else []
+
+
+def _constant(text: str) -> Any:
+    if text.startswith("'"):
+        return text.strip("'")
+    if text.startswith("["):
+        return [_constant(each) for each in text[1:-1].split(", ") if each]
+    if text in _WORDS:
+        return _WORDS[text]
+    return float(text) if "." in text or "e" in text else int(text)
+
+
+_WORDS = {"None": None, "True": True, "False": False}
+
+
+def _listed(value: Any) -> Any:
+    """Sizes and the like are lists among an operator's arguments."""
+    return list(value) if type(value) is tuple else value
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (not isinstance(value, Tensor) and type(value) is type(default) and value == default)
+
+
+def _called(function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the function behind an operator; where its parameters do not take the arguments, a RuntimeError says so."""
+    try:
+        return function(*args, **kwargs)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        from .explain import check_schema
+
+        check_schema(name, args, kwargs)
+        raise
+
+
+class OpOverload:
+    """An operator with one list of parameters: `torch.ops.aten.add.Tensor`."""
+
+    def __init__(self, namespace: str, name: str, overload: str) -> None:
+        self.namespace = namespace
+        self._name, self._overloadname = name, overload
+        self.__name__ = f"{name}.{overload}"
+        self.__qualname__ = self.__name__
+        self.__module__ = f"torch._ops.{namespace}"
+        self.forms: list[Form] = []
+        """The ops that the operator may be."""
+        self.own: Callable[..., Any] | None = None
+        """What a program's own operator runs."""
+        self._packet: OpOverloadPacket | None = None
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """The operator with all its lists of parameters."""
+        return self._packet or packet(self.namespace, self._name)
+
+    @property
+    def op(self) -> Callable[..., Any]:
+        """What a call runs."""
+        return self.__call__
+
+    def name(self) -> str:
+        """The name in the form `aten::add.Tensor`."""
+        return f"{self.namespace}::{self._name}" + ("" if self._overloadname == "default" else f".{self._overloadname}")
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a window on the memory of the first argument."""
+        return any(form.op.is_view for form in self.forms)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.own is not None:
+            return self.own(*args, **kwargs)
+        if self.namespace != "aten":
+            return _op_named(self._name)(*args)
+        function = public_function(self._name, None, ("ops.aten", ""))
+        for form in self.forms:
+            # A default stands for something that the public function works out: the dtype of a sum, for one.
+            if form.is_complete and (function is None or len(args) + len(kwargs) == len(form.names)):
+                taken = form.bound(args, kwargs)
+                if taken is not None:
+                    return form.op(*taken)
+        return _called(public_function(self._name), self._name, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.namespace}.{self._name}', overload='{self._overloadname}')>"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._name}.{self._overloadname}"
+
+    def __reduce__(self) -> Any:
+        return overload_named, (self.namespace, self._name, self._overloadname)
+
+    def __copy__(self) -> OpOverload:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> OpOverload:
+        return self
+
+
+class OpOverloadPacket:
+    """An operator: `torch.ops.aten.add`. Called, it finds its overload by itself."""
+
+    def __init__(self, namespace: str, name: str, own: Callable[..., Any] | None = None) -> None:
+        self._namespace, self.__name__, self._own = namespace, name, own
+        self._qualified_op_name = f"{namespace}::{name}"
+        self.__doc__ = getattr(own or public_function(name, None), "__doc__", None)
+        self.__qualname__ = f"{namespace}.{name}"
+        self.__module__ = f"torch._ops.{namespace}"
+
+    def __getattr__(self, overload: str) -> OpOverload:
+        if overload not in OVERLOADS:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{overload}'")
+        if self._own is None:
+            found = overload_named(self._namespace, self.__name__, overload)
+        else:
+            found = OpOverload(self._namespace, self.__name__, overload)
+            found.own, found._packet = self._own, self
+        setattr(self, overload, found)
+        return found
+
+    @property
+    def op(self) -> Callable[..., Any]:
+        """What a call runs."""
+        return self._own or public_function(self.__name__, None) or self.__call__
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads that ops here are."""
+        if self._own is not None or self._namespace != "aten":
+            return ["default"]
+        load_all()
+        names = {form.overload for op in list(OPS.values()) for form in forms_of(op) if form.name == self.__name__}
+        return sorted(names) or ["default"]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._own is not None or self._namespace != "aten":
+            return self.default(*args, **kwargs)
+        function = public_function(self.__name__, None)
+        if function is not None:
+            return _called(function, self.__name__, args, kwargs)
+        for overload in self.overloads():
+            found = getattr(self, overload)
+            if any(form.bound(args, kwargs) is not None for form in found.forms):
+                return found(*args, **kwargs)
+        raise TypeError(f"{self}(): no overload takes these arguments; there are {', '.join(self.overloads())}")
+
+    def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
+
+
+_OVERLOADS: dict[tuple[str, str, str], OpOverload] = {}
+_REQUIRED: Any = object()
+
+
+@functools.cache
+def packet(namespace: str, name: str) -> OpOverloadPacket:
+    """The one object of an operator."""
+    return OpOverloadPacket(namespace, name)
+
+
+def overload_named(namespace: str, name: str, overload: str) -> OpOverload:
+    """The one object of an overload."""
+    key = namespace, name, overload
+    found = _OVERLOADS.get(key)
+    if found is None:
+        found = _OVERLOADS.setdefault(key, OpOverload(namespace, name, overload))
+        if namespace == "aten":
+            load_all()
+            for op in list(OPS.values()):
+                found.forms += [form for form in forms_of(op) if (form.name, form.overload) == (name, overload)]
+    return found
+
+
+COMPOSED: dict[str, Callable[..., Any]] = {}
+"""Operators that are composed of others; `torch.ops` puts them here."""
+
+_SPACES = ("ops.aten", "", "nn.functional")
+
+
+def public_function(name: str, otherwise: Any = _REQUIRED, spaces: tuple[str, ...] = _SPACES) -> Any:
+    """The public function that takes the arguments of the operator `name`."""
+    if name in COMPOSED:
+        return COMPOSED[name]
+    for space in spaces:
+        if name in catalogue.FUNCTIONS[space]:
+            return function_named(space, name)
+    if name in catalogue.METHODS:
+        return getattr(Tensor, name)
+    if otherwise is _REQUIRED:
+        raise NotImplementedError(f"there is no aten.{name} here that takes these arguments")
+    return otherwise
+
+
+def _op_named(name: str) -> Op:
+    if name not in OPS:
+        load_all()
+    return OPS[name]
+
+
+_IS_SAME, _IS_PRIVATE = frozenset(SAME), frozenset(PRIVATE)
+_IS_OF_TENSORS, _IS_OF_BOTH = frozenset(OF_TENSORS), frozenset(OF_TENSORS_OR_NUMBERS)
+
+
+@functools.cache
+def forms_of(op: Op) -> tuple[Form, ...]:
+    """The operators that an op may be: none, one, or one for tensors and one for a number as the second operand."""
+    name, parameters = op.name, ", ".join(op.parameters)
+    if name in _IS_SAME:
+        return (Form(op, f"{name}.default({parameters})"),)
+    if name in _IS_PRIVATE:
+        return (Form(op, f"_{name}.default({parameters})"),)
+    if name in _IS_OF_TENSORS:
+        return (Form(op, f"{name}.Tensor({parameters})"),)
+    if name in _IS_OF_BOTH:
+        return Form(op, f"{name}.Tensor({parameters})"), Form(op, f"{name}.Scalar({parameters})")
+    entry = OTHERS.get(name, ())
+    return tuple([Form(op, each) for each in ((entry,) if isinstance(entry, str) else entry)])
+
+
+def operator_call(op: Op, args: Sequence[Any]) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]]:
+    """PyTorch's operator for a call of an op, and its arguments by position and by name."""
+    forms = forms_of(op)
+    if forms:
+        form = forms[-1] if len(forms) > 1 and not isinstance(args[1], Tensor) else forms[0]
+        if _promotes_by_itself(op, form, args):
+            return overload_named("flambeau", op.name, "default"), tuple(args), {}
+        return (overload_named("aten", form.name, form.overload), *form.arguments(args))
+    if op.name == "full":
+        return _creation(*args)
+    return overload_named("flambeau", op.name, "default"), tuple(args), {}
+
+
+def _promotes_by_itself(op: Op, form: Form, args: Sequence[Any]) -> bool:
+    """Whether an op is told a dtype that its operator would not find: that of `where` with a number made a tensor."""
+    if form.is_complete or "dtype" not in op.parameters or "dtype" in form.names:
+        return False
+    wanted = args[op.parameters.index("dtype")]
+    return any(each.dtype is not wanted and each.dtype is not bool_ for each in op.tensors_of(args))
+
+
+def _creation(shape: Any, value: Any, kind: Any) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]]:
+    options = {"dtype": kind.dtype, "device": kind.device}
+    if value is None:
+        return overload_named("aten", "empty", "memory_format"), (list(shape),), options
+    if type(value) in (int, float) and value in (0, 1):
+        return overload_named("aten", "ones" if value else "zeros", "default"), (list(shape),), options
+    return overload_named("aten", "full", "default"), (list(shape), value), options
+
+
+def as_results(result: Any) -> Any:
+    """What a `__torch_dispatch__` returned, in the form in which ops give it: several results are a plain tuple."""
+    return tuple(result) if isinstance(result, (list, tuple)) else result
+
+
+@functools.cache
+def profiled_name(op: Op) -> str:
+    """What profiles call an op: `aten::mm`, `flambeau::update_parameters`."""
+    forms = forms_of(op)
+    if forms:
+        return f"aten::{forms[0].name}"
+    return f"aten::{CLOSE_TO[op.name]}" if op.name in CLOSE_TO else f"flambeau::{op.name}"

@@ -1,0 +1,171 @@
+"""`__torch_function__`: classes and modes that want to run public functions their own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from ..._core.modes import THREAD
+from ..._core.process.locks import new_lock
+from ..._core.subclasses import all_plain, disabled_torch_function, has_override, overriding, retype
+from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
+
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "FunctionMode",
+    "all_plain",
+    "as_subclass_result",
+    "default_torch_function",
+    "disabled_torch_function",
+    "has_override",
+    "retype",
+    "run_override",
+    "run_watched",
+    "seen_by",
+]
+
+Result = TypeVar("Result")
+
+
+def run_override(
+    function: Callable[..., Result], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Result:
+    """Ask the innermost mode, then the overriding arguments, subclasses first, to run `function`.
+
+    What they return may be anything; to the package's own code it is what the function would have returned.
+    """
+    result: Result
+    found: list[Any] = []
+    for value in overriding(relevant):
+        if not any(type(value) is type(other) for other in found):
+            position = next((i for i, other in enumerate(found) if issubclass(type(value), type(other))), len(found))
+            found.insert(position, value)
+    types = tuple(type(value) for value in found)
+    modes = THREAD.modes
+    if modes.functions:
+        *outer, mode = modes.functions
+        with seen_by(tuple(outer)):  # what the mode calls goes to the one around it
+            result = mode.__torch_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    for value in found:
+        result = value.__torch_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(
+        f"no implementation found for '{function.__name__}' on types that implement __torch_function__: "
+        f"{[each.__name__ for each in types]}"
+    )
+
+
+def run_watched(function: Callable[..., Result], args: tuple[Any, ...], options: dict[str, Any]) -> Result:
+    """Let the innermost mode run a function that takes no tensors; `options` that say nothing are left out."""
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    return run_override(function, (), args, given)
+
+
+class seen_by:
+    """A context in which `functions` are the modes of this thread that see every function."""
+
+    def __init__(self, functions: tuple[Any, ...]) -> None:
+        self._functions = functions
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before, modes.functions = modes.functions, self._functions
+        modes.refresh()
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        modes.functions = self._before
+        modes.refresh()
+
+
+class FunctionMode:
+    """A context that is asked to run every public function: see `torch.overrides.TorchFunctionMode`."""
+
+    _LOCK = new_lock()
+    _entered = 0
+    """How often modes are entered at present, in all threads."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """The result of `func`; `types` are the classes among the arguments that override functions."""
+        raise NotImplementedError(f"{type(self).__name__} has no __torch_function__")
+
+    def __enter__(self) -> Any:
+        modes = THREAD.modes
+        modes.functions = (*modes.functions, self)
+        modes.refresh()
+        with FunctionMode._LOCK:
+            FunctionMode._entered += 1
+            DIRECT_TYPES.clear()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        modes = THREAD.modes
+        assert modes.functions[-1] is self, "modes are left in the order opposite to that of entering"
+        modes.functions = modes.functions[:-1]
+        modes.refresh()
+        with FunctionMode._LOCK:
+            FunctionMode._entered -= 1
+            if not FunctionMode._entered:
+                DIRECT_TYPES.update(PLAIN_TYPES)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """A new mode, to be entered: the older way to say `Mode()`."""
+        return cls(*args, **kwargs)
+
+
+class DisableTorchFunctionSubclass:
+    """A context in which no `__torch_function__` of a class is called."""
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before = modes.overrides_disabled
+        modes.overrides_disabled = True
+
+    def __exit__(self, *exception: object) -> None:
+        THREAD.modes.overrides_disabled = self._before
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A context in which no `__torch_function__` is called, of neither classes nor modes."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes = seen_by(())
+        self._modes.__enter__()
+
+    def __exit__(self, *exception: object) -> None:
+        self._modes.__exit__()
+        super().__exit__()
+
+
+def default_torch_function(
+    cls: type, func: Callable[..., Any], types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: Any = None
+) -> Any:
+    """What subclasses do unless they say otherwise: run the op, and give results the subclass's type."""
+    if not all(issubclass(cls, each) for each in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+    return as_subclass_result(result, cls)
+
+
+def as_subclass_result(result: Any, cls: type) -> Any:
+    """`result` with the tensors in it turned into `cls`."""
+    if isinstance(result, Tensor):
+        keeps_class = isinstance(result, cls) or hasattr(type(result), "_has_no_other_ops")
+        return result if keeps_class else retype(result, cls)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*(as_subclass_result(each, cls) for each in result))
+    if isinstance(result, (tuple, list)):
+        return type(result)(as_subclass_result(each, cls) for each in result)
+    return result
+
+
+Tensor.__torch_function__ = classmethod(default_torch_function)

@@ -1,7 +1,8 @@
 """A driver whose device memory is the host's: the CUDA backend runs on it where there is no GPU.
 
-Generated kernels are compiled by the C++ compiler of the machine, their threads run one after the other; what the real
-driver leaves to its library is NumPy's. So numbers, layouts and dispatch are those of the GPU, and nothing else is.
+Generated kernels are compiled by the C++ compiler of the machine, their threads run one after the other, or together
+where a test asks for it; what the real driver leaves to its library is NumPy's. So numbers, layouts and dispatch are
+those of the GPU, and nothing else is.
 """
 
 from __future__ import annotations
@@ -35,6 +36,48 @@ extern "C" void run(i64 blocks, i64 threads, const Arguments* arguments) {
 """
 
 
+_TOGETHER = """
+#include <ucontext.h>
+#include <vector>
+static ucontext_t scheduler;
+static std::vector<ucontext_t> places;
+static std::vector<char> finished;
+static const Arguments* given;
+static void run_thread() { kernel(*given); finished[threadIdx.x] = 1; }
+extern "C" void run(i64 blocks, i64 threads, const Arguments* arguments) {
+  static std::vector<char> stacks;
+  const size_t room = 1 << 16;
+  stacks.resize(threads * room);
+  given = arguments;
+  gridDim.x = blocks;
+  blockDim.x = threads;
+  other_threads = [] { swapcontext(&places[threadIdx.x], &scheduler); };
+  for (i64 block = 0; block < blocks; block++) {
+    blockIdx.x = block;
+    places.assign(threads, ucontext_t());
+    finished.assign(threads, 0);
+    for (i64 thread = 0; thread < threads; thread++) {
+      getcontext(&places[thread]);
+      places[thread].uc_stack.ss_sp = &stacks[thread * room];
+      places[thread].uc_stack.ss_size = room;
+      places[thread].uc_link = &scheduler;
+      makecontext(&places[thread], run_thread, 0);
+    }
+    for (bool going = true; going;) {
+      going = false;
+      for (i64 thread = 0; thread < threads; thread++) {
+        if (finished[thread]) continue;
+        threadIdx.x = thread;
+        swapcontext(&scheduler, &places[thread]);
+        going |= !finished[thread];
+      }
+    }
+  }
+}
+"""
+"""The threads of a block run together: each goes on until it waits for the others, then they do."""
+
+
 class HostMemory:
     """Host memory that plays a device's."""
 
@@ -53,6 +96,8 @@ class SimulatedDriver:
     def __init__(self) -> None:
         self.folder = Path(os.environ.get("FLAMBEAU_SIMULATED_CUDA", tempfile.gettempdir())) / "flambeau-simulated-cuda"
         self._faults = np.zeros(2, np.int64)
+        self.together = False
+        """Whether threads of a block that wait for each other are simulated, or a block has only one."""
         self.folder.mkdir(exist_ok=True, parents=True)
 
     def allocate(self, nbytes: int) -> HostMemory:
@@ -74,12 +119,20 @@ class SimulatedDriver:
         ctypes.memset(pointer, 0, nbytes)
 
     def compile(self, source: str) -> Launch:
-        source += _LOOP
+        source += _TOGETHER if self.together else _LOOP
         name = self.folder / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
         if not name.exists():
             assert COMPILER is not None
             made = name.with_suffix(f".{os.getpid()}.so")
-            command = [COMPILER, "-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing"]
+            command = [
+                COMPILER,
+                "-x",
+                "c++",
+                "-std=c++17",
+                "-O0" if self.together else "-O1",
+                "-ffp-contract=off",
+                "-fno-strict-aliasing",
+            ]
             done = subprocess.run(
                 [*command, "-w", "-shared", "-fPIC", "-o", str(made), "-"], input=source, text=True, check=False,
                 capture_output=True,
@@ -126,7 +179,7 @@ class SimulatedDriver:
         return int(self._faults.ctypes.data)
 
     def block_threads(self, wanted: int) -> int:
-        return 1  # threads run one after the other: none can wait for another
+        return wanted if self.together else 1
 
     def resident_threads(self) -> int:
         return 132 * 2048

@@ -4,96 +4,156 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen.cuda.rows import (
-    THREADS,
-    norm_backward_source,
-    norm_parameters_source,
-    norm_source,
-    softmax_backward_source,
-    softmax_source,
-)
+from ..._codegen import row_programs
+from ..._codegen.cuda.rows import LONGEST, WARP, Layout, column_slots, rows_source
+from ..._codegen.cuda.types import TYPES
+from ..._codegen.row_program import COLUMN, ROW, RowProgram
 from .array import DeviceArray, empty
 from .driver import driver
 from .names import name_of
 from .reduce import reduced
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
-_ENOUGH_BLOCKS = 512
 
 
 def _dense(array: DeviceArray) -> DeviceArray:
     return array if array.form.flags.c_contiguous else array.copy()
 
 
-def _across(length: int, fast: bool) -> int:
-    """How many rows a block has: as many as leave each thread some elements."""
-    threads = driver().block_threads(THREADS)
-    if not fast:
-        return min(threads, 32)
-    along = 1
-    while along < threads and along * 4 < length:
-        along *= 2
-    return threads // along
+# ----- how rows are divided -------------------------------------------------------------------------------------------
+
+_REGISTERS = 32
+"""So many registers of a thread may hold elements of its row."""
+_MOST_THREADS = 1024
+
+
+class _Plan(NamedTuple):
+    """A kernel that is ready for rows of one size."""
+
+    launch: Any
+    blocks: int
+    threads: int
+    pack: Callable[..., bytes]
+    names: tuple[str, ...]
+    slots: int
+    """How many rows the places have that take what is added up over rows."""
+
+
+@lru_cache(maxsize=4096)
+def _plan(
+    describe: Callable[..., RowProgram], flags: tuple[Any, ...], rows: int, length: int, side: int, aligned: bool
+) -> _Plan:
+    program = describe(*flags)
+    layout = _strided(length) if side > 1 else _layout(program, length, aligned)
+    threads = layout.along * layout.across
+    blocks = -(-rows // layout.across)
+    if program.stores_to(COLUMN):
+        blocks = min(blocks, max(1, driver().resident_threads() // (2 * threads)))
+    return _Plan(
+        _compiled(describe, flags, layout),
+        blocks,
+        threads,
+        Struct(f"=qqq{len(program.places)}Q{program.numbers()}d").pack,
+        tuple(place.name for place in program.places),
+        column_slots(layout, blocks),
+    )
 
 
 @cache
-def _kernel(make: Callable[..., str], *parameters: Any) -> Any:
-    return driver().compile(make(*parameters))
+def _compiled(describe: Callable[..., RowProgram], flags: tuple[Any, ...], layout: Layout) -> Any:
+    return driver().compile(rows_source(describe(*flags), layout))
 
 
-def _start(launch: Any, rows: int, across: int, fields: bytes) -> None:
-    launch(-(-rows // across), driver().block_threads(THREADS), fields)
+def _strided(length: int) -> Layout:
+    """Rows side by side: 32 neighbours of them in a block, each by eight threads."""
+    if driver().block_threads(_MOST_THREADS) == 1:
+        return Layout(1, 0, 1, 1, strided=True)
+    packs = -(-length // 8)
+    return Layout(1, packs if packs <= 16 else 0, 8, 32, strided=True)
+
+
+def _layout(program: RowProgram, length: int, aligned: bool) -> Layout:
+    """Rows one after the other: as few threads for a row as can keep it in registers."""
+    sums = program.stores_to(COLUMN)
+    added = {place for place, _ in sums}
+    packed = [place for number, place in enumerate(program.places) if place.has != ROW and number not in added]
+    width = 16 // max(TYPES[place.dtype].size for place in packed) if aligned else 1
+    shifted = bool(length % width)
+    if shifted and (sums or length < 8 * width):
+        width, shifted = 1, False
+    chunks = -(-(length + (width - 1 if shifted else 0)) // width)
+    if driver().block_threads(_MOST_THREADS) == 1:
+        return Layout(width, 0, 1, 1, shifted=shifted)
+    read = {step[2] for step in program.steps if step[0] == "load"}
+    words = sum(-(-TYPES[program.places[n].dtype].size * width // 4) for n in read if program.places[n].has != ROW)
+    most = max(1, _REGISTERS // (words + len(sums) * width))
+    if chunks <= WARP * most:
+        along = 1
+        while along < min(chunks, WARP):
+            along *= 2
+        return Layout(width, -(-chunks // along), along, 4 * WARP // along, shifted=shifted)
+    for packs in range(1, most + 1):
+        along = -(-chunks // (packs * WARP)) * WARP
+        if along <= min(256 * packs, _MOST_THREADS) or (packs == most and along <= _MOST_THREADS):
+            together = 384 if sums else 128
+            return Layout(width, packs, along, max(1, together // along), shifted=shifted)
+    return Layout(width, 0, _MOST_THREADS, 1, shifted=shifted)
+
+
+def _start(plan: _Plan, rows: int, length: int, side: int, places: dict[str, int], *numbers: float) -> None:
+    pointers = [places[name] for name in plan.names]
+    plan.launch(plan.blocks, plan.threads, plan.pack(rows, length, side, *pointers, *numbers))
 
 
 # ----- softmax --------------------------------------------------------------------------------------------------------
 
-_FORWARD, _BACKWARD = Struct("=qqqQQq"), Struct("=qqqQQQq")
 
-
-def _softmax(logarithm: bool) -> Callable[[DeviceArray, int], DeviceArray | None]:
+def _forward(logarithm: bool) -> Callable[[DeviceArray, int], DeviceArray | None]:
     def run(x: DeviceArray, dim: int) -> DeviceArray | None:
-        shape, dtype = x.form.shape, x.form.dtype
-        if not x.form.size or not shape or name_of(dtype) not in _FLOATS:
+        form = x.form
+        shape, dtype = form.shape, form.dtype
+        if not form.size or not shape or name_of(dtype) not in _FLOATS or shape[dim] > LONGEST:
             return None
         x = _dense(x)
-        inner = math.prod(shape[dim + 1 :]) if dim != -1 else 1
+        side = math.prod(shape[dim + 1 :]) if dim != -1 else 1
         length = shape[dim]
-        rows, across = x.form.size // length, _across(length, inner == 1)
-        made = empty(shape, dtype)
-        fields = _FORWARD.pack(rows, length, inner, x.pointer, made.pointer, across)
-        _start(_kernel(softmax_source, name_of(dtype), logarithm, inner == 1), rows, across, fields)
+        rows, made = form.size // length, empty(shape, dtype)
+        aligned = not (x.pointer | made.pointer) % 16
+        plan = _plan(row_programs.softmax, (name_of(dtype), logarithm), rows, length, side, aligned)
+        _start(plan, rows, length, side, {"x": x.pointer, "out": made.pointer})
         return made
 
     return run
 
 
-def _softmax_backward(logarithm: bool) -> Callable[[DeviceArray, DeviceArray, int], DeviceArray | None]:
+def _backward(logarithm: bool) -> Callable[[DeviceArray, DeviceArray, int], DeviceArray | None]:
     def run(grad: DeviceArray, result: DeviceArray, dim: int) -> DeviceArray | None:
         shape, dtype = grad.form.shape, grad.form.dtype
         if not grad.form.size or not shape or name_of(dtype) not in _FLOATS or result.form.dtype != dtype:
             return None
-        if result.form.shape != shape:
+        if result.form.shape != shape or shape[dim] > LONGEST:
             return None
         grad, result = _dense(grad), _dense(result)
-        inner = math.prod(shape[dim + 1 :]) if dim != -1 else 1
+        side = math.prod(shape[dim + 1 :]) if dim != -1 else 1
         length = shape[dim]
-        rows, across = grad.form.size // length, _across(length, inner == 1)
-        made = empty(shape, dtype)
-        fields = _BACKWARD.pack(rows, length, inner, grad.pointer, result.pointer, made.pointer, across)
-        _start(_kernel(softmax_backward_source, name_of(dtype), logarithm, inner == 1), rows, across, fields)
+        rows, made = grad.form.size // length, empty(shape, dtype)
+        aligned = not (grad.pointer | result.pointer | made.pointer) % 16
+        plan = _plan(row_programs.softmax_backward, (name_of(dtype), logarithm), rows, length, side, aligned)
+        places = {"grad": grad.pointer, "result": result.pointer, "of_x": made.pointer}
+        _start(plan, rows, length, side, places)
         return made
 
     return run
 
 
-softmax, log_softmax = _softmax(False), _softmax(True)
-softmax_backward, log_softmax_backward = _softmax_backward(False), _softmax_backward(True)
+softmax, log_softmax = _forward(False), _forward(True)
+softmax_backward, log_softmax_backward = _backward(False), _backward(True)
 
 
 # ----- normalisations -------------------------------------------------------------------------------------------------
@@ -130,14 +190,18 @@ def _normalised(
     mean, rstd, made = empty(shape, kept), empty(shape, kept), empty(form.shape, form.dtype)
     rows = rstd.form.size
     length = form.size // rows
-    across = _across(length, True)
+    if length > LONGEST:
+        return None
     weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
-    fields = Struct("=qqQQQQQQdq").pack(
-        rows, length, input.pointer, made.pointer, mean.pointer, rstd.pointer, 0 if weight is None else weight.pointer,
-        0 if bias is None else bias.pointer, eps, across,
-    )  # fmt: skip
-    names = name_of(form.dtype), name_of(parameters), name_of(kept)
-    _start(_kernel(norm_source, *names, weight is not None, bias is not None, centre), rows, across, fields)
+    places = {"x": input.pointer, "out": made.pointer, "mean": mean.pointer, "rstd": rstd.pointer}
+    pointers = input.pointer | made.pointer
+    for name, each in (("weight", weight), ("bias", bias)):
+        if each is not None:
+            places[name] = each.pointer
+            pointers |= each.pointer
+    flags = name_of(form.dtype), name_of(parameters), name_of(kept), weight is not None, bias is not None, centre
+    plan = _plan(row_programs.norm, flags, rows, length, 1, not pointers % 16)
+    _start(plan, rows, length, 1, places, eps)
     return made, mean, rstd
 
 
@@ -171,38 +235,33 @@ def _normalised_backward(
         return None
     input, grad, rstd = _dense(input), _dense(grad), _dense(rstd)
     mean = None if mean is None else _dense(mean)
-    centre = 0 if mean is None else mean.pointer
     rows = rstd.form.size
     length = form.size // rows
-    results: list[Any] = [None, None, None]
-    if needed[0]:
-        results[0] = empty(form.shape, form.dtype)
-        across = _across(length, True)
-        scale = None if weight is None else _dense(weight)
-        fields = Struct("=qqQQQQQQq").pack(
-            rows, length, grad.pointer, input.pointer, results[0].pointer, centre, rstd.pointer,
-            0 if scale is None else scale.pointer, across,
-        )  # fmt: skip
-        names = name_of(form.dtype), name_of(parameters), name_of(kept)
-        _start(_kernel(norm_backward_source, *names, weight is not None, mean is not None), rows, across, fields)
-    if needed[1] or needed[2]:
-        threads = driver().block_threads(THREADS)
-        across = min(threads, 32)
-        blocks = -(-length // across)
-        splits = max(1, min(-(-_ENOUGH_BLOCKS // blocks), -(-rows // (threads // across * 4))))
-        part = -(-rows // splits)
-        splits = -(-rows // part)
-        wide = np.dtype(np.float64 if name_of(form.dtype) == "float64" else np.float32)
-        sums = [empty((splits, length), wide) for _ in range(2)]
-        fields = Struct("=qqQQQQQQqqq").pack(
-            rows, length, grad.pointer, input.pointer, sums[0].pointer, sums[1].pointer, centre, rstd.pointer, across,
-            blocks, part,
-        )  # fmt: skip
-        launch = _kernel(norm_parameters_source, name_of(form.dtype), name_of(kept), mean is not None)
-        launch(blocks * splits, threads, fields)
-        for number in (1, 2):
-            if needed[number]:
-                found = reduced("add", sums[number - 1], 0, parameters, False)
-                assert found is not None
-                results[number] = found.reshape(inner)
+    if length > LONGEST:
+        return None
+    of_input, of_parameters = needed[0], needed[1] or needed[2]
+    scale = None if weight is None or not of_input else _dense(weight)
+    results: list[Any] = [empty(form.shape, form.dtype) if of_input else None, None, None]
+    names = name_of(form.dtype), name_of(parameters), name_of(kept)
+    flags = *names, scale is not None, of_input, of_parameters, mean is not None
+    places = {"grad": grad.pointer, "x": input.pointer, "rstd": rstd.pointer}
+    pointers = grad.pointer | input.pointer
+    for name, each in (("weight", scale), ("of_x", results[0])):
+        if each is not None:
+            places[name] = each.pointer
+            pointers |= each.pointer
+    if mean is not None:
+        places["mean"] = mean.pointer
+    plan = _plan(row_programs.norm_backward, flags, rows, length, 1, not pointers % 16)
+    sums = []
+    if of_parameters:
+        wide = np.dtype(np.float64 if names[0] == "float64" else np.float32)
+        sums = [empty((plan.slots, length), wide) for _ in range(1 if mean is None else 2)]
+        places.update(zip(("of_weight", "of_bias"), (each.pointer for each in sums), strict=False))
+    _start(plan, rows, length, 1, places)
+    for number, each in enumerate(sums, 1):
+        if needed[number]:
+            found = reduced("add", each, 0, parameters, False)
+            assert found is not None
+            results[number] = found.reshape(inner)
     return results

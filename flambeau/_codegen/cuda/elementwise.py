@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from ..expr import Program
+from ..expr import Program, Step
 from .types import TYPES, CType
 
 FLAT, SINGLE, NUMBER = "c", "1", "n"
@@ -92,20 +92,22 @@ def steps_of(program: Program, inputs: Sequence[str]) -> list[str]:
     """The statements that compute a program; the value of step n is called `v<n>`."""
     lines = []
     for number, (name, type_name, *operands) in enumerate(program.steps):
-        kind = TYPES[type_name]
-        if name == "input":
-            value = inputs[operands[0]]
-        elif name == "constant":
-            value = _constant(kind, operands[0])
-        elif name == "cast":
-            value = kind.converted(f"v{operands[0]}", TYPES[program.steps[operands[0]][1]])
-        else:
-            value = f"({kind.compute})" if not kind.is_complex else ""
-            value += f"f_{name}({', '.join(f'v{each}' for each in operands)})"
-            if kind.is_half:
-                value = f"round_{kind.name}({value})"
-        lines.append(f"{kind.compute} v{number} = {value};")
+        value = inputs[operands[0]] if name == "input" else step_of(program.steps, number)
+        lines.append(f"{TYPES[type_name].compute} v{number} = {value};")
     return lines
+
+
+def step_of(steps: Sequence[Step], number: int) -> str:
+    """The expression of a step that is a constant or computes something of earlier ones."""
+    name, type_name, *operands = steps[number]
+    kind = TYPES[type_name]
+    if name == "constant":
+        return _constant(kind, operands[0])
+    if name == "cast":
+        return kind.converted(f"v{operands[0]}", TYPES[steps[operands[0]][1]])
+    value = f"({kind.compute})" if not kind.is_complex else ""
+    value += f"f_{name}({', '.join(f'v{each}' for each in operands)})"
+    return f"round_{kind.name}({value})" if kind.is_half else value
 
 
 def vector_width(memory: Sequence[str]) -> int:

@@ -4,17 +4,28 @@
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
 #define KERNEL extern "C" __global__ void
+#define KERNEL_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
 #else
 #include <cmath>
 #include <cstring>
 #define FN static inline
 #define KERNEL static void
+#define KERNEL_OF(threads) static void
 #define __grid_constant__
 #define __restrict__
 #define __shared__ static
-#define __syncthreads()
 struct Place { unsigned int x = 0, y = 0, z = 0; };
 static Place blockIdx, threadIdx, blockDim, gridDim;
+static void (*other_threads)() = [] {};  // lets the other threads of the block go as far, where there are any
+static inline void __syncthreads() { other_threads(); }
+template <class T> static inline T __shfl_xor_sync(unsigned int, T value, unsigned int distance) {
+  static T values[1024];
+  values[threadIdx.x] = value;
+  __syncthreads();
+  T found = values[threadIdx.x ^ distance];
+  __syncthreads();
+  return found;
+}
 static inline float __uint_as_float(unsigned int bits) { float x; std::memcpy(&x, &bits, 4); return x; }
 static inline unsigned int __float_as_uint(float x) { unsigned int bits; std::memcpy(&bits, &x, 4); return bits; }
 #endif
@@ -254,6 +265,8 @@ ONE(floor, floorf, floor)
 ONE(ceil, ceilf, ceil)
 ONE(trunc, truncf, trunc)
 ONE(rint, rintf, rint)
+FN float f_fma(float x, float y, float z) { return fmaf(x, y, z); }
+FN double f_fma(double x, double y, double z) { return fma(x, y, z); }
 TWO(arctan2, atan2f, atan2)
 TWO(hypot, hypotf, hypot)
 TWO(copysign, copysignf, copysign)

@@ -1,185 +1,347 @@
-"""Kernels over rows: softmax and normalisations, each row by some threads of a block that meet in shared memory."""
+"""Row programs in CUDA C: a row is shared by some threads of a block, which keep it in registers if it fits.
+
+A thread reads 16 bytes at a time. Up to 32 threads of a row pass their sums to each other, more meet in shared memory.
+Rows that are not neighbours in memory (`strided`) are those of columns: neighbouring threads have neighbouring rows.
+What is added up over all rows is kept by each thread for its own columns, while its block goes from row to row.
+"""
 
 from __future__ import annotations
 
-from .elementwise import functions
-from .types import TYPES
+from typing import NamedTuple
 
-THREADS = 256
+from ..row_program import COLUMN, ELEMENT, ROW, Pass, RowProgram, costly, passes
+from .elementwise import functions, step_of
+from .types import TYPES, CType
 
-_MEETING = f"""
-#define SUM(x, y) ((x) + (y))
-#define MOST(x, y) f_maximum(x, y)
-// All threads of a row get what its values come to.
-#define MEET(value, JOIN) \\
-  shared[threadIdx.x] = value; \\
-  __syncthreads(); \\
-  for (u32 s = along / 2; s > 0; s /= 2) {{ \\
-    if (at < s) shared[threadIdx.x] = JOIN(shared[threadIdx.x], shared[threadIdx.x + s * apart]); \\
-    __syncthreads(); \\
-  }} \\
-  value = shared[first]; \\
-  __syncthreads();
-#define ROWS \\
-  __shared__ A shared[{THREADS}]; \\
-  const u32 along = blockDim.x / a.across; \\
-  const u32 at = FAST ? threadIdx.x % along : threadIdx.x / a.across; \\
-  const u32 beside = FAST ? threadIdx.x / along : threadIdx.x % a.across; \\
-  const u32 apart = FAST ? 1 : a.across, first = FAST ? beside * along : beside; \\
-  const i64 row = (i64)blockIdx.x * a.across + beside; \\
-  const i64 length = row < a.rows ? a.length : 0;
+WARP = 32
+LONGEST = 1 << 30
+"""Positions within a row are numbers of 32 bits."""
+_KEPT = 16
+"""Costly values are kept in registers if a thread has at most so many, else they are computed again."""
+
+
+class Layout(NamedTuple):
+    """How rows are divided among threads."""
+
+    width: int
+    """How many neighbours a thread reads at a time."""
+    packs: int
+    """How often it reads so many; 0: the row is too long for registers, and is read again in each pass."""
+    along: int
+    """How many threads share a row: a power of 2 up to 32, or a multiple of 32."""
+    across: int
+    """How many rows a block has at a time."""
+    strided: bool = False
+    """Whether the elements of a row are apart from each other by the number of rows that lie side by side."""
+    shifted: bool = False
+    """Whether rows begin anywhere: then whole packs begin at the next address that they fit."""
+
+
+_HEAD = """
+enum { V = %(width)d, N = %(packs)d, ALONG = %(along)d, ACROSS = %(across)d, SHIFTED = %(shifted)d };
+template <class T> struct alignas(sizeof(T) * V) Pack { T at[V]; };
+template <class T> FN Pack<T> fetch_apart(const T* row, i32 i, i32 length) {
+  Pack<T> pack;
+  for (int k = 0; k < V; k++) pack.at[k] = i + k >= 0 && i + k < length ? row[i + k] : (T)0;
+  return pack;
+}
+template <class T> FN Pack<T> fetch(const T* row, i32 i, i32 length) {
+  if (SHIFTED && (i < 0 || i + V > length)) return fetch_apart(row, i, length);
+  return *(const Pack<T>*)(row + i);
+}
+template <class T> FN void put(T* row, i32 i, i32 length, Pack<T> pack) {
+  if (SHIFTED && (i < 0 || i + V > length)) {
+    for (int k = 0; k < V; k++) if (i + k >= 0 && i + k < length) row[i + k] = pack.at[k];
+  } else {
+    *(Pack<T>*)(row + i) = pack;
+  }
+}
 """
 
-
-def _head(name: str, fast: bool) -> str:
-    kind = TYPES[name]
-    return f"""{functions()}
-typedef {"double" if name == "float64" else "float"} A;
-typedef {kind.memory} T;
-enum {{ FAST = {int(fast)} }};
-FN A load(const T* p) {{ return {kind.loaded("*p")}; }}
-FN void save(T* p, A x) {{ *p = {kind.stored("x")}; }}
-{_MEETING}"""
+_JOINS = {"sum": ("0", "({x} + {y})"), "largest": ("-({type})__uint_as_float(0x7f800000u)", "f_maximum({x}, {y})")}
 
 
-def softmax_source(name: str, logarithm: bool, fast: bool) -> str:
-    """softmax, or its logarithm, along the middle one of three dimensions; `fast`: the last one has one element."""
-    last = "x - most - f_log(sum)" if logarithm else "f_exp(x - most) / sum"
-    return f"""{_head(name, fast)}
-struct Arguments {{ i64 rows; i64 length; i64 inner; const T* in; T* out; i64 across; }};
-KERNEL kernel(const __grid_constant__ Arguments a) {{
-  ROWS
-  const i64 base = row / a.inner * a.length * a.inner + row % a.inner;
-  A most = -__uint_as_float(0x7f800000u);
-  for (i64 i = at; i < length; i += along) most = f_maximum(most, load(a.in + base + i * a.inner));
-  MEET(most, MOST)
-  A sum = 0;
-  for (i64 i = at; i < length; i += along) sum += f_exp(load(a.in + base + i * a.inner) - most);
-  MEET(sum, SUM)
-  for (i64 i = at; i < length; i += along) {{
-    const A x = load(a.in + base + i * a.inner);
-    save(a.out + base + i * a.inner, {last});
-  }}
+def rows_source(program: RowProgram, layout: Layout) -> str:
+    """The kernel of a program. Its fields: rows, length, how many rows lie side by side, places, numbers.
+
+    What is added up over rows is written for each block: the places have a row for each.
+    """
+    return _Writer(program, layout).source()
+
+
+class _Writer:
+    def __init__(self, program: RowProgram, layout: Layout) -> None:
+        self.program = program
+        self.layout = layout
+        self.of_elements = program.is_of_elements()
+        self.columns = program.stores_to(COLUMN)
+        keeps = 0 < layout.packs * layout.width <= _KEPT
+        self.kept = costly(program) if keeps else ()
+        self.passes = passes(program, self.kept)
+        loaded = [step[2] for step in program.steps if step[0] == "load"]
+        self.element_loads = [n for n in loaded if program.places[n].has == ELEMENT]
+        self.column_loads = [n for n in loaded if program.places[n].has == COLUMN]
+
+    def memory(self, place: int) -> CType:
+        return TYPES[self.program.places[place].dtype]
+
+    def type_of(self, step: int) -> str:
+        return TYPES[self.program.steps[step][1]].compute
+
+    def source(self) -> str:
+        program, layout = self.program, self.layout
+        stored = {place for place, _ in program.stores}
+        fields = ["i64 rows;", "i64 length;", "i64 side;"]
+        for number in range(len(program.places)):
+            constant = "" if number in stored else "const "
+            fields += [f"{constant}{self.memory(number).memory}* p{number};"]
+        fields += [f"double n{number};" for number in range(program.numbers())]
+        sizes = {key: int(value) for key, value in layout._asdict().items()}
+        return f"""{functions()}{_HEAD % sizes}
+struct Arguments {{ {" ".join(fields)} }};
+KERNEL_OF(ALONG * ACROSS) kernel(const __grid_constant__ Arguments a) {{
+  {_lines(self.body())}
 }}
 """
 
+    # ----- the threads and their rows -------------------------------------------------------------------------------
 
-def softmax_backward_source(name: str, logarithm: bool, fast: bool) -> str:
-    """The gradient of the input of softmax, or of its logarithm, from that of the result and the result."""
-    part = "g" if logarithm else "g * y"
-    last = "g - f_exp(y) * sum" if logarithm else "y * (g - sum)"
-    return f"""{_head(name, fast)}
-struct Arguments {{ i64 rows; i64 length; i64 inner; const T* grad; const T* result; T* out; i64 across; }};
-KERNEL kernel(const __grid_constant__ Arguments a) {{
-  ROWS
-  const i64 base = row / a.inner * a.length * a.inner + row % a.inner;
-  A sum = 0;
-  for (i64 i = at; i < length; i += along) {{
-    const A g = load(a.grad + base + i * a.inner), y = load(a.result + base + i * a.inner);
-    sum += {part};
-  }}
-  MEET(sum, SUM)
-  for (i64 i = at; i < length; i += along) {{
-    const A g = load(a.grad + base + i * a.inner), y = load(a.result + base + i * a.inner);
-    save(a.out + base + i * a.inner, {last});
-  }}
-}}
-"""
+    def body(self) -> list[str]:
+        """The statements of the kernel."""
+        where = "threadIdx.x / ACROSS, beside = threadIdx.x % ACROSS" if self.layout.strided else (
+            "threadIdx.x % ALONG, beside = threadIdx.x / ALONG"
+        )  # fmt: skip
+        lines = [f"const u32 at = {where};", "const i32 length = (i32)a.length;", *self.meeting_places()]
+        if self.layout.packs:
+            lines += [f"Pack<{self.memory(n).memory}> q{n}[N];" for n in self.column_loads]
+            if self.column_loads and not self.layout.shifted:
+                lines += self.through([f"q{n}[j] = {self.fetched(n)};" for n in self.column_loads])
+        if not self.columns:
+            return [*lines, "const i64 first = (i64)blockIdx.x * ACROSS;", *self.row()]
+        if self.layout.packs:
+            lines += [f"{self.type_of(step)} c{place}[N][V] = {{}};" for place, step in self.columns]
+        return [
+            *lines,
+            "for (i64 first = (i64)blockIdx.x * ACROSS; first < a.rows; first += (i64)gridDim.x * ACROSS) {",
+            *["  " + line for line in self.row()],
+            *(["  __syncthreads();"] if self.layout.along > WARP else []),
+            "}",
+            *self.column_stores(),
+        ]
+
+    def row(self) -> list[str]:
+        """The statements for one row: threads beyond the last row do as those of the last one, and store nothing."""
+        lines = [
+            "const bool active = first + beside < a.rows;",
+            "const i64 row = active ? first + beside : a.rows - 1;",
+            "const i64 base = row / a.side * length * a.side + row % a.side;"
+            if self.layout.strided
+            else "const i64 base = row * length;",
+            f"const i32 shift = {'(i32)(base % V)' if self.layout.shifted else '0'};",
+        ]
+        if self.layout.packs:
+            names = self.element_loads
+            lines += [f"Pack<{self.memory(n).memory}> q{n}[N];" for n in names]
+            loads = [f"q{n}[j] = {self.fetched(n)};" for n in names]
+            if self.layout.shifted:
+                loads += [f"q{n}[j] = {self.fetched(n)};" for n in self.column_loads]
+            lines += self.through(loads)
+            lines += [f"{self.type_of(step)} kept{step}[N][V];" for step in self.kept]
+        for one in self.passes:
+            lines += self.one_pass(one, last=one is self.passes[-1])
+        return lines
+
+    def through(self, body: list[str]) -> list[str]:
+        """A loop over the packs of a row that a thread has; `j` is the number of a pack, `i` of its first element."""
+        shift = "- shift " if self.layout.shifted else ""
+        inner = ["  " + line for line in body]
+        if self.layout.packs:
+            return [
+                "#pragma unroll",
+                "for (int j = 0; j < N; j++) {",
+                f"  const i32 i = (i32)(at + j * ALONG) * V {shift};",
+                "  if (i < length) {",
+                *["  " + line for line in inner],
+                "  }",
+                "}",
+            ]
+        return [f"for (i32 i = (i32)at * V {shift}; i < length; i += ALONG * V) {{", *inner, "}"]
+
+    def fetched(self, place: int) -> str:
+        """The pack of an array that begins at element `i`."""
+        kind = self.memory(place)
+        if self.program.places[place].has == COLUMN:
+            return f"fetch{'_apart' if self.layout.shifted else ''}(a.p{place}, i, length)"
+        if self.layout.strided:
+            return f"Pack<{kind.memory}>{{a.p{place}[base + i * a.side]}}"
+        return f"fetch(a.p{place} + base, i, length)"
+
+    # ----- passes ---------------------------------------------------------------------------------------------------
+
+    def one_pass(self, one: Pass, last: bool) -> list[str]:
+        lines = [f"const {self.type_of(n)} v{n} = {self.value(n)};" for n in one.before if not self.is_reduction(n)]
+        if last:
+            lines += self.row_stores()
+        for number in one.reductions:
+            start = _JOINS[self.program.steps[number][0]][0].format(type=self.type_of(number))
+            lines.append(f"{self.type_of(number)} v{number} = {start};")
+        stores = self.program.stores_to(ELEMENT) if last else []
+        if one.reductions or stores or (last and self.columns):
+            lines += self.through(self.elements(one, stores, last))
+        return lines + self.meet(one.reductions)
+
+    def elements(self, one: Pass, stores: list[tuple[int, int]], last: bool) -> list[str]:
+        """What a pass does with a pack."""
+        steps = [self.program.steps[number] for number in one.each]
+        places = sorted({step[2] for step in steps if step[0] == "load"})
+        index = "[j]" if self.layout.packs else ""
+        lines = [] if self.layout.packs else [
+            f"const Pack<{self.memory(n).memory}> q{n} = {self.fetched(n)};" for n in places
+        ]  # fmt: skip
+        lines += [f"Pack<{self.memory(place).memory}> s{place};" for place, _ in stores]
+        inner: list[str] = []
+        for number in (*one.found, *one.each):
+            name, _, *operands = self.program.steps[number]
+            value = self.value(number)
+            if number in one.found:
+                value = f"kept{number}[j][k]"
+            elif name == "load":
+                value = self.memory(operands[0]).loaded(f"q{operands[0]}{index}.at[k]")
+            inner.append(f"const {self.type_of(number)} v{number} = {value};")
+        inner += [f"kept{number}[j][k] = v{number};" for number in one.keeps]
+        for number in one.reductions:
+            name, _, operand = self.program.steps[number]
+            value = f"({self.type_of(number)})v{operand}"
+            inner.append(f"v{number} = {_JOINS[name][1].format(x=f'v{number}', y=value)};")
+        inner += [f"s{place}.at[k] = {self.stored(place, step)};" for place, step in stores]
+        if last:
+            inner += [self.added(place, step) for place, step in self.columns]
+        guard = ["  if (i + k >= 0 && i + k < length) {"] if self.layout.shifted else []
+        lines += ["#pragma unroll", "for (int k = 0; k < V; k++) {", *guard, *["  " + line for line in inner]]
+        lines += ["  }"] * len(guard) + ["}"]
+        for place, _ in stores:
+            target = f"a.p{place}[base + i * a.side] = s{place}.at[0];" if self.layout.strided else (
+                f"put(a.p{place} + base, i, length, s{place});"
+            )  # fmt: skip
+            lines.append(f"if (active) {target}")
+        return lines
+
+    def is_reduction(self, number: int) -> bool:
+        return self.program.steps[number][0] in _JOINS
+
+    def value(self, number: int) -> str:
+        """The text of a step about the row, or of a step that computes."""
+        name, type_name, *operands = self.program.steps[number]
+        if name == "load":
+            return self.memory(operands[0]).loaded(f"a.p{operands[0]}[row]")
+        if name == "number":
+            return f"a.n{operands[0]}"
+        if name == "length":
+            return f"({TYPES[type_name].compute})length"
+        return step_of(self.program.steps, number)
+
+    def stored(self, place: int, step: int) -> str:
+        """What stands in memory for the value of a step."""
+        kind = self.memory(place)
+        return kind.stored(f"({kind.compute})v{step}")
+
+    def row_stores(self) -> list[str]:
+        """The stores of numbers of the row, by its first thread."""
+        stores = [f"a.p{place}[row] = {self.stored(place, step)};" for place, step in self.program.stores_to(ROW)]
+        return [f"if (active && at == 0) {{ {' '.join(stores)} }}"] if stores else []
+
+    # ----- sums that several threads share --------------------------------------------------------------------------
+
+    def meeting_places(self) -> list[str]:
+        """Declarations of shared memory: a number for each group of 32 threads, or for each thread."""
+        if not self.layout.strided and self.layout.along <= WARP:
+            return []
+        count = self.layout.along * self.layout.across
+        room = f"[{count}]" if self.layout.strided else f"[ACROSS][{self.layout.along // WARP}]"
+        reductions = [number for one in self.passes for number in one.reductions]
+        lines = [f"__shared__ {self.type_of(number)} meet{number}{room};" for number in reductions]
+        if self.columns and self.layout.across > 1 and self.layout.packs:
+            lines.append(f"__shared__ {self.type_of(self.columns[0][1])} all[{count}];")
+        return lines
+
+    def meet(self, reductions: tuple[int, ...]) -> list[str]:
+        """Give all threads of a row what their values come to."""
+        if not reductions or self.layout.along == 1:
+            return []
+        joined = [_JOINS[self.program.steps[number][0]][1] for number in reductions]
+        if self.layout.strided:
+            return self.meet_in_memory(list(zip(reductions, joined, strict=True)))
+        lines = []
+        within = min(self.layout.along, WARP)
+        for number, join in zip(reductions, joined, strict=True):
+            lines += _shuffled(f"v{number}", join, within)
+        if self.layout.along > WARP:
+            groups = self.layout.along // WARP
+            lines += [f"if (at % {WARP} == 0) meet{number}[beside][at / {WARP}] = v{number};" for number in reductions]
+            lines.append("__syncthreads();")
+            for number, join in zip(reductions, joined, strict=True):
+                lines.append(f"v{number} = meet{number}[beside][0];")
+                lines.append("#pragma unroll")
+                text = join.format(x=f"v{number}", y=f"meet{number}[beside][g]")
+                lines.append(f"for (int g = 1; g < {groups}; g++) v{number} = {text};")
+        return lines
+
+    def meet_in_memory(self, reductions: list[tuple[int, str]]) -> list[str]:
+        lines = [f"meet{number}[threadIdx.x] = v{number};" for number, _ in reductions]
+        lines += ["__syncthreads();", "for (u32 s = ALONG / 2; s > 0; s /= 2) {", "  if (at < s) {"]
+        for number, join in reductions:
+            one, other = f"meet{number}[threadIdx.x]", f"meet{number}[threadIdx.x + s * ACROSS]"
+            lines.append(f"    {one} = {join.format(x=one, y=other)};")
+        lines += ["  }", "  __syncthreads();", "}"]
+        return lines + [f"v{number} = meet{number}[beside];" for number, _ in reductions]
+
+    # ----- sums over rows -------------------------------------------------------------------------------------------
+
+    def added(self, place: int, step: int) -> str:
+        """An element is added to what its column comes to: in a register, or else in the block's row of the place."""
+        if self.layout.packs:
+            return f"if (active) c{place}[j][k] += v{step};"
+        target = f"a.p{place}[((i64)blockIdx.x * ACROSS + beside) * length + i + k]"
+        begins = "first == (i64)blockIdx.x * ACROSS"
+        return f"{{ const auto v = active ? v{step} : 0; {target} = {begins} ? v : {target} + v; }}"
+
+    def column_stores(self) -> list[str]:
+        """The rows of a block are added up, and the first of them writes."""
+        if not self.layout.packs:
+            return []
+        shared = self.layout.along > WARP
+        lines: list[str] = []
+        for place, _ in self.columns if shared and self.layout.across > 1 else ():
+            lines += _each_value(
+                f"all[threadIdx.x] = c{place}[j][k];",
+                "__syncthreads();",
+                f"if (beside == 0) for (int o = 1; o < ACROSS; o++) c{place}[j][k] += all[at + o * ALONG];",
+                "__syncthreads();",
+            )
+        slot = "(i64)blockIdx.x" if shared else "((i64)blockIdx.x * ACROSS + beside)"
+        body = []
+        for place, _ in self.columns:
+            value = self.memory(place).stored(f"c{place}[j][k]")
+            body.append(f"for (int k = 0; k < V; k++) a.p{place}[{slot} * length + i + k] = {value};")
+        writes = self.through(body)
+        return lines + (["if (beside == 0) {", *writes, "}"] if shared else writes)
 
 
-def norm_source(name: str, parameters: str, kept: str, weighted: bool, biased: bool, centre: bool) -> str:
-    """Rows less their means (`centre`), divided by their deviations, with weight and bias; both statistics are kept."""
-    given, saved = TYPES[parameters], TYPES[kept]
-    value = "(load(a.in + base + i) - mean) * rstd"
-    value += f" * (A){given.loaded('a.weight[i]')}" if weighted else ""
-    value += f" + (A){given.loaded('a.bias[i]')}" if biased else ""
-    mean = """for (i64 i = at; i < length; i += along) mean += load(a.in + base + i);
-  MEET(mean, SUM)
-  mean /= a.length;"""
-    return f"""{_head(name, True)}
-struct Arguments {{
-  i64 rows; i64 length; const T* in; T* out; {saved.memory}* mean; {saved.memory}* rstd;
-  const {given.memory}* weight; const {given.memory}* bias; double eps; i64 across;
-}};
-KERNEL kernel(const __grid_constant__ Arguments a) {{
-  ROWS
-  const i64 base = row * a.length;
-  A mean = 0;
-  {mean if centre else ""}
-  A squares = 0;
-  for (i64 i = at; i < length; i += along) {{
-    const A x = load(a.in + base + i) - mean;
-    squares += x * x;
-  }}
-  MEET(squares, SUM)
-  const A rstd = f_rsqrt(squares / a.length + (A)a.eps);
-  for (i64 i = at; i < length; i += along) save(a.out + base + i, {value});
-  if (at == 0 && row < a.rows) {{
-    {f"a.mean[row] = {saved.stored(f'({saved.compute})mean')};" if centre else ""}
-    a.rstd[row] = {saved.stored(f"({saved.compute})rstd")};
-  }}
-}}
-"""
+def column_slots(layout: Layout, blocks: int) -> int:
+    """How many rows the places have to which sums over rows go."""
+    return blocks if layout.packs and layout.along > WARP else blocks * layout.across
 
 
-def norm_backward_source(name: str, parameters: str, kept: str, weighted: bool, centre: bool) -> str:
-    """The gradient of the input of a normalisation of rows."""
-    given, saved = TYPES[parameters], TYPES[kept]
-    g = "load(a.grad + base + i)" + (f" * (A){given.loaded('a.weight[i]')}" if weighted else "")
-    return f"""{_head(name, True)}
-struct Arguments {{
-  i64 rows; i64 length; const T* grad; const T* in; T* out; const {saved.memory}* mean; const {saved.memory}* rstd;
-  const {given.memory}* weight; i64 across;
-}};
-KERNEL kernel(const __grid_constant__ Arguments a) {{
-  ROWS
-  const i64 base = row * a.length;
-  const A mean = {f"row < a.rows ? (A){saved.loaded('a.mean[row]')} : (A)0" if centre else "0"};
-  const A rstd = row < a.rows ? (A){saved.loaded("a.rstd[row]")} : (A)0;
-  A sum = 0, product = 0;
-  for (i64 i = at; i < length; i += along) {{
-    const A g = {g}, x = (load(a.in + base + i) - mean) * rstd;
-    sum += g, product += g * x;
-  }}
-  {"MEET(sum, SUM)" if centre else "sum = 0;"}
-  MEET(product, SUM)
-  sum /= a.length, product /= a.length;
-  for (i64 i = at; i < length; i += along) {{
-    const A g = {g}, x = (load(a.in + base + i) - mean) * rstd;
-    save(a.out + base + i, rstd * (g - sum - x * product));
-  }}
-}}
-"""
+def _shuffled(value: str, join: str, threads: int) -> list[str]:
+    other = f"__shfl_xor_sync(0xffffffffu, {value}, s)"
+    return ["#pragma unroll", f"for (int s = {threads // 2}; s > 0; s /= 2) {value} = {join.format(x=value, y=other)};"]
 
 
-def norm_parameters_source(name: str, kept: str, centre: bool) -> str:
-    """Partial sums, over some of the rows each, of the gradients of weight and bias."""
-    saved = TYPES[kept]
-    return f"""{_head(name, False)}
-struct Arguments {{
-  i64 rows; i64 length; const T* grad; const T* in; A* weight; A* bias; const {saved.memory}* mean;
-  const {saved.memory}* rstd; i64 across; i64 blocks; i64 part;
-}};
-KERNEL kernel(const __grid_constant__ Arguments a) {{
-  __shared__ A shared[{THREADS}];
-  const u32 along = blockDim.x / a.across, at = threadIdx.x / a.across, beside = threadIdx.x % a.across;
-  const u32 apart = a.across, first = beside;
-  const i64 column = (i64)(blockIdx.x % a.blocks) * a.across + beside, split = blockIdx.x / a.blocks;
-  const i64 end = (split + 1) * a.part < a.rows ? (split + 1) * a.part : a.rows;
-  A weight = 0, bias = 0;
-  if (column < a.length) {{
-    for (i64 row = split * a.part + at; row < end; row += along) {{
-      const A g = load(a.grad + row * a.length + column);
-      const A mean = {f"(A){saved.loaded('a.mean[row]')}" if centre else "0"};
-      weight += g * (load(a.in + row * a.length + column) - mean) * (A){saved.loaded("a.rstd[row]")};
-      bias += g;
-    }}
-  }}
-  MEET(weight, SUM)
-  MEET(bias, SUM)
-  if (at == 0 && column < a.length) {{
-    a.weight[split * a.length + column] = weight;
-    a.bias[split * a.length + column] = bias;
-  }}
-}}
-"""
+def _each_value(*body: str) -> list[str]:
+    """A loop over all values that a thread has of a row."""
+    loops = ["#pragma unroll", "for (int j = 0; j < N; j++) {", "#pragma unroll", "  for (int k = 0; k < V; k++) {"]
+    return [*loops, *["    " + line for line in body], "  }", "}"]
+
+
+def _lines(lines: list[str]) -> str:
+    return "\n  ".join(lines)

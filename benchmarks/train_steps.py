@@ -3,6 +3,7 @@
 python benchmarks/train_steps.py
 python benchmarks/train_steps.py --only MLP convnet --quick
 python benchmarks/train_steps.py --all --json performance.json   # what tools/performance_page.py reads
+python benchmarks/train_steps.py --device cuda                   # other workloads, on a GPU, in one process
 """
 
 from __future__ import annotations
@@ -243,6 +244,7 @@ def options_of_the_command() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, nothing that may take minutes")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the numbers to FILE as well")
     parser.add_argument("--list", action="store_true", help="print the names of the workloads")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the steps run (cpu)")
     parser.add_argument("--threads", type=int, default=2, help="of both frameworks (2)")
     parser.add_argument("--memory", action="store_true", help="peak memory of the training steps, instead of time")
     parser.add_argument("--first", action="store_true", help="time of the first step of a process")
@@ -251,9 +253,25 @@ def options_of_the_command() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def on_cuda(options: argparse.Namespace) -> int:
+    """The time of the steps on a GPU."""
+    from _train_steps import cuda  # late: it loads both frameworks into this process
+
+    _measure.load("torch", 4), _measure.load("flambeau", 4)
+    chosen = [each for each in cuda.WORKLOADS if not options.only or any(one.search(each.name) for one in options.only)]
+    if options.list:
+        print("\n".join(each.name for each in chosen))
+        return 0
+    rows: list[Row] = []
+    cuda.table(chosen, options.quick, rows, lambda: _measure.write_json(options.json, {"cuda": rows}))
+    return int(any(row["ratio"] is None for row in rows))
+
+
 def main() -> int:
     """Measure what was asked for; 1 if Flambeau could not do a workload or got another result."""
     options = options_of_the_command()
+    if options.device == "cuda":
+        return on_cuda(options)
     chosen = [
         workload
         for name, workload in WORKLOADS.items()

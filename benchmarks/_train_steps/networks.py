@@ -146,7 +146,101 @@ def gpt(torch: Any, vocabulary: int, width: int, heads: int, layers: int, tokens
             self.head = nn.Linear(width, vocabulary, bias=False)
 
         def forward(self, ids: Any) -> Any:
-            x = self.embedding(ids) + self.position(torch.arange(ids.shape[1]))
+            x = self.embedding(ids) + self.position(torch.arange(ids.shape[1], device=ids.device))
             return self.head(self.norm(self.blocks(x)))
 
     return GPT()
+
+
+def residual(torch: Any, bottleneck: bool, counts: tuple[int, ...]) -> Any:
+    """A residual network for a thousand classes: of two convolutions in a block, or with a bottleneck of three."""
+    nn = torch.nn
+    Module: Any = nn.Module
+    growth = 4 if bottleneck else 1
+
+    class Block(Module):  # type: ignore[misc]
+        def __init__(self, before: int, planes: int, stride: int) -> None:
+            super().__init__()
+            kernels = (1, 3, 1) if bottleneck else (3, 3)
+            sizes = (before, planes, planes, planes * growth) if bottleneck else (before, planes, planes)
+            layers = []
+            for number, kernel in enumerate(kernels):
+                step = stride if number == len(kernels) - 2 else 1
+                layers += [
+                    nn.Conv2d(sizes[number], sizes[number + 1], kernel, step, kernel // 2, bias=False),
+                    nn.BatchNorm2d(sizes[number + 1]),
+                    nn.ReLU(inplace=True),
+                ]
+            self.body = nn.Sequential(*layers[:-1])
+            self.relu = layers[-1]
+            self.shortcut = nn.Sequential()
+            if stride != 1 or before != planes * growth:
+                self.shortcut = nn.Sequential(
+                    nn.Conv2d(before, planes * growth, 1, stride, bias=False), nn.BatchNorm2d(planes * growth)
+                )
+
+        def forward(self, x: Any) -> Any:
+            return self.relu(self.body(x) + self.shortcut(x))
+
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    before = 64
+    for stage, count in enumerate(counts):
+        planes = 64 << stage
+        for number in range(count):
+            layers.append(Block(before, planes, 2 if stage and not number else 1))
+            before = planes * growth
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, 1000))
+
+
+def llama(torch: Any, vocabulary: int, width: int, hidden: int, heads: int, shared: int, layers: int) -> Any:
+    """A decoder with RMS norms, rotated positions, gated layers, and keys and values shared by several heads."""
+    nn, functional = torch.nn, torch.nn.functional
+    Module: Any = nn.Module
+    size = width // heads
+
+    def rotated(x: Any, cosines: Any, sines: Any) -> Any:
+        first, second = x.chunk(2, -1)
+        return x * cosines + torch.cat((-second, first), -1) * sines
+
+    class Block(Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
+            self.query = nn.Linear(width, width, bias=False)
+            self.key = nn.Linear(width, shared * size, bias=False)
+            self.value = nn.Linear(width, shared * size, bias=False)
+            self.projection = nn.Linear(width, width, bias=False)
+            self.gate, self.up = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False)
+            self.down = nn.Linear(hidden, width, bias=False)
+
+        def forward(self, x: Any, cosines: Any, sines: Any) -> Any:
+            batch, length, _ = x.shape
+            y = self.norm1(x)
+            query = self.query(y).view(batch, length, heads, size).transpose(1, 2)
+            key = self.key(y).view(batch, length, shared, size).transpose(1, 2)
+            value = self.value(y).view(batch, length, shared, size).transpose(1, 2)
+            query, key = rotated(query, cosines, sines), rotated(key, cosines, sines)
+            mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+            x = x + self.projection(mixed.transpose(1, 2).reshape(batch, length, width))
+            y = self.norm2(x)
+            return x + self.down(functional.silu(self.gate(y)) * self.up(y))
+
+    class Llama(Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(vocabulary, width)
+            self.blocks = nn.ModuleList([Block() for _ in range(layers)])
+            self.norm = nn.RMSNorm(width)
+            self.head = nn.Linear(width, vocabulary, bias=False)
+
+        def forward(self, ids: Any) -> Any:
+            x = self.embedding(ids)
+            steps = torch.arange(0, size, 2, device=ids.device).float() / size
+            angles = torch.outer(torch.arange(ids.shape[1], device=ids.device).float(), 10000.0**-steps)
+            angles = torch.cat((angles, angles), -1)
+            cosines, sines = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+            for block in self.blocks:
+                x = block(x, cosines, sines)
+            return self.head(self.norm(x))
+
+    return Llama()

@@ -88,6 +88,29 @@ def _convolution(channels_last: bool) -> Any:
     return _differentiated(run, (2, 4, 9, 8), (6, 2, 3, 3), (6,))
 
 
+def _in_last(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of images with their channels innermost in memory; so must its result be."""
+
+    def run(images: Any, *rest: Any) -> Any:
+        result = function(images.contiguous(memory_format=torch.channels_last), *rest)
+        assert result.is_contiguous(memory_format=torch.channels_last)
+        return result
+
+    return run
+
+
+def _batch_norm(training: bool, momentum: float = 0.2) -> Callable[..., Any]:
+    """With its running statistics as part of the result, so that they are compared too."""
+
+    def run(x: Any, weight: Any, bias: Any) -> Any:
+        mean, variance = torch.full_like(weight, 0.5).detach(), torch.full_like(weight, 2.0).detach()
+        result = F.batch_norm(x + 3, mean, variance, weight, bias, training, momentum)
+        return result + (mean + variance).reshape(1, -1, *[1] * (x.dim() - 2))
+
+    return run
+
+
+_IMAGES, _CHANNELS = (3, 16, 6, 5), ((16,), (16,))
 _HALF = {"dtype": torch.bfloat16}
 SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "softmax": _differentiated(lambda x: F.softmax(x, 1), (5, 300)),
@@ -119,6 +142,38 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "transposed convolution": _differentiated(
         lambda x, w: F.conv_transpose2d(x, w, stride=2, output_padding=1), (2, 3, 4, 5), (3, 4, 3, 3)
     ),
+    "batch_norm of planes": _differentiated(_batch_norm(True), (3, 5, 4, 4), (5,), (5,)),
+    "batch_norm of lines": _differentiated(_in_last(_batch_norm(True)), _IMAGES, *_CHANNELS),
+    "batch_norm of a matrix": _differentiated(_batch_norm(True), (7, 6), (6,), (6,)),
+    "batch_norm in evaluation": _differentiated(_in_last(_batch_norm(False)), _IMAGES, *_CHANNELS),
+    "batch_norm in half precision": _differentiated(
+        lambda x: F.batch_norm(x, None, None, None, None, True), _IMAGES, **_HALF
+    ),
+    "max_pool": _differentiated(lambda x: F.max_pool2d(x, 3, 2, 1), _IMAGES),
+    "max_pool, channels last": _differentiated(_in_last(lambda x: F.max_pool2d(x, (3, 2), 1, 1, (1, 2))), _IMAGES),
+    "max_pool of signals": _differentiated(lambda x: F.max_pool1d(x, 3, ceil_mode=True), (2, 3, 11)),
+    "adaptive_max_pool": _differentiated(lambda x: F.adaptive_max_pool2d(x, (3, 1)), _IMAGES),
+    "avg_pool": _differentiated(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False), _IMAGES),
+    "avg_pool, channels last": _differentiated(_in_last(lambda x: F.avg_pool2d(x, 3, 2, 1)), _IMAGES),
+    "adaptive_avg_pool": _differentiated(lambda x: F.adaptive_avg_pool2d(x, (4, 3)), _IMAGES),
+    "attention": _differentiated(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), *[(2, 3, 10, 16)] * 3, **_HALF
+    ),
+    "attention, tokens before heads": _differentiated(
+        lambda x: F.scaled_dot_product_attention(
+            *x.reshape(2, 10, 3, 2, 16).permute(2, 0, 3, 1, 4).unbind(0), scale=0.3
+        ),
+        (2, 10, 96),
+        **_HALF,
+    ),
+    "attention with a mask": _differentiated(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, torch.ones(10, 7, device=q.device).tril(-1) > 0),
+        (2, 3, 10, 16),
+        (2, 3, 7, 16),
+        (2, 3, 7, 16),
+        **_HALF,
+    ),
+    "addmm": _differentiated(lambda x, y, z: torch.addmm(x, y, z, beta=0.5, alpha=2), (6, 7), (6, 5), (5, 7), **_HALF),
     "SGD": _trained(lambda params: torch.optim.SGD(params, 0.1, momentum=0.9)),
     "Adam": _trained(lambda params: torch.optim.Adam(params, 0.1, weight_decay=0.1)),
     "a network": _network,

@@ -243,8 +243,8 @@ def max_pool(
     return None if done is None else done[0]
 
 
-def max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array | None:
-    """`max_pool2d_backward`."""
+def max_pool2d_backward(self: Array, input: Array, indices: Array, *window: Sizes) -> Array | None:
+    """`max_pool2d_backward`: the indices say it all."""
     return maxima_backward(self, indices, input, channel_last(input, 2))
 
 

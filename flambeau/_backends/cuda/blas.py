@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .choices import CHOICES
 from .names import name_of
 
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "complex64": 4, "complex128": 5, "bfloat16": 14}
@@ -18,9 +19,6 @@ _AS_IT_IS, _TURNED = 0, 1
 
 class Blas:
     """The library, with the constants that its calls take by address."""
-
-    shortened = False
-    """Whether products of float32 may shorten their operands: `torch.backends.cuda.matmul.allow_tf32`."""
 
     def __init__(self) -> None:
         from cupy.cuda.device import get_cublas_handle
@@ -45,12 +43,12 @@ class Blas:
         kind = _TYPES[name]
         one, nothing = self._addresses[name]
         way = _DOUBLE if name in ("float64", "complex128") else _SINGLE
-        if self.shortened and name in ("float32", "complex64"):
+        if CHOICES.shortened_products and name in ("float32", "complex64"):
             way = _SHORTENED
         *batch, rows, columns = result.form.shape
         inner = left.form.shape[-1]
-        turn_a, step_a, stride_a = _placed(left.form)
-        turn_b, step_b, stride_b = _placed(right.form)
+        turn_a, step_a, stride_a = placed(left.form)
+        turn_b, step_b, stride_b = placed(right.form)
         if not batch or batch[0] == 1:
             self._library.gemmEx(
                 self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, left.pointer,
@@ -64,7 +62,7 @@ class Blas:
             )  # fmt: skip
 
 
-def _placed(form: Any) -> tuple[int, int, int]:
+def placed(form: Any) -> tuple[int, int, int]:
     """Whether a matrix is to be turned, how far its rows (or columns) are apart, and how far the matrices are."""
     item = form.itemsize
     *batch, outer, inner = form.strides

@@ -9,11 +9,17 @@ import numpy as np
 from ..._core.geometry.moving_windows import Geometry, Shape
 from . import cudnn
 from .array import DeviceArray, empty
+from .choices import CHOICES
 from .names import name_of
 
-_plans: dict[Any, cudnn.Convolution | None] = {}
-shortened = False
-"""Whether convolutions of float32 may shorten their operands: `torch.backends.cudnn.allow_tf32`."""
+_FORWARD, _OF_INPUT, _OF_WEIGHT = "conv_fprop", "conv_dgrad", "conv_wgrad"
+_NAMES = {
+    _FORWARD: ("image", "weight", ""), _OF_INPUT: ("", "filter", "loss"), _OF_WEIGHT: ("image", "", "loss"),
+}  # fmt: skip
+"""For each product what cuDNN calls input, weight and output, as far as they are given."""
+_RESULTS = {_FORWARD: 3, _OF_INPUT: 1, _OF_WEIGHT: 2}
+"""Which of them is computed."""
+_plans: dict[Any, cudnn.Plan | None] = {}
 
 
 def correlate(
@@ -23,7 +29,7 @@ def correlate(
     if not _serves(input, weight) or output != _sizes(input.shape[2:], weight.shape[2:], geometry):
         return None
     shape = (input.shape[0], weight.shape[0], *output)
-    result = _run(cudnn.FORWARD, geometry, last, input=input, weight=weight, output=shape)
+    result = _run(_FORWARD, geometry, last, input=input, weight=weight, output=shape)
     return result if result is None or bias is None else _with_bias(result, bias)
 
 
@@ -34,7 +40,7 @@ def spread(
     if not _serves(grad, weight) or grad.shape[2:] != _sizes(sizes, weight.shape[2:], geometry):
         return None
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *sizes)
-    result = _run(cudnn.OF_INPUT, geometry, last, input=shape, weight=weight, output=grad)
+    result = _run(_OF_INPUT, geometry, last, input=shape, weight=weight, output=grad)
     return result if result is None or bias is None else _with_bias(result, bias)
 
 
@@ -45,7 +51,7 @@ def weight_gradient(
     if not _serves(input, grad) or grad.shape[2:] != _sizes(input.shape[2:], kernel, geometry):
         return None
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *kernel)
-    return _run(cudnn.OF_WEIGHT, geometry, last, input=input, weight=shape, output=grad)
+    return _run(_OF_WEIGHT, geometry, last, input=input, weight=shape, output=grad)
 
 
 def _serves(first: DeviceArray, second: DeviceArray) -> bool:
@@ -76,37 +82,47 @@ def _run(product: str, geometry: Geometry, last: bool, **operands: Any) -> Devic
     for name, each in operands.items():
         array = _laid_out(each, last) if type(each) is DeviceArray else _empty(each, dtype, last)
         arrays[name] = array
-    seen = {name: _as_image(each) if flat else each for name, each in arrays.items()}
-    stride, padding, dilation = geometry[:3]
-    if flat:
-        stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
-    item = dtype.itemsize
-    given = {
-        name: (each.form.shape, tuple([step // item for step in each.form.strides])) for name, each in seen.items()
-    }
-    key = product, dtype, tuple(given.values()), stride, padding, dilation, geometry.groups, last, shortened
+    forms = [(_as_image(each) if flat else each).form for each in arrays.values()]
+    key = product, dtype, *[(form.shape, form.strides) for form in forms], geometry, _choices()
     try:
         plan = _plans[key]
     except KeyError:
-        plan = _plans[key] = _planned(
-            product, name_of(dtype), given["input"], (given["weight"][0], last), given["output"], stride, padding,
-            dilation, geometry.groups, shortened,
-        )  # fmt: skip
+        plan = _plans[key] = _planned(product, forms, geometry)
     if plan is None:
         return None
-    try:
-        plan({"x": seen["input"].pointer, "w": seen["weight"].pointer, "y": seen["output"].pointer})
-    except cudnn.Refused:
-        _plans[key] = None
-        return None
+    plan({number: each.pointer for number, each in enumerate(arrays.values(), 1)})
     return next(arrays[name] for name, each in operands.items() if type(each) is not DeviceArray)
 
 
-def _planned(*options: Any) -> cudnn.Convolution | None:
+def _choices() -> tuple[bool, ...]:
+    return CHOICES.shortened_convolutions, CHOICES.measured, CHOICES.deterministic
+
+
+def _planned(product: str, forms: list[Any], geometry: Geometry) -> cudnn.Plan | None:
+    """The plan for one of the products; `forms` are those of input, weight and output."""
+    options = {"stride": list(geometry.stride), "padding": list(geometry.padding), "dilation": list(geometry.dilation)}
+    if forms[0].ndim > 2 + len(geometry.stride):
+        options = {name: [0 if name == "padding" else 1, *each] for name, each in options.items()}
+
+    def describe(graph: Any) -> None:
+        result = _RESULTS[product]
+        given = {
+            name: graph.tensor(dim=list(form.shape), stride=_steps(form), uid=number)
+            for number, (name, form) in enumerate(zip(_NAMES[product], forms, strict=True), 1)
+            if number != result
+        }
+        made = getattr(graph, product)(**given, **options)
+        form = forms[result - 1]
+        made.set_output(True).set_uid(result).set_dim(list(form.shape)).set_stride(_steps(form))
+
     try:
-        return cudnn.Convolution(*options)
+        return cudnn.Plan(name_of(forms[0].dtype), CHOICES.shortened_convolutions, describe)
     except cudnn.Refused:
         return None
+
+
+def _steps(form: Any) -> list[int]:
+    return [step // form.itemsize for step in form.strides]
 
 
 def _as_image(array: DeviceArray) -> DeviceArray:

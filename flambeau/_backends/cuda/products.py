@@ -29,7 +29,7 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
         if not (rows and inner and columns):
             return zeros((rows, columns), dtype)
         result = empty((rows, columns), dtype)
-        driver().multiply(result, _laid_out(left), _laid_out(right))
+        driver().multiply(result, laid_out(left), laid_out(right))
         return result
     a = left[None] if first.ndim == 1 else left
     b = right[:, None] if second.ndim == 1 else right
@@ -63,11 +63,11 @@ def _batch(left: DeviceArray, right: DeviceArray) -> DeviceArray:
     if not (inner and count and rows and columns):
         return zeros((count, rows, columns), left.form.dtype)
     result = empty((count, rows, columns), left.form.dtype)
-    driver().multiply(result, _laid_out(left), _laid_out(right))
+    driver().multiply(result, laid_out(left), laid_out(right))
     return result
 
 
-def _laid_out(array: DeviceArray) -> DeviceArray:
+def laid_out(array: DeviceArray) -> DeviceArray:
     """A matrix, or several, in one of the two forms that the library reads: rows, or columns, without gaps inside."""
     form = array.form
     item = form.itemsize

@@ -146,7 +146,10 @@ def scattered(values: Array, indices: Array, source: Array, rank: int, last: boo
     self=lambda grad, indices: picked(grad, indices, 2),
     input=lambda grad: zeros_like(grad),
 )
-def _max_pool2d_backward(self: Array, input: Array, indices: Array) -> Array:
+def _max_pool2d_backward(
+    self: Array, input: Array, indices: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> Array:
+    """Indices are enough; with the windows a thread can have an element, and look at those over it."""
     return scattered(self, indices, input, 2, channel_last(input, 2))
 
 
@@ -159,20 +162,18 @@ def _max_pool3d_backward(self: Array, input: Array, indices: Array) -> Array:
     return scattered(self, indices, input, 3, channel_last(input, 3))
 
 
-# These formulas name the window, which they do not need, because PyTorch's nodes show it.
-
-
 def _gradient2d(
     grad: Tensor, self: Tensor, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
     ceil_mode: bool,
 ) -> Tensor:  # fmt: skip
-    return _max_pool2d_backward(grad, self, result1)
+    return _max_pool2d_backward(grad, self, result1, kernel_size, stride or kernel_size, padding, dilation)
 
 
 def _gradient3d(
     grad: Tensor, self: Tensor, result1: Any, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
     ceil_mode: bool,
 ) -> Tensor:  # fmt: skip
+    """It names the window, which it does not need, because PyTorch's node shows it."""
     return _max_pool3d_backward(grad, self, result1)
 
 
@@ -400,4 +401,5 @@ def max_pool2d_with_indices_backward(
     indices: Tensor,
 ) -> Tensor:
     """The gradient of `max_pool2d` from that of its result."""
-    return _max_pool2d_backward(grad_output, self, indices)
+    window = _window("max_pool2d_with_indices_backward", 2, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool2d_backward(grad_output, self, indices, window[0], window[1] or window[0], *window[2:4])

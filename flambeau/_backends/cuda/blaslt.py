@@ -1,0 +1,155 @@
+"""cuBLASLt by ctypes: a product of matrices with what is added to it, in one kernel, by plans that are kept."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from functools import cache
+from typing import Any, NamedTuple
+
+from .array import DeviceArray
+from .driver import driver
+
+TYPES = {"float32": 0, "float16": 2, "bfloat16": 14}
+"""What CUDA calls the types of elements."""
+_SINGLE, _SHORTENED = 68, 77
+_TURN_A, _TURN_B, _EPILOGUE, _BIAS = 3, 4, 7, 8
+_WITH_BIAS = 4
+_MOST_WORKSPACE = 1
+_WORKSPACE = 32 << 20
+
+
+class _Way(ctypes.Structure):
+    """A way to compute a product, as the library proposes it."""
+
+    _fields_ = (
+        ("algorithm", c_uint64 * 8), ("workspace", c_size_t), ("state", c_int), ("waves", c_float),
+        ("reserved", c_int * 4),
+    )  # fmt: skip
+
+
+class Matrix(NamedTuple):
+    """How an operand lies in memory: whether it is to be turned, and how far its columns are apart.
+
+    The library counts columns first.
+    """
+
+    turned: bool
+    step: int
+
+
+class Refused(Exception):
+    """cuBLASLt does not do it."""
+
+
+def _check(status: int) -> None:
+    if status:
+        raise Refused(f"cuBLASLt: status {status}")
+
+
+@cache
+def _library() -> Any:
+    for name in ("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"):
+        try:
+            found = ctypes.CDLL(name)  # the driver's library has loaded it
+        except OSError:
+            continue
+        pointer = c_void_p
+        found.cublasLtMatmul.argtypes = (
+            [pointer] * 12 + [ctypes.POINTER(_Way), pointer, c_size_t, pointer]
+        )  # fmt: skip
+        found.cublasLtMatmulDescSetAttribute.argtypes = [pointer, c_int, pointer, c_size_t]
+        found.cublasLtMatrixLayoutCreate.argtypes = [pointer, c_int, c_uint64, c_uint64, c_int64]
+        return found
+    return None
+
+
+@cache
+def _handle() -> c_void_p:
+    handle = c_void_p()
+    _check(_library().cublasLtCreate(byref(handle)))
+    return handle
+
+
+_workspaces: dict[int, Any] = {}
+
+
+def _workspace(stream: int) -> int:
+    """Memory for the ways that need some: one piece for each queue."""
+    found = _workspaces.get(stream)
+    if found is None:
+        found = _workspaces.setdefault(stream, driver().allocate(_WORKSPACE))
+    place: int = found.ptr
+    return place
+
+
+class Product:
+    """`alpha * left @ right + beta * result`, or plus a row, for matrices of one shape and layout."""
+
+    def __init__(
+        self, dtype: str, rows: int, inner: int, columns: int, left: Matrix, right: Matrix, biased: bool,
+        shortened: bool,
+    ) -> None:  # fmt: skip
+        api = _library()
+        if api is None:
+            raise Refused("cuBLASLt is not there")
+        kind = TYPES[dtype]
+        self._operation = c_void_p()
+        way = _SHORTENED if shortened and dtype == "float32" else _SINGLE
+        _check(api.cublasLtMatmulDescCreate(byref(self._operation), way, 0))
+        self._set(_TURN_A, c_int32(right.turned))
+        self._set(_TURN_B, c_int32(left.turned))
+        if biased:
+            self._set(_EPILOGUE, c_uint32(_WITH_BIAS))
+        shape_a = (inner, columns) if right.turned else (columns, inner)
+        shape_b = (rows, inner) if left.turned else (inner, rows)
+        self._a = self._layout(kind, *shape_a, right.step)
+        self._b = self._layout(kind, *shape_b, left.step)
+        self._c = self._layout(kind, columns, rows, columns)
+        self._way = self._chosen()
+        self._biased = biased
+        self._bias = c_uint64()
+        self._alpha, self._beta = c_float(1), c_float(0)
+
+    def _set(self, attribute: int, value: Any) -> None:
+        _check(
+            _library().cublasLtMatmulDescSetAttribute(self._operation, attribute, byref(value), ctypes.sizeof(value))
+        )
+
+    @staticmethod
+    def _layout(kind: int, rows: int, columns: int, step: int) -> c_void_p:
+        found = c_void_p()
+        _check(_library().cublasLtMatrixLayoutCreate(byref(found), kind, rows, columns, step))
+        return found
+
+    def _chosen(self) -> _Way:
+        api = _library()
+        wish, found, count = c_void_p(), _Way(), c_int()
+        _check(api.cublasLtMatmulPreferenceCreate(byref(wish)))
+        try:
+            most = c_size_t(_WORKSPACE)
+            _check(api.cublasLtMatmulPreferenceSetAttribute(wish, _MOST_WORKSPACE, byref(most), c_size_t(8)))
+            given = self._operation, self._a, self._b, self._c, self._c
+            _check(api.cublasLtMatmulAlgoGetHeuristic(_handle(), *given, wish, 1, byref(found), byref(count)))
+        finally:
+            api.cublasLtMatmulPreferenceDestroy(wish)
+        if not count.value:
+            raise Refused("cuBLASLt: no way to compute this product")
+        return found
+
+    def __call__(
+        self, result: DeviceArray, left: DeviceArray, right: DeviceArray, bias: int, alpha: float, beta: float
+    ) -> None:
+        """Compute into `result`; `bias` is the address of the row to add, where one was planned for."""
+        if self._biased and self._bias.value != bias:
+            self._bias.value = bias
+            self._set(_BIAS, self._bias)
+        self._alpha.value, self._beta.value = alpha, beta
+        stream, place = driver().stream(), result.pointer
+        _check(
+            _library().cublasLtMatmul(
+                _handle(), self._operation, byref(self._alpha), right.pointer, self._a, left.pointer, self._b,
+                byref(self._beta), place, self._c, place, self._c, byref(self._way), _workspace(stream), _WORKSPACE,
+                stream,
+            )
+        )  # fmt: skip

@@ -1,0 +1,54 @@
+"""Products with something added to them, in one kernel: linear layers above all. None: the reference runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import blas
+from .array import DeviceArray, empty
+from .blaslt import TYPES, Matrix, Product, Refused
+from .choices import CHOICES
+from .names import name_of
+from .products import laid_out
+
+_plans: dict[Any, Product | None] = {}
+_ALIGNED = 15
+
+
+def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, alpha: Any) -> DeviceArray | None:
+    """`beta * self + alpha * mat1 @ mat2`, added up in float32 and rounded once."""
+    dtype = mat1.form.dtype
+    if not (dtype == mat2.form.dtype == self.form.dtype) or name_of(dtype) not in TYPES:
+        return None
+    left, right = laid_out(mat1), laid_out(mat2)
+    (rows, inner), columns = left.form.shape, right.form.shape[1]
+    if not (rows and inner and columns) or isinstance(alpha, complex) or isinstance(beta, complex):
+        return None
+    biased = beta == 1 and alpha == 1 and self.form.shape == (columns,) and self.form.flags.c_contiguous
+    if (left.pointer | right.pointer | (self.pointer if biased else 0)) & _ALIGNED:
+        return None
+    key = dtype, rows, inner, columns, _placed(left.form), _placed(right.form), biased, CHOICES.shortened_products
+    try:
+        plan = _plans[key]
+    except KeyError:
+        plan = _plans[key] = _planned(name_of(dtype), *key[1:])
+    if plan is None:
+        return None
+    result = empty((rows, columns), dtype)
+    if not biased and beta != 0:
+        result[...] = self
+    plan(result, left, right, self.pointer, alpha, 0.0 if biased else beta)
+    return result
+
+
+def _planned(*options: Any) -> Product | None:
+    try:
+        return Product(*options)
+    except Refused:
+        return None
+
+
+def _placed(form: Any) -> Matrix:
+    """How a matrix lies, for a library that counts columns first and is given the transposed problem."""
+    turned, step, _ = blas.placed(form)
+    return Matrix(bool(turned), step)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.tensor import Tensor
+from .._core.tensor import Tensor, wrap
 
 FIRST_BUCKET = 1 << 20
 """Bytes of the first bucket: small, so that the exchange begins early in the backward pass."""
@@ -16,10 +16,14 @@ DEFAULT_MEGABYTES = 25
 class Bucket:
     """One flat tensor, and for each parameter the part of it that has the shape of the gradient."""
 
-    def __init__(self, parameters: Sequence[Tensor]) -> None:
+    def __init__(self, parameters: Sequence[Tensor], empty: Callable[[int, Any], Any]) -> None:
+        """`empty`: makes an array where collectives are quickest."""
         self.parameters = list(parameters)
-        first = self.parameters[0]
-        self.buffer = first.detach().new_zeros(sum(each.numel() for each in self.parameters))
+        first, count = self.parameters[0].detach(), sum(each.numel() for each in self.parameters)
+        if first._kind.is_cpu and not first._kind.dataless:
+            self.buffer = wrap(empty(count, first._array.dtype), first.device).zero_()
+        else:
+            self.buffer = first.new_zeros(count)
         self.views: list[Tensor] = []
         start = 0
         for each in self.parameters:

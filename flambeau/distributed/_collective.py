@@ -97,16 +97,20 @@ OPS = {
 
 def run(name: str, tensors: Sequence[Tensor], start: Start, written: int, async_op: bool, result: Any = None) -> Any:
     """Run the op `name`; a `Work` if it is asynchronous, else wait for it."""
+    work = started(name, tensors, start, written, result)
+    if async_op:
+        work.attend()
+        return work
+    work.wait()
+    return None
+
+
+def started(name: str, tensors: Sequence[Tensor], start: Start, written: int, result: Any = None) -> Work:
+    """Start the op `name`. Whoever calls waits for it soon, or lets it be attended to."""
     call = Call(start, written)
     OPS[name](list(tensors), call)
-    work = Work(
+    return Work(
         [call.pending] if call.pending is not None else [],
         list(tensors[:written]) if result is None else result,
         call.store if call.stores else None,
     )
-    if async_op:
-        if call.pending is not None:
-            call.pending.attend()
-        return work
-    work.wait()
-    return None

@@ -74,6 +74,12 @@ class Engine(Protocol):
     def absent_members(self, limit: float, wait_all: bool) -> list[int]:
         """A barrier with a look at the clock: on the first member, those that did not come."""
 
+    def progress(self) -> bool:
+        """Move along what is under way without waiting; False: it moves better if somebody attends to it."""
+
+    def empty(self, count: int, array_type: Any) -> Any:
+        """A flat array of the host where collectives are quickest."""
+
     def subgroup(self, ranks: Sequence[int], number: int, timeout: float) -> Engine | None:
         """An engine for some of the members; None for those that are none of them."""
 

@@ -113,6 +113,14 @@ class MPIEngine:
         """All processes that `mpiexec` started."""
         return MPIEngine(_mpi().COMM_WORLD, timeout)
 
+    def progress(self) -> bool:
+        """MPI moves what is under way when it is asked for it."""
+        return False
+
+    def empty(self, count: int, array_type: np.dtype[Any]) -> Any:
+        """A flat array."""
+        return np.empty(count, array_type)
+
     def subgroup(self, ranks: Sequence[int], number: int, timeout: float) -> MPIEngine | None:
         """An engine for some of the members; None for those that are none of them."""
         inside = self.rank in ranks

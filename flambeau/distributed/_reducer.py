@@ -8,14 +8,21 @@ from typing import Any
 import numpy as np
 
 from .._core.device import CPU
+from .._core.dtype import float32, float64
+from .._core.modes import THREAD
 from .._core.node import Node
 from .._core.tensor import Tensor, wrap
 from ..autograd.grad_mode import no_grad
 from . import _calls
 from ._buckets import Bucket, GradBucket, divided
+from ._collective import started
 from ._world import ProcessGroup
+from .reductions import ReduceOp
 
 Hook = Callable[[Any, GradBucket], Any]
+_SUM = ReduceOp.SUM
+_EXACT = (float32, float64)
+"""Dtypes whose products with a number NumPy rounds as ops do."""
 
 
 class Reducer:
@@ -57,7 +64,8 @@ class Reducer:
     def _make_buckets(self, order: Sequence[int]) -> None:
         arranged = [self._parameters[position] for position in order]
         self._buckets = [
-            Bucket([arranged[position] for position in positions]) for positions in divided(arranged, self._limits)
+            Bucket([arranged[position] for position in positions], self._group._engine.empty)
+            for positions in divided(arranged, self._limits)
         ]
         self._place = {
             self._position[id(each)]: (bucket, number)
@@ -133,18 +141,30 @@ class Reducer:
         if not self._expects or position in self._ready:
             return
         bucket, number = self._place[position]
-        view, gradient = bucket.views[number], parameter.grad
+        gradient = parameter.grad
         assert gradient is not None
-        with no_grad():
-            if gradient._array is view._array:
-                if self._hook is None:
-                    view.mul_(1 / self.divisor)
-            elif self._hook is None:
-                view.copy_(gradient * (1 / self.divisor))
-            else:
-                view.copy_(gradient)
+        self._put(gradient, bucket.views[number])
         self._order.append(position)
         self._mark(position)
+        if self._expects:
+            self._group._engine.progress()
+
+    def _put(self, gradient: Tensor, view: Tensor) -> None:
+        """Put a gradient into its bucket; divided, unless a hook does that."""
+        is_there = gradient._array is view._array
+        if self._hook is None:
+            share = 1 / self.divisor
+            if _is_simple(gradient, view):
+                np.multiply(gradient._array, share, out=view._array)
+                return
+            with no_grad():
+                if is_there:
+                    view.mul_(share)
+                else:
+                    view.copy_(gradient * share)
+        elif not is_there:
+            with no_grad():
+                view.copy_(gradient)
 
     def _mark(self, position: int) -> None:
         self._ready.add(position)
@@ -161,7 +181,12 @@ class Reducer:
         bucket = self._buckets[index]
         bucket.begun = True
         if self._hook is None:
-            bucket.pending = _calls.all_reduce(bucket.buffer, group=self._group, async_op=True)
+            engine = self._group._engine
+            bucket.pending = started(
+                "all_reduce", [bucket.buffer], lambda arrays: engine.all_reduce(arrays[0], _SUM), 1
+            )
+            if not engine.progress():
+                bucket.pending.attend()
         else:
             state, hook = self._hook
             bucket.pending = hook(state, GradBucket(bucket, index, index == len(self._buckets) - 1))
@@ -189,6 +214,9 @@ class Reducer:
                     parameter.grad = view
             elif parameter.grad is None:
                 parameter.grad = view.clone()
+            elif _is_simple(parameter.grad, view):
+                np.copyto(parameter.grad._array, view._array)
+                parameter.grad._changed()
             else:
                 parameter.grad.copy_(view)
 
@@ -218,6 +246,19 @@ class Reducer:
         for bucket in self._buckets:
             bucket.pending.wait()
         self.passes += 1
+
+
+def _is_simple(gradient: Tensor, view: Tensor) -> bool:
+    """Whether NumPy may do what an op would do, with the same bits: most gradients are so, and ops cost more."""
+    kind = gradient._kind
+    return (
+        kind is view._kind
+        and kind.is_cpu
+        and kind.dtype in _EXACT
+        and type(gradient) is Tensor
+        and THREAD.modes.plain
+        and gradient._array.shape == view._array.shape
+    )
 
 
 def _reached(outputs: Iterable[Tensor]) -> set[int]:

@@ -37,6 +37,11 @@ class Work:
         self._complete()
         return True
 
+    def attend(self) -> None:
+        """Let it go on while nobody waits for it."""
+        for each in self._pending:
+            each.attend()
+
     def _complete(self) -> None:
         if self._finish is not None:
             with self._lock:

@@ -2,20 +2,29 @@
 
 Each process listens on a port, and says in the store where. It connects to all processes before it, and is connected to
 by those after it. Who connects must know a word that is in the store only: strangers are turned away.
+
+Processes of one machine connect by a Unix socket instead, which has no file, and give each other their arenas. That the
+socket can be reached is what shows that they are on one machine: containers that share a kernel but not its network are
+as far from each other as two machines.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import selectors
 import socket
 import struct
 import time
 from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
 
 from .._errors import DistNetworkError, DistStoreError
 from ..stores import PrefixStore, Store
 from ..tcp_store import TCPStore
+from .arena import IS_AVAILABLE, Arena, PeerMemory
 
 _HELLO = struct.Struct("<16sI")
 _WORD_LENGTH = 16
@@ -24,35 +33,95 @@ _SOON = 5.0
 """Seconds that a caller may take to say who it is."""
 
 
-def connect_all(rank: int, size: int, store: Store, limit: float) -> dict[int, socket.socket]:
-    """A connection with each other process, by its rank."""
+class Connections(NamedTuple):
+    """A connection with each other process by its rank, the own arena, and those of the others that share memory."""
+
+    sockets: dict[int, socket.socket]
+    arena: Arena | None
+    memories: dict[int, PeerMemory]
+
+
+def connect_all(rank: int, size: int, store: Store, limit: float) -> Connections:
+    """Connect with every other process."""
     if size == 1:
-        return {}
+        return Connections({}, None, {})
     end = time.monotonic() + limit
-    host = _own_address(store)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.bind((host, 0))
-        listener.listen(size)
-        if rank == 0:
-            store.set("word", secrets.token_bytes(_WORD_LENGTH))
-        store.set(f"address/{rank}", f"{host} {listener.getsockname()[1]}")
-        connections: dict[int, socket.socket] = {}
+    found: dict[int, socket.socket] = {}
+    with contextlib.ExitStack() as listeners:
         try:
-            word = _from_store(store, "word", 0, end)
-            for peer in range(rank):
-                connections[peer] = _call(_from_store(store, f"address/{peer}", peer, end), peer, end)
-                connections[peer].sendall(_HELLO.pack(word, rank))
-            while len(connections) < size - 1:
-                peer, connection = _answer(listener, word, rank, size, connections, end)
-                connections[peer] = connection
+            _meet(rank, size, store, end, found, listeners)
+            for connection in found.values():
+                connection.settimeout(max(0.001, end - time.monotonic()))
+            arena, memories = _share_memory(found)
         except BaseException:
-            for connection in connections.values():
+            for connection in found.values():
                 connection.close()
             raise
-    for connection in connections.values():
+    for connection in found.values():
         _tune(connection)
-    return connections
+    return Connections(found, arena, memories)
+
+
+def _meet(
+    rank: int, size: int, store: Store, end: float, found: dict[int, socket.socket], listeners: contextlib.ExitStack
+) -> None:
+    """Call those before, and be called by those after."""
+    host = _own_address(store)
+    network = listeners.enter_context(
+        socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    )
+    network.bind((host, 0))
+    network.listen(size)
+    selector = listeners.enter_context(selectors.DefaultSelector())
+    selector.register(network, selectors.EVENT_READ)
+    machine, name = _machine(), secrets.token_hex(8)
+    if machine is not None:
+        local = listeners.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        local.bind(_unix_address(name))
+        local.listen(size)
+        selector.register(local, selectors.EVENT_READ)
+    if rank == 0:
+        store.set("word", secrets.token_bytes(_WORD_LENGTH))
+    store.set(f"address/{rank}", f"{host} {network.getsockname()[1]} {machine} {name}")
+    word = _from_store(store, "word", 0, end)
+    for peer in range(rank):
+        found[peer] = _call(_from_store(store, f"address/{peer}", peer, end), machine, peer, end)
+        found[peer].sendall(_HELLO.pack(word, rank))
+    while len(found) < size - 1:
+        peer, connection = _answer(selector, word, rank, size, found, end)
+        found[peer] = connection
+
+
+def _machine() -> str | None:
+    """What processes that may share memory with this one have in common; None: there is no such memory."""
+    if not IS_AVAILABLE or os.environ.get("FLAMBEAU_SHARED_MEMORY") == "0":
+        return None
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _unix_address(name: str) -> str:
+    return f"\0flambeau-{name}"  # the zero: a name that is no file
+
+
+def _share_memory(connections: dict[int, socket.socket]) -> tuple[Arena | None, dict[int, PeerMemory]]:
+    """Give the own arena to those on this machine, and get theirs."""
+    local = {peer: each for peer, each in connections.items() if each.family == getattr(socket, "AF_UNIX", None)}
+    if not local:
+        return None, {}
+    arena = Arena()
+    for connection in local.values():
+        socket.send_fds(connection, [b"m"], [arena.descriptor])
+    memories = {}
+    for peer, connection in local.items():
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        if not descriptors:
+            raise DistNetworkError(f"rank {peer} went away before it had shared its memory")
+        os.set_inheritable(descriptors[0], False)
+        memories[peer] = PeerMemory(descriptors[0])
+    return arena, memories
 
 
 def _from_store(store: Store, key: str, peer: int, end: float) -> bytes:
@@ -63,25 +132,42 @@ def _from_store(store: Store, key: str, peer: int, end: float) -> bytes:
     return store.get(key)
 
 
-def _call(address: bytes, peer: int, end: float) -> socket.socket:
-    host, _, port = address.decode().rpartition(" ")
+def _call(said: bytes, own_machine: str | None, peer: int, end: float) -> socket.socket:
+    address, _, where = said.decode().partition(" ")
+    port, _, where = where.partition(" ")
+    machine, _, name = where.partition(" ")
+    limit = max(0.001, end - time.monotonic())
+    if machine == own_machine:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(limit)
+            connection.connect(_unix_address(name))
+            return connection
+        except OSError:  # the same kernel, but another network
+            connection.close()
     try:
-        return socket.create_connection((host, int(port)), timeout=max(0.001, end - time.monotonic()))
+        return socket.create_connection((address, int(port)), timeout=limit)
     except (OSError, ValueError) as error:
-        raise DistNetworkError(f"rank {peer} cannot be reached at {host}, port {port}: {error}") from error
+        raise DistNetworkError(f"rank {peer} cannot be reached at {address}, port {port}: {error}") from error
 
 
 def _answer(
-    listener: socket.socket, word: bytes, rank: int, size: int, known: dict[int, socket.socket], end: float
+    selector: selectors.BaseSelector,
+    word: bytes,
+    rank: int,
+    size: int,
+    known: dict[int, socket.socket],
+    end: float,
 ) -> tuple[int, socket.socket]:
     """The next process that connects and knows the word."""
     while True:
-        listener.settimeout(max(0.001, end - time.monotonic()))
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
+        ready = selector.select(max(0.001, end - time.monotonic()))
+        if not ready:
             missing = [str(peer) for peer in range(rank + 1, size) if peer not in known]
-            raise DistNetworkError(f"rank {' and '.join(missing)} did not connect to rank {rank} in time") from None
+            raise DistNetworkError(f"rank {' and '.join(missing)} did not connect to rank {rank} in time")
+        listener = ready[0][0].fileobj
+        assert isinstance(listener, socket.socket)
+        connection, _ = listener.accept()
         try:
             connection.settimeout(_SOON)
             hello = b""
@@ -98,13 +184,11 @@ def _answer(
 
 def _tune(connection: socket.socket) -> None:
     connection.setblocking(False)
-    for level, option, value in (
-        (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-        (socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER),
-        (socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER),
-    ):
-        connection.setsockopt(level, option, value)
+    if connection.family != getattr(socket, "AF_UNIX", None):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
 
 
 def _own_address(store: Store) -> str:

@@ -18,6 +18,7 @@ from ..._core.process.caller import Place, describe_place
 from ..._core.process.locks import new_condition
 from .._errors import DistBackendError
 from .._forks import close_in_children
+from .connect import Connections
 from .links import CONTROL, FAILURE, FAREWELL, Broken, Link
 from .requests import Key, Receive, Request, Send, Steps, Task
 
@@ -30,11 +31,13 @@ _FAREWELL_TIME = 5.0
 class Driver:
     """The links of a process and what is under way on them."""
 
-    def __init__(self, rank: int, connections: dict[int, socket.socket]) -> None:
+    def __init__(self, rank: int, connections: Connections) -> None:
         self.rank = rank
+        self.arena = connections.arena
+        self.memories = connections.memories
         self._changed = new_condition()
         self._selector = selectors.DefaultSelector()
-        self.links = {peer: Link(peer, connection, self) for peer, connection in connections.items()}
+        self.links = {peer: Link(peer, connection, self) for peer, connection in connections.sockets.items()}
         for link in self.links.values():
             self._selector.register(link.connection, _READ, link)
         self._bell, self._rope = socket.socketpair()
@@ -253,6 +256,12 @@ class Driver:
                 if self._waiting or self._has_to_attend():
                     self._changed.notify_all()  # somebody else has to drive now
 
+    def progress(self) -> None:
+        """Move what can be moved at once, unless another thread is doing it."""
+        with self._changed:
+            if self._driving is None and not self._closed:
+                self._poll(0)
+
     def _poll(self, limit: float) -> None:
         events = self._selector.select(limit)
         with self._changed:
@@ -316,6 +325,7 @@ class Driver:
             link.connection.close()
         self._bell.close()
         self._rope.close()
+        self._close_memory()
         self._closed = True
         self._background = self._driving = None
         self.failure = "this process was forked from one of the group, and is none of its ranks itself"
@@ -345,3 +355,10 @@ class Driver:
             self._selector.close()
             self._bell.close()
             self._rope.close()
+            self._close_memory()
+
+    def _close_memory(self) -> None:
+        if self.arena is not None:
+            self.arena.close()
+        for memory in self.memories.values():
+            memory.close()

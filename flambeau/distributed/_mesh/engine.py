@@ -1,8 +1,9 @@
-"""The engine over sockets, as process groups see it."""
+"""The engine over sockets and shared memory, as process groups see it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..._core.process.caller import calling_place
 from ..reductions import combiner, finish
 from ..stores import Store
-from . import algorithms
+from . import algorithms, shared
 from .algorithms import Exchange
 from .connect import connect_all
 from .driver import Driver
@@ -69,11 +70,24 @@ class MeshEngine:
         self._calls = 0
         self.rank = self._ranks.index(driver.rank)
         self.size = len(self._ranks)
+        others = [rank for rank in self._ranks if rank != driver.rank]
+        self._is_local = bool(others) and all(rank in driver.memories for rank in others)
 
     @staticmethod
     def connect(rank: int, size: int, store: Store, timeout: float) -> MeshEngine:
         """Meet the other processes by a store."""
         return MeshEngine(Driver(rank, connect_all(rank, size, store, timeout)), range(size), 0, timeout)
+
+    def progress(self) -> bool:
+        """Move along what is under way without waiting; False: it moves better if somebody attends to it."""
+        if self._is_local:
+            self._driver.progress()
+        return self._is_local
+
+    def empty(self, count: int, array_type: np.dtype[Any]) -> Any:
+        """A flat array where collectives are quickest."""
+        arena = self._driver.arena
+        return np.empty(count, array_type) if arena is None else arena.array(count, array_type)
 
     def subgroup(self, ranks: Sequence[int], number: int, timeout: float) -> MeshEngine | None:
         """An engine for some of the members; None for those that are none of them."""
@@ -84,6 +98,10 @@ class MeshEngine:
         """Leave: the whole group closes the connections."""
         if self._number == 0:
             self._driver.close()
+
+    def _way(self, length: int, least: int = algorithms.SMALL) -> ModuleType:
+        """The algorithms for elements of so many bytes: those on shared memory, if all members have it."""
+        return shared if self._is_local and length > least else algorithms
 
     def _start(self, kind: str, make: Callable[[Exchange], Steps], bits: int) -> Started:
         self._calls += 1
@@ -98,7 +116,7 @@ class MeshEngine:
         bits = signature("all_reduce", array.dtype, op)
 
         def steps(exchange: Exchange) -> Steps:
-            yield from algorithms.all_reduce(exchange, array, combine)
+            yield from self._way(array.nbytes).all_reduce(exchange, array, combine)
             finish(array, op, self.size)
 
         return self._start("all_reduce", steps, bits)
@@ -117,12 +135,14 @@ class MeshEngine:
     def broadcast(self, array: Any, root: int) -> Started:
         """The array of one member, on all of them."""
         bits = signature("broadcast", array.dtype, root=root)
-        return self._start("broadcast", lambda exchange: algorithms.broadcast(exchange, array, root), bits)
+        way = self._way(array.nbytes, shared.SHORT_BROADCAST)
+        return self._start("broadcast", lambda exchange: way.broadcast(exchange, array, root), bits)
 
     def all_gather(self, outs: Sequence[Any], own: Any) -> Started:
         """The arrays of all members, on all of them."""
         bits = signature("all_gather", own.dtype)
-        return self._start("all_gather", lambda exchange: algorithms.all_gather(exchange, outs, own), bits)
+        way = self._way(own.nbytes)
+        return self._start("all_gather", lambda exchange: way.all_gather(exchange, outs, own), bits)
 
     def gather(self, outs: Sequence[Any] | None, own: Any, root: int) -> Started:
         """The arrays of all members, on one of them."""
@@ -139,7 +159,7 @@ class MeshEngine:
         combine = combiner(op, out.dtype)
 
         def steps(exchange: Exchange) -> Steps:
-            yield from algorithms.reduce_scatter(exchange, out, inputs, combine)
+            yield from self._way(sum(array.nbytes for array in inputs)).reduce_scatter(exchange, out, inputs, combine)
             finish(out, op, self.size)
 
         return self._start("reduce_scatter", steps, signature("reduce_scatter", out.dtype, op))

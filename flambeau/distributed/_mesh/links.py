@@ -33,6 +33,14 @@ class Broken(Exception):
     """The connection is of no use any more; the text says why."""
 
 
+def different_things(peer: int, theirs: str, rank: int, mine: str) -> DistBackendError:
+    """The error of a process that hears something else than it expects."""
+    return DistBackendError(
+        f"the processes do different things: rank {peer} sends for {theirs}, and rank {rank} expects {mine}. Every "
+        "process of a group must call the same collectives with the same shapes and dtypes in the same order"
+    )
+
+
 class _Early:
     """A message that came before anybody expected it, or is still coming."""
 
@@ -213,11 +221,7 @@ class Link:
         if signature == receive.signature and length == receive.buffer.nbytes:
             return False
         mine, theirs = describe(receive.signature, receive.buffer.nbytes), describe(signature, length)
-        receive.error = DistBackendError(
-            f"the processes do different things: rank {self.peer} sends for {theirs}, and rank {self.owner.rank} "
-            f"expects {mine}. Every process of a group must call the same collectives with the same shapes and "
-            "dtypes in the same order"
-        )
+        receive.error = different_things(self.peer, theirs, self.owner.rank, mine)
         return True
 
     def _finish_message(self) -> None:

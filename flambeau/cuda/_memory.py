@@ -2,54 +2,95 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import pickle
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
-from .._backends.cuda.driver import Pool, pool
+from .._backends.cuda.driver import driver
+from .._backends.cuda.memory.block import USED, PooledMemory
+from .._backends.cuda.memory.pool import Pool
+from .._backends.cuda.memory.statistics import nested
+from .._backends.cuda.memory.summary import summary
 from .._core.device import usable_device
+from .._core.process.caller import Place, line_of, warn_user
+from ._streams import Stream
+
+__all__ = [
+    "CUDAPluggableAllocator", "MemPool", "caching_allocator_alloc", "caching_allocator_delete",
+    "caching_allocator_disabled", "caching_allocator_enable", "change_current_allocator", "empty_cache",
+    "get_allocator_backend", "get_per_process_memory_fraction", "host_memory_stats",
+    "host_memory_stats_as_nested_dict", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
+    "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
+    "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_host_memory_stats", "reset_peak_memory_stats", "set_per_process_memory_fraction", "use_mem_pool",
+]  # fmt: skip
 
 
-def _pool() -> Pool:
-    usable_device("cuda")
-    return pool()
+def _pool(device: Any = None) -> Pool:
+    usable_device("cuda" if device is None else device if not isinstance(device, int) else f"cuda:{device}")
+    return driver().pool
 
 
 def memory_allocated(device: Any = None) -> int:
     """The bytes that tensors hold, rounded up to blocks."""
-    return _pool().allocated()
+    return _pool(device).allocated()
 
 
 def memory_reserved(device: Any = None) -> int:
     """The bytes that the pool has from the device, in use or kept for later."""
-    return _pool().reserved()
+    return _pool(device).reserved()
 
 
 def memory_cached(device: Any = None) -> int:
     """The old name of `memory_reserved`."""
+    _warn_of_old("memory_cached", "memory_reserved")
     return memory_reserved(device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes that tensors have held at a time."""
-    return _pool().peak_allocated
+    return _pool(device).counted().gauges["allocated_bytes.all"].peak
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes that the pool has had."""
-    return _pool().peak_reserved
+    return _pool(device).counted().gauges["reserved_bytes.all"].peak
 
 
 def max_memory_cached(device: Any = None) -> int:
     """The old name of `max_memory_reserved`."""
+    _warn_of_old("max_memory_cached", "max_memory_reserved")
     return max_memory_reserved(device)
+
+
+def _warn_of_old(old: str, new: str) -> None:
+    warn_user(f"`torch.cuda.{old}` has been renamed to `torch.cuda.{new}`", FutureWarning)
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Let the highest values begin again from the present ones."""
-    _pool().reset_peaks()
+    _pool(device).counted().reset_peaks()
 
 
-reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Let the sums of all that was taken and given back begin again."""
+    _pool(device).counted().reset_sums()
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """The old name of `reset_peak_memory_stats`."""
+    warn_user("torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats", FutureWarning)
+    reset_peak_memory_stats(device)
+
+
+def reset_max_memory_cached(device: Any = None) -> None:
+    """The old name of `reset_peak_memory_stats`."""
+    warn_user("torch.cuda.reset_max_memory_cached now calls torch.cuda.reset_peak_memory_stats", FutureWarning)
+    reset_peak_memory_stats(device)
 
 
 def empty_cache() -> None:
@@ -59,65 +100,221 @@ def empty_cache() -> None:
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """How many bytes of the device are free, and how many there are."""
-    return _pool().device_memory()
+    return _pool(device).device_memory()
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
     """Let the pool have no more than a part of the device's memory."""
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
-    _pool().limit(int(fraction * mem_get_info()[1]))
+    pool = _pool(device)
+    pool.limit = None if fraction == 1 else int(fraction * pool.device_memory()[1])
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
     """The part of the device's memory that the pool may have."""
-    limit = _pool().limited_to
-    return 1.0 if limit is None else limit / mem_get_info()[1]
+    pool = _pool(device)
+    return 1.0 if pool.limit is None else pool.limit / pool.device_memory()[1]
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
-    """What the pool knows, under PyTorch's names of it."""
-    found = _pool()
-    values = {
-        "allocated_bytes.all.current": found.allocated(),
-        "allocated_bytes.all.peak": found.peak_allocated,
-        "allocation.all.allocated": found.allocations,
-        "num_ooms": found.failures,
-        "num_alloc_retries": found.retries,
-        "reserved_bytes.all.current": found.reserved(),
-        "reserved_bytes.all.peak": found.peak_reserved,
-    }
-    return OrderedDict(sorted(values.items()))
+    """What the pool has counted, under PyTorch's names of it."""
+    return _pool(device).table()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     """`memory_stats` as dictionaries in dictionaries."""
-    result: dict[str, Any] = {}
-    for name, value in memory_stats(device).items():
-        *path, last = name.split(".")
-        place = result
-        for part in path:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return result
+    return nested(memory_stats(device))
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """A table of what the pool knows."""
-    found = _pool()
-    rows = [
-        ("Allocated memory", found.allocated(), found.peak_allocated),
-        ("GPU reserved memory", found.reserved(), found.peak_reserved),
-    ]
-    lines = [
-        "PyTorch CUDA memory summary, device ID 0 (Flambeau)",
-        f"CUDA OOMs: {found.failures}, retries: {found.retries}",
-        f"{'Metric':<22}{'Cur Usage':>14}{'Peak Usage':>14}",
-    ]
-    lines += [f"{name:<22}{now / 2**20:>10.1f} MiB{peak / 2**20:>10.1f} MiB" for name, now, peak in rows]
-    return "\n".join(lines)
+    """A table of what the pool has counted."""
+    return summary(memory_stats(device), abbreviated)
+
+
+def host_memory_stats() -> OrderedDict[str, Any]:
+    """What was counted about page-locked memory of the host."""
+    usable_device("cuda")
+    return driver().host_pool.table()
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """`host_memory_stats` as dictionaries in dictionaries."""
+    return nested(host_memory_stats())
+
+
+def reset_peak_host_memory_stats() -> None:
+    """Let the highest values of the host's memory begin again from the present ones."""
+    usable_device("cuda")
+    driver().host_pool.reset_peaks()
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    """Let the sums of the host's memory begin again."""
+    usable_device("cuda")
+    driver().host_pool.reset_sums()
+
+
+# ----- what the pool consists of ------------------------------------------------------------------------------------
+
+
+def _frames(place: Place | None) -> list[dict[str, Any]]:
+    if place is None:
+        return []
+    file, line, _ = line_of(place)
+    return [{"filename": file, "line": line, "name": place[0].co_name}]
+
+
+def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: bool = True) -> list[dict[str, Any]]:
+    """The segments that the pool has from the device, and the blocks that they are cut into."""
+    pool = _pool()
+    found = []
+    for address, size, blocks in pool.segments(None if mempool_id is None else mempool_id[1]):
+        shelf, at = blocks[0].shelf, address
+        parts: list[dict[str, Any]] = []
+        for block in blocks:
+            used = block.state == USED
+            parts.append({
+                "address": at, "size": block.size, "requested_size": block.requested if used else 0,
+                "state": "active_allocated" if used else "inactive",
+                "frames": _frames(block.place) if include_traces else [],
+            })  # fmt: skip
+            at += block.size
+        in_use = [part for part in parts if part["state"] == "active_allocated"]
+        held = sum(part["size"] for part in in_use)
+        found.append({
+            "device": 0, "address": address, "total_size": size, "allocated_size": held, "active_size": held,
+            "requested_size": sum(part["requested_size"] for part in in_use), "stream": shelf.stream,
+            "segment_type": "small" if shelf.small else "large", "segment_pool_id": (0, shelf.pool),
+            "is_expandable": False, "frames": [], "blocks": parts,
+        })  # fmt: skip
+    return found
+
+
+def _record_memory_history(enabled: str | bool | None = "all", *options: Any, **more: Any) -> None:
+    """Write down, or do not any more, which line of the program asks for each block: snapshots and errors show it."""
+    _pool().notes_places = bool(enabled)
+
+
+def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
+    """`memory_snapshot` in the form of PyTorch's viewer."""
+    return {"segments": memory_snapshot(), "device_traces": [[]], "allocator_settings": {}, "external_annotations": []}
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle", augment_with_fx_traces: bool = False) -> None:
+    """Write `_snapshot` to a file."""
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file)
+
+
+# ----- who hands memory out -----------------------------------------------------------------------------------------
+
+_handed_out: dict[int, PooledMemory] = {}
+
+
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
+    """The address of memory from the pool, for others; `caching_allocator_delete` takes it back."""
+    pool = _pool(device)
+    memory = pool.allocate(size)
+    if stream is not None:
+        pool.used_by(memory, stream.cuda_stream if isinstance(stream, Stream) else int(stream))
+    _handed_out[memory.ptr] = memory
+    return memory.ptr
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Take back what `caching_allocator_alloc` gave."""
+    if mem_ptr not in _handed_out:
+        raise RuntimeError(f"invalid device pointer: {mem_ptr:#x} was not handed out by caching_allocator_alloc")
+    del _handed_out[mem_ptr]
+
+
+def caching_allocator_enable(value: bool = True) -> None:
+    """Whether memory that nobody needs is kept for later."""
+    _pool().keeps = bool(value)
+    if not value:
+        empty_cache()
+
+
+@contextlib.contextmanager
+def caching_allocator_disabled() -> Iterator[None]:
+    """A context in which memory that nobody needs goes back to the device."""
+    before = _pool().keeps
+    caching_allocator_enable(False)
+    try:
+        yield
+    finally:
+        caching_allocator_enable(before)
 
 
 def get_allocator_backend() -> str:
-    """What gives memory out: a pool of its own, not the driver's."""
+    """What hands memory out: a pool of its own, not the driver's."""
     return "native"
+
+
+class CUDAPluggableAllocator:
+    """Two functions of a shared library that take memory from the device and give it back."""
+
+    def __init__(self, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str) -> None:
+        library = ctypes.CDLL(path_to_so_file)
+        self._take, self._give = getattr(library, alloc_fn_name), getattr(library, free_fn_name)
+        self._take.restype = ctypes.c_void_p
+        self._take.argtypes = [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+        self._give.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+
+    def allocator(self) -> CUDAPluggableAllocator:
+        """What `change_current_allocator` takes."""
+        return self
+
+    def take(self, nbytes: int, stream: int) -> int:
+        """Memory from the library; 0: it has none."""
+        return int(self._take(nbytes, 0, stream) or 0)
+
+    def give(self, pointer: int, nbytes: int) -> None:
+        """Return it."""
+        self._give(pointer, nbytes, 0, None)
+
+
+def change_current_allocator(allocator: CUDAPluggableAllocator) -> None:
+    """Let segments come from another allocator; only before there is any."""
+    pool = _pool()
+    if pool.reserved():
+        raise RuntimeError("Can't swap an already initialized allocator")
+    pool.take_segments_from(allocator)
+
+
+class MemPool:
+    """A pool of memory beside the common one, for what is allocated in `use_mem_pool`."""
+
+    def __init__(self, allocator: Any = None, use_on_oom: bool = False, no_split: bool = False) -> None:
+        if allocator is not None or use_on_oom or no_split:
+            raise NotImplementedError("MemPool: its own allocator, use_on_oom and no_split do not work in Flambeau yet")
+        self._pool = _pool()
+        self._number = self._pool.new_pool()
+        self._pool.hold(self._number)
+
+    @property
+    def id(self) -> tuple[int, int]:
+        """What names the pool; `CUDAGraph.capture_begin` takes it too."""
+        return 0, self._number
+
+    def use_count(self) -> int:
+        """How many use it."""
+        return self._pool.holders(self._number)
+
+    def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
+        """Its part of `memory_snapshot`."""
+        return memory_snapshot(self.id, include_traces)
+
+    def __del__(self) -> None:
+        if "_number" in vars(self):
+            self._pool.let_go(self._number)
+
+
+@contextlib.contextmanager
+def use_mem_pool(pool: MemPool, device: Any = None) -> Iterator[None]:
+    """A context in which this thread's memory comes from `pool`."""
+    with _pool(device).taking_from(pool.id[1]):
+        yield

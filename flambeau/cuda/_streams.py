@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._backends.cuda.driver import driver
+from .._backends.cuda.waits import HERE, WAITS
 from .._core.device import device as Device
 from .._core.device import usable_device
 
 
 def _library() -> Any:
     usable_device("cuda")
-    import cupy
-
-    return cupy.cuda
+    return driver().library
 
 
 class Stream:
     """A queue: what is started in it runs in order, beside what other queues hold."""
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
-        self._found = (
-            options["found"] if "found" in options else _library().Stream(non_blocking=True, priority=priority)
-        )
+        found = options.get("found")
+        if found is None and options.get("stream_id"):
+            found = _library().ExternalStream(options["stream_id"])
+        self._found = _library().Stream(non_blocking=True, priority=priority) if found is None else found
         self._priority = priority
         self._entered: list[Any] = []
 
@@ -43,14 +44,19 @@ class Stream:
     def priority(self) -> int:
         return self._priority
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the greatest priority that a queue can have."""
+        return 0, -5
+
     def enter(self) -> None:
         """Let it be the queue in use."""
         self._entered.append(_library().get_current_stream())
-        self._found.use()
+        driver().use_stream(self._found)
 
     def leave(self) -> None:
         """Let the queue be in use that was before."""
-        self._entered.pop().use()
+        driver().use_stream(self._entered.pop())
 
     def __enter__(self) -> Stream:
         self.enter()
@@ -64,8 +70,10 @@ class Stream:
         return bool(self._found.done)
 
     def synchronize(self) -> None:
-        """Wait for everything in the queue."""
+        """Wait for everything in the queue; what kernels found wrong is raised here."""
+        WAITS.note("Stream.synchronize")
         self._found.synchronize()
+        driver().report_faults()
 
     def wait_event(self, event: Event) -> None:
         """Let what comes in the queue wait for a mark in another one."""
@@ -82,6 +90,15 @@ class Stream:
         event.record(self)
         return event
 
+    @property
+    def _as_parameter_(self) -> Any:
+        import ctypes
+
+        return ctypes.c_void_p(self.cuda_stream)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.cuda_stream
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and self.cuda_stream == other.cuda_stream
 
@@ -95,7 +112,7 @@ class Stream:
 class ExternalStream(Stream):
     """A queue that somebody else has made, by its handle."""
 
-    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+    def __init__(self, stream_ptr: int, device: Any = None, **options: Any) -> None:
         super().__init__(device, found=_library().ExternalStream(stream_ptr))
 
 
@@ -105,8 +122,14 @@ class Event:
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None:
-        self._options = {"block": blocking, "disable_timing": not enable_timing, "interprocess": interprocess}
+        if interprocess:
+            raise NotImplementedError("torch.cuda.Event(interprocess=True) does not work in Flambeau yet")
+        self._options = {"block": blocking, "disable_timing": not enable_timing}
         self._found: Any = None
+
+    @property
+    def device(self) -> Device:
+        return Device("cuda", 0)
 
     def record(self, stream: Stream | None = None) -> None:
         """Put the mark into a queue, the one in use by default."""
@@ -125,9 +148,13 @@ class Event:
         return self._found is None or bool(self._found.done)
 
     def synchronize(self) -> None:
-        """Wait until the mark is reached."""
-        if self._found is not None:
-            self._found.synchronize()
+        """Wait until the mark is reached; what kernels found wrong is raised here."""
+        if self._found is None:
+            return
+        if HERE.recording is not None:
+            WAITS.note("Event.synchronize")
+        self._found.synchronize()
+        driver().report_faults()
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds from this mark to another one."""
@@ -136,15 +163,30 @@ class Event:
                 raise ValueError("Both events must be created with argument 'enable_timing=True'.")
             if each._found is None:
                 raise ValueError("Both events must be recorded before calculating elapsed time.")
+            if not each.query():
+                raise RuntimeError(
+                    "Both events must be completed before calculating elapsed time: call synchronize() first."
+                )
         return float(_library().get_elapsed_time(self._found, end_event._found))
+
+    @property
+    def event_id(self) -> int:
+        """The handle of the mark."""
+        return self.cuda_event
 
     @property
     def cuda_event(self) -> int:
         """The handle of the mark; 0 before it is recorded."""
         return 0 if self._found is None else int(self._found.ptr)
 
+    @property
+    def _as_parameter_(self) -> Any:
+        import ctypes
+
+        return ctypes.c_void_p(self.cuda_event)
+
     def __repr__(self) -> str:
-        return f"<torch.cuda.Event {self.cuda_event:#x}>"
+        return f"<torch.cuda.Event {self.cuda_event:#x}>" if self.cuda_event else "<torch.cuda.Event uninitialized>"
 
 
 def current_stream(device: Any = None) -> Stream:
@@ -160,4 +202,10 @@ def default_stream(device: Any = None) -> Stream:
 def set_stream(stream: Stream | None) -> None:
     """Let a queue be the one in use."""
     if stream is not None:
-        stream._found.use()
+        _library()
+        driver().use_stream(stream._found)
+
+
+def get_stream_from_external(data_ptr: int, device: Any = None) -> ExternalStream:
+    """A queue that somebody else has made, by its handle."""
+    return ExternalStream(data_ptr, device)

@@ -19,8 +19,14 @@ from typing import Any
 import numpy as np
 
 from flambeau._backends.cuda.driver import Launch, use
+from flambeau._backends.cuda.faults import PLACES, Faults
+from flambeau._backends.cuda.memory.host import HostPool, pinned_memory
+from flambeau._backends.cuda.memory.pool import Pool, exhausted
+from flambeau._backends.cuda.waits import HERE, WAITS
 from flambeau._core.backend import backend_of, is_installed
+from tests.support import simulated_library
 
+CAPACITY = 4 << 30
 COMPILER = shutil.which("g++")
 _LOOP = """
 extern "C" void run(i64 blocks, i64 threads, const Arguments* arguments) {
@@ -78,45 +84,51 @@ extern "C" void run(i64 blocks, i64 threads, const Arguments* arguments) {
 """The threads of a block run together: each goes on until it waits for the others, then they do."""
 
 
-class HostMemory:
-    """Host memory that plays a device's."""
+class _Adopted:
+    """An array of NumPy's that plays a device's memory."""
 
-    def __init__(self, nbytes: int) -> None:
-        self.bytes = np.empty(max(nbytes, 1) + 512, np.uint8)
-        start = self.bytes.ctypes.data
-        self.ptr = start + -start % 512
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.ptr: int = _address(array)
 
 
 class SimulatedDriver:
     """The host as a device."""
 
-    functions = np
-    pool = None
-
     def __init__(self) -> None:
         self.folder = Path(os.environ.get("FLAMBEAU_SIMULATED_CUDA", tempfile.gettempdir())) / "flambeau-simulated-cuda"
-        self._faults = np.zeros(2, np.int64)
         self.together = False
         """Whether threads of a block that wait for each other are simulated, or a block has only one."""
         self.folder.mkdir(exist_ok=True, parents=True)
-
-    def allocate(self, nbytes: int) -> HostMemory:
-        return HostMemory(nbytes)
+        self.functions: Any = np
+        self.library: Any = simulated_library
+        self.supplier = simulated_library.HostSupplier(CAPACITY)
+        self.pool = Pool(self.supplier, exhausted)
+        self.host_pool = HostPool(self.supplier)
+        self.allocate = self.pool.allocate
+        self._faults = Faults(self.host_pool.empty((PLACES, 2), np.int64))
+        self._do = simulated_library.Recorder()
 
     def upload(self, pointer: int, host: Any) -> None:
-        ctypes.memmove(pointer, host.__array_interface__["data"][0], host.nbytes)
+        if HERE.recording is not None and pinned_memory(host) is None:
+            host = host.copy("K")
+        self._do(lambda: ctypes.memmove(pointer, _address(host), host.nbytes))
+        if HERE.recording is None and pinned_memory(host) is not None and not HERE.goes_on:
+            WAITS.note("a copy from pinned memory without non_blocking=True")
 
     def download(self, host: Any, pointer: int) -> None:
-        ctypes.memmove(host.__array_interface__["data"][0], pointer, host.nbytes)
-        if self._faults[0]:
-            self._faults[:] = 0
-            raise IndexError("Target is out of bounds.")
+        goes_on = pinned_memory(host) is not None and (HERE.goes_on or HERE.recording is not None)
+        if not goes_on:
+            WAITS.note("reading a tensor's elements")
+        self._do(lambda: ctypes.memmove(_address(host), pointer, host.nbytes))
+        if not goes_on:
+            self.report_faults()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
-        ctypes.memmove(target, source, nbytes)
+        self._do(lambda: ctypes.memmove(target, source, nbytes))
 
     def clear(self, pointer: int, nbytes: int) -> None:
-        ctypes.memset(pointer, 0, nbytes)
+        self._do(lambda: ctypes.memset(pointer, 0, nbytes))
 
     def compile(self, source: str) -> Launch:
         source += _TOGETHER if self.together else _LOOP
@@ -142,47 +154,88 @@ class SimulatedDriver:
         library = ctypes.CDLL(str(name))
         run = library.run
         run.argtypes = [ctypes.c_longlong, ctypes.c_longlong, ctypes.c_char_p]
-        return lambda blocks, threads, fields: run(blocks, threads, fields)
+        return lambda blocks, threads, fields: self._do(lambda: run(blocks, threads, fields))
 
     def multiply(self, result: Any, left: Any, right: Any) -> None:
         wide = np.float32 if left.dtype.itemsize == 2 else left.dtype
-        left, right = (self.seen_any(each).astype(wide) for each in (left, right))
-        self.seen_any(result)[...] = np.matmul(left, right).astype(result.dtype)
+        target, first, second = (self._window(each) for each in (result, left, right))
 
-    def seen_any(self, array: Any) -> Any:
-        """`seen`, for the dtypes too that NumPy has of another package."""
-        return (
-            self.seen(array.view(np.uint16)).view(array.dtype) if array.dtype.name == "bfloat16" else self.seen(array)
-        )
+        def step() -> None:
+            target[...] = np.matmul(first.astype(wide), second.astype(wide)).astype(target.dtype)
+
+        self._do(step)
+
+    def _window(self, array: Any) -> Any:
+        """The memory of an array for NumPy, for the dtypes too that it has of another package."""
+        if array.dtype.name == "bfloat16":
+            return np.asarray(_Window(array.view(np.uint16))).view(array.dtype)
+        return np.asarray(_Window(array))
 
     def seen(self, array: Any) -> Any:
-        return np.asarray(_Window(array))
+        if HERE.recording is not None:
+            raise NotImplementedError("the simulated device records its own kernels alone, not those of a library")
+        return self._window(array)
 
     def is_seen(self, value: Any) -> bool:
         return isinstance(value, (np.ndarray, np.generic))
 
-    def adopted(self, value: Any) -> tuple[HostMemory, int]:
+    def adopted(self, value: Any) -> tuple[Any, int]:
         if isinstance(value, np.generic) or not value.flags.owndata:
             value = np.array(value, order="K")
-        memory = HostMemory(0)
-        memory.bytes = value
-        memory.ptr = value.__array_interface__["data"][0]
+        memory = _Adopted(value)
         return memory, memory.ptr
 
     def synchronize(self) -> None:
-        pass
+        if HERE.recording is not None:
+            WAITS.note("torch.cuda.synchronize")
+        self.report_faults()
+
+    def report_faults(self) -> None:
+        self._faults.report()
 
     def stream(self) -> int:
-        return 0
+        return simulated_library.get_current_stream().ptr
 
-    def faults(self) -> int:
-        return int(self._faults.ctypes.data)
+    def use_stream(self, found: Any) -> None:
+        found.use()
+        self.pool.stream_changed()
+
+    def begin_recording(self, stream: int) -> None:
+        self._do.steps = []
+
+    def end_recording(self, stream: int) -> Any:
+        steps, self._do.steps = self._do.steps, None
+        return steps
+
+    def instantiate(self, graph: Any) -> Any:
+        return tuple(graph)
+
+    def start_graph(self, executable: Any) -> None:
+        for step in executable:
+            step()
+
+    def draw_graph(self, graph: Any, path: str) -> None:
+        Path(path).write_text(f"digraph {{ {len(graph)} }}", encoding="utf-8")
+
+    def forget_graph(self, graph: Any) -> None:
+        pass
+
+    def forget_executable(self, executable: Any) -> None:
+        pass
+
+    def faults(self, op: str) -> int:
+        return self._faults.place_for(op)
 
     def block_threads(self, wanted: int) -> int:
         return wanted if self.together else 1
 
     def resident_threads(self) -> int:
         return 132 * 2048
+
+
+def _address(array: Any) -> int:
+    place: int = array.__array_interface__["data"][0]
+    return place
 
 
 class _Window:

@@ -6,6 +6,7 @@ no GPU.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -13,7 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from .blas import Blas
-from .pinned import is_pinned
+from .faults import PLACES, Faults
+from .memory.block import PooledMemory
+from .memory.host import HostPool, pinned_memory
+from .memory.pool import Pool, exhausted
+from .memory.supplier import RuntimeSupplier
+from .waits import HERE, WAITS
 
 Launch = Callable[[int, int, bytes], None]
 """Start a kernel: so many blocks, so many threads in each, the fields of its arguments."""
@@ -30,6 +36,10 @@ class Driver(Protocol):
 
     pool: Pool
     """Where memory comes from, and how much of it is in use."""
+    host_pool: HostPool
+    """Where page-locked memory of the host comes from."""
+    library: Any
+    """The module of queues, marks and graphs."""
     functions: Any
     """A module with NumPy's functions for the library's own arrays."""
 
@@ -69,8 +79,35 @@ class Driver(Protocol):
     def stream(self) -> int:
         """The handle of the queue in use."""
 
-    def faults(self) -> int:
-        """The address of two numbers that a kernel writes to if an index is wrong: 1, and the index."""
+    def faults(self, op: str) -> int:
+        """The address of two numbers that a kernel of `op` writes to if an index is wrong: 1, and the index."""
+
+    def report_faults(self) -> None:
+        """Raise what a kernel has found wrong, once it is known that it has run."""
+
+    def use_stream(self, found: Any) -> None:
+        """Let one of the library's queues be the one in use."""
+
+    def begin_recording(self, stream: int) -> None:
+        """Write down what is given to a queue, instead of doing it."""
+
+    def end_recording(self, stream: int) -> Any:
+        """The graph of what was written down since `begin_recording`."""
+
+    def instantiate(self, graph: Any) -> Any:
+        """A graph in a form that can be started."""
+
+    def start_graph(self, executable: Any) -> None:
+        """Do what was written down, in the queue in use."""
+
+    def draw_graph(self, graph: Any, path: str) -> None:
+        """Write a graph to a file, as a drawing of Graphviz's."""
+
+    def forget_graph(self, graph: Any) -> None:
+        """Nobody needs a graph any more."""
+
+    def forget_executable(self, executable: Any) -> None:
+        """Nobody starts it any more."""
 
     def block_threads(self, wanted: int) -> int:
         """How many threads of a block can meet, of so many wanted."""
@@ -91,59 +128,6 @@ class _Parameters(threading.local):
         self.address = _address(self.list)
 
 
-class Pool:
-    """CuPy's pool of memory, with what PyTorch says about its own: how much is in use, and the most that ever was."""
-
-    def __init__(self, found: Any, runtime: Any, failure: type[Exception]) -> None:
-        self._found = found
-        self._runtime = runtime
-        self._failure = failure
-        self._take = found.malloc
-        self.allocated: Callable[[], int] = found.used_bytes
-        self.reserved: Callable[[], int] = found.total_bytes
-        self.peak_allocated = self.peak_reserved = self.allocations = self.failures = self.retries = 0
-        self.limited_to: int | None = None
-
-    def allocate(self, nbytes: int) -> Memory:
-        """Memory, uninitialised; freed when nothing refers to it."""
-        try:
-            memory: Memory = self._take(nbytes)
-        except self._failure:
-            raise self._exhausted(nbytes) from None
-        self.allocations += 1
-        used = self.allocated()
-        if used > self.peak_allocated:
-            self.peak_allocated = used
-            self.peak_reserved = max(self.peak_reserved, self.reserved())
-        return memory
-
-    def _exhausted(self, nbytes: int) -> Exception:
-        from ..._core.text.memory_errors import out_of_device_memory
-        from .array import DeviceArray
-
-        self.failures += 1
-        free, total = self.device_memory()
-        return out_of_device_memory(nbytes, free, total, self.allocated(), self.reserved(), DeviceArray)
-
-    def device_memory(self) -> tuple[int, int]:
-        """How many bytes of the device are free, and how many there are."""
-        free, total = self._runtime.memGetInfo()
-        return int(free), int(total)
-
-    def reset_peaks(self) -> None:
-        """Let the highest values begin again from the present ones."""
-        self.peak_allocated, self.peak_reserved = self.allocated(), self.reserved()
-
-    def give_back(self) -> None:
-        """Return to the device what is not in use."""
-        self._found.free_all_blocks()
-
-    def limit(self, nbytes: int) -> None:
-        """Let the pool have no more than so many bytes."""
-        self.limited_to = nbytes
-        self._found.set_limit(size=nbytes)
-
-
 class CupyDriver:
     """CUDA, by CuPy: its pool of memory, its compiler and cache of kernels, its current stream."""
 
@@ -152,26 +136,49 @@ class CupyDriver:
         from cupy_backends.cuda.api import driver, runtime
 
         self.functions = cupy
-        self._cuda = cupy.cuda
+        self.library = cupy.cuda
         self._driver = driver
         self._runtime = runtime
-        self.pool = Pool(cupy.get_default_memory_pool(), runtime, cupy.cuda.memory.OutOfMemoryError)
-        self.allocate = self.pool.allocate
         self._current_stream = cupy.cuda.get_current_stream
+        supplier = RuntimeSupplier(runtime, self._current_stream)
+        self.pool = Pool(supplier, exhausted)
+        self.host_pool = HostPool(supplier)
+        self.allocate = self.pool.allocate
+        cupy.cuda.set_allocator(self._allocate_for_library)
         self._blas: Blas | None = None
-        self._faults: Any = None
+        self._faults: Faults | None = None
+
+    def _allocate_for_library(self, nbytes: int) -> Any:
+        memory = self.allocate(nbytes)
+        return self.library.MemoryPointer(self.library.UnownedMemory(memory.ptr, nbytes, memory, 0), 0)
 
     def upload(self, pointer: int, host: Any) -> None:
         stream = self._current_stream()
+        memory = pinned_memory(host)
+        if HERE.recording is not None:
+            if memory is None:  # the copy is done again with each replay: of what is there now
+                host, given = self.host_pool.empty((host.nbytes,), np.uint8), host
+                ctypes.memmove(_address(host), _address(given), given.nbytes)
+            HERE.recording.kept.append(host)
         self._runtime.memcpyAsync(pointer, _address(host), host.nbytes, 1, stream.ptr)
-        if is_pinned(host):  # other memory has been read when the call returns; this may be somebody else's soon
-            stream.synchronize()
+        if memory is not None:  # other memory has been read when the call returns
+            if HERE.goes_on or HERE.recording is not None:
+                memory.users.add(int(stream.ptr))
+            else:
+                WAITS.note("a copy from pinned memory without non_blocking=True")
+                stream.synchronize()
 
     def download(self, host: Any, pointer: int) -> None:
         stream = self._current_stream()
+        memory = pinned_memory(host)
+        if memory is not None and (HERE.goes_on or HERE.recording is not None):
+            memory.users.add(int(stream.ptr))
+            self._runtime.memcpyAsync(_address(host), pointer, host.nbytes, 2, stream.ptr)
+            return
+        WAITS.note("reading a tensor's elements")
         self._runtime.memcpyAsync(_address(host), pointer, host.nbytes, 2, stream.ptr)
         stream.synchronize()
-        self._report()
+        self.report_faults()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         self._runtime.memcpyAsync(target, source, nbytes, 3, self._current_stream().ptr)
@@ -197,42 +204,67 @@ class CupyDriver:
         self._blas.multiply(result, left, right)
 
     def seen(self, array: Any) -> Any:
-        memory = self._cuda.MemoryPointer(array.memory.mem, array.pointer - array.memory.mem.ptr)
-        return self.functions.ndarray(array.shape, array.dtype, memory, array.strides)
+        library, memory = self.library, array.memory
+        found = library.MemoryPointer(library.UnownedMemory(array.pointer, array.nbytes, memory, 0), 0)
+        return self.functions.ndarray(array.shape, array.dtype, found, array.strides)
 
     def is_seen(self, value: Any) -> bool:
         return isinstance(value, self.functions.ndarray)
 
     def adopted(self, value: Any) -> tuple[Memory, int]:
         pointer: int = value.data.ptr
-        return self._cuda.MemoryPointer(value.data.mem, 0), pointer
+        owner = getattr(value.data.mem, "_owner", None)
+        return owner if isinstance(owner, PooledMemory) else value.data, pointer
 
     def synchronize(self) -> None:
-        self._cuda.Device().synchronize()
-        self._report()
+        if HERE.recording is not None:
+            WAITS.note("torch.cuda.synchronize")
+        self.library.Device().synchronize()
+        self.report_faults()
 
     def stream(self) -> int:
         return int(self._current_stream().ptr)
 
-    def faults(self) -> int:
-        if self._faults is None:
-            memory = self._cuda.alloc_pinned_memory(16)
-            self._faults = np.frombuffer(memory, np.int64, 2)
-            self._faults[:] = 0
-        return _address(self._faults)
+    def use_stream(self, found: Any) -> None:
+        found.use()
+        self.pool.stream_changed()
 
-    def _report(self) -> None:
-        """Raise what a kernel has found wrong, once it is known that it has run."""
-        if self._faults is not None and self._faults[0]:
-            found = int(self._faults[1])
-            self._faults[:] = 0
-            raise IndexError(f"Target {found} is out of bounds. A kernel on the GPU found it, some time ago.")
+    def begin_recording(self, stream: int) -> None:
+        # What could harm a recording is refused here, before the library sees it; taking memory is allowed.
+        self._runtime.streamBeginCapture(stream, self._runtime.streamCaptureModeRelaxed)
+
+    def end_recording(self, stream: int) -> int:
+        return int(self._runtime.streamEndCapture(stream))
+
+    def instantiate(self, graph: int) -> int:
+        return int(self._runtime.graphInstantiate(graph))
+
+    def start_graph(self, executable: int) -> None:
+        self._runtime.graphLaunch(executable, self._current_stream().ptr)
+
+    def draw_graph(self, graph: int, path: str) -> None:
+        self._runtime.graphDebugDotPrint(graph, path, 0)
+
+    def forget_graph(self, graph: int) -> None:
+        self._runtime.graphDestroy(graph)
+
+    def forget_executable(self, executable: int) -> None:
+        self._runtime.graphExecDestroy(executable)
+
+    def faults(self, op: str) -> int:
+        if self._faults is None:
+            self._faults = Faults(self.host_pool.empty((PLACES, 2), np.int64))
+        return self._faults.place_for(op)
+
+    def report_faults(self) -> None:
+        if self._faults is not None:
+            self._faults.report()
 
     def block_threads(self, wanted: int) -> int:
         return wanted
 
     def resident_threads(self) -> int:
-        found = self._cuda.Device().attributes
+        found = self.library.Device().attributes
         return int(found["MultiProcessorCount"]) * int(found["MaxThreadsPerMultiProcessor"])
 
 

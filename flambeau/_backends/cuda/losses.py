@@ -62,7 +62,7 @@ def _run_forward(
     total = empty((), np.dtype(np.float64 if name_of(x.dtype) == "float64" else np.float32))
     fields = _FORWARD.pack(
         *_sizes(x.shape, x.size), x.pointer, target.pointer, weights.pointer, ignored, result.pointer, total.pointer,
-        driver().faults(),
+        driver().faults("nll_loss"),
     )  # fmt: skip
     launch = _kernel(nll_source, name_of(x.dtype), name_of(target.dtype), weight is not None, reduction)
     if reduction == NONE:
@@ -85,12 +85,18 @@ def nll_loss_gradient(
     """The gradient of the log-probabilities."""
     if not _fits(x, target, weight) or grad.dtype != x.dtype or (reduction == MEAN and target.size > _MOST):
         return None
-    total = _run_forward(x, target, weight, reduction, ignore_index)[1].pointer if reduction == MEAN else 0
+    total = _run_forward(x, target, weight, reduction, ignore_index)[1] if reduction == MEAN else None
     grad, target = _dense(grad), _dense(target)
     weights = grad if weight is None else _dense(weight)
     result = empty(x.shape, x.dtype)
     fields = _BACKWARD.pack(
-        *_sizes(x.shape, x.size), grad.pointer, target.pointer, weights.pointer, ignore_index, result.pointer, total
+        *_sizes(x.shape, x.size),
+        grad.pointer,
+        target.pointer,
+        weights.pointer,
+        ignore_index,
+        result.pointer,
+        0 if total is None else total.pointer,
     )
     launch = _kernel(nll_backward_source, name_of(x.dtype), name_of(target.dtype), weight is not None, reduction)
     launch(-(-x.size // THREADS), THREADS, fields)

@@ -1,25 +1,20 @@
-"""Page-locked memory of the host, from and to which a GPU copies by itself."""
+"""Host arrays in page-locked memory."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..._core.storage import owner_of
+from .driver import driver
+from .memory.host import pinned_memory
 
 
 def pinned_copy(array: Any) -> Any:
     """A copy of a host array in page-locked memory."""
-    import cupy
-
-    memory = cupy.cuda.alloc_pinned_memory(array.nbytes)
-    copy = np.ndarray(array.shape, array.dtype, np.frombuffer(memory, np.uint8, array.nbytes))
+    copy = driver().host_pool.empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 
 
 def is_pinned(array: Any) -> bool:
-    """Whether a host array lies in memory that `pinned_copy` made."""
-    base = owner_of(array).base
-    return type(getattr(base, "obj", base)).__name__ == "PinnedMemoryPointer"
+    """Whether a host array lies in page-locked memory."""
+    return pinned_memory(array) is not None

@@ -14,6 +14,7 @@ from ..._core.random.philox import PhiloxGenerator, cuda_generator
 from .array import DeviceArray, empty
 from .driver import driver
 from .names import name_of
+from .recording import position
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EPSILON = {"float64": 2.0**-52}
@@ -39,7 +40,7 @@ def blocks_for(count: int, unroll: int) -> tuple[int, int]:
 
 @cache
 def _compiled(distribution: str, dtype: str, wide: bool) -> Any:
-    layout = Struct("=qQQQQq" if distribution == INTEGERS else "=qQQQddd")
+    layout = Struct("=qQQQQQq" if distribution == INTEGERS else "=qQQQQddd")
     return driver().compile(draw_source(distribution, dtype, wide)), layout.pack
 
 
@@ -54,9 +55,8 @@ def _draw(out: DeviceArray, generator: Any, distribution: str, wide: bool, *para
     target = turned if turned.flags.c_contiguous else empty(turned.shape, out.dtype)
     unroll = 2 if wide or (name_of(out.dtype) == "float64" and distribution != INTEGERS) else 4
     blocks, words = blocks_for(count, unroll)
-    seed, offset = source.reserve(words)
     launch, pack = _compiled(distribution, name_of(out.dtype), wide)
-    launch(blocks, THREADS, pack(count, target.pointer, seed, offset, *parameters))
+    launch(blocks, THREADS, pack(count, target.pointer, *position(source, words), *parameters))
     if target is not turned:
         turned[...] = target
     return True
@@ -139,9 +139,9 @@ def bernoulli_tensor(self: DeviceArray, generator: Any, p: Any) -> Any:
         return None
     target = self if self.flags.c_contiguous else empty(self.shape, self.dtype)
     given = p if p.flags.c_contiguous else p.copy()
-    seed, offset = source_of(generator).reserve(10)
+    drawn = position(source_of(generator), 10)
     launch, pack = _compiled_bernoulli(name_of(given.dtype), name_of(self.dtype))
-    launch(-(-self.size // (4 * THREADS)), THREADS, pack(self.size, target.pointer, seed, offset, given.pointer))
+    launch(-(-self.size // (4 * THREADS)), THREADS, pack(self.size, target.pointer, *drawn, given.pointer))
     if target is not self:
         self[...] = target
     return True
@@ -155,7 +155,7 @@ def bernoulli(self: DeviceArray, generator: Any) -> Any:
 
 @cache
 def _compiled_bernoulli(probability: str, dtype: str) -> Any:
-    return driver().compile(bernoulli_source(probability, dtype)), Struct("=qQQQQ").pack
+    return driver().compile(bernoulli_source(probability, dtype)), Struct("=qQQQQQ").pack
 
 
 def dropout_mask(self: DeviceArray, generator: Any, keep: float, itemsize: int) -> Any:
@@ -168,9 +168,9 @@ def dropout_mask(self: DeviceArray, generator: Any, keep: float, itemsize: int) 
     while width > 1 and count % width:
         width //= 2
     blocks, words = blocks_for(count, 4)
-    seed, offset = source_of(generator).reserve(words)
+    drawn = position(source_of(generator), words)
     launch, pack = _compiled_mask(width)
-    launch(blocks, THREADS, pack(count, target.pointer, seed, offset, keep))
+    launch(blocks, THREADS, pack(count, target.pointer, *drawn, keep))
     if target is not turned:
         turned[...] = target
     return True
@@ -178,4 +178,4 @@ def dropout_mask(self: DeviceArray, generator: Any, keep: float, itemsize: int) 
 
 @cache
 def _compiled_mask(width: int) -> Any:
-    return driver().compile(mask_source(width)), Struct("=qQQQd").pack
+    return driver().compile(mask_source(width)), Struct("=qQQQQd").pack

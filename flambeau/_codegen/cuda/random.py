@@ -25,6 +25,12 @@ INTEGERS = "integers"
 """Whole numbers: the remainder by a range, from a first one on."""
 
 
+_POSITION = "const u64* state; u64 seed; u64 offset;"
+"""Where a kernel draws from: at the seed and the offset, or those that stand at `state` with these added to them."""
+_FIND = """const u64 seed = a.state ? a.state[0] : a.seed;
+  u64 counter = (a.offset + (a.state ? a.state[1] : 0)) / 4;"""
+
+
 @cache
 def _prelude() -> str:
     return functions() + (Path(__file__).parent / "random.cuh").read_text(encoding="utf-8")
@@ -47,14 +53,14 @@ def draw_source(distribution: str, dtype: str, wide: bool = False) -> str:
     return f"""{_prelude()}
 typedef {drawn} C;
 template <class T> FN T upper_excluded(T x, T upper, T lower) {{ return x == upper ? lower : x; }}
-struct Arguments {{ i64 count; {kind.memory}* out; u64 seed; u64 offset; {fields} }};
+struct Arguments {{ i64 count; {kind.memory}* out; {_POSITION} {fields} }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
   const i64 threads = (i64)gridDim.x * blockDim.x;
-  u64 counter = a.offset / 4;
+  {_FIND}
   for (i64 start = thread; start < a.count; start += threads * Draw<C>::COUNT) {{
     C drawn[Draw<C>::COUNT];
-    Draw<C>::{method}(philox(a.seed, thread, counter++), drawn);
+    Draw<C>::{method}(philox(seed, thread, counter++), drawn);
     for (int i = 0; i < Draw<C>::COUNT; i++) {{
       const i64 place = start + threads * i;
       if (place < a.count) {{
@@ -71,31 +77,31 @@ def mask_source(width: int) -> str:
     """The kernel that draws the mask of dropout, `width` neighbours by one thread; 1: four that are far apart."""
     if width == 1:
         loop = """for (i64 start = thread; start < a.count; start += threads * 4) {
-    const Words words = philox(a.seed, thread, counter++);
+    const Words words = philox(seed, thread, counter++);
     for (int i = 0; i < 4; i++)
-      if (start + threads * i < a.count) a.out[start + threads * i] = unit(words.at[i]) < a.keep;
+      if (start + threads * i < a.count) a.out[start + threads * i] = unit(words.at[i]) < keep;
   }"""
     elif width == 2:
         loop = """Words words;
   bool second = false;
   for (i64 start = thread * 2; start < a.count; start += threads * 2) {
-    if (!second) words = philox(a.seed, thread, counter++);
-    for (int i = 0; i < 2; i++) a.out[start + i] = unit(words.at[second ? i + 2 : i]) < a.keep;
+    if (!second) words = philox(seed, thread, counter++);
+    for (int i = 0; i < 2; i++) a.out[start + i] = unit(words.at[second ? i + 2 : i]) < keep;
     second = !second;
   }"""
     else:
         loop = f"""for (i64 start = thread * {width}; start < a.count; start += threads * {width})
     for (int part = 0; part < {width}; part += 4) {{
-      const Words words = philox(a.seed, thread, counter++);
-      for (int i = 0; i < 4; i++) a.out[start + part + i] = unit(words.at[i]) < a.keep;
+      const Words words = philox(seed, thread, counter++);
+      for (int i = 0; i < 4; i++) a.out[start + part + i] = unit(words.at[i]) < keep;
     }}"""
     return f"""{_prelude()}
-struct Arguments {{ i64 count; bool* out; u64 seed; u64 offset; double p; }};
-KERNEL kernel(const __grid_constant__ Arguments given) {{
-  struct {{ i64 count; bool* out; u64 seed; float keep; }} a = {{given.count, given.out, given.seed, (float)given.p}};
+struct Arguments {{ i64 count; bool* out; {_POSITION} double p; }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  const float keep = (float)a.p;
   const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
   const i64 threads = (i64)gridDim.x * blockDim.x;
-  u64 counter = given.offset / 4;
+  {_FIND}
   {loop}
 }}
 """
@@ -106,10 +112,11 @@ def bernoulli_source(probability: str, dtype: str) -> str:
     given, kind = TYPES[probability], TYPES[dtype]
     one, zero = (kind.stored(f"({kind.compute}){number}") for number in (1, 0))
     return f"""{_prelude()}
-struct Arguments {{ i64 count; {kind.memory}* out; u64 seed; u64 offset; const {given.memory}* p; }};
+struct Arguments {{ i64 count; {kind.memory}* out; {_POSITION} const {given.memory}* p; }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-  const Words words = philox(a.seed, thread, a.offset / 4);
+  {_FIND}
+  const Words words = philox(seed, thread, counter);
   for (int i = 0; i < 4; i++) {{
     const i64 place = thread * 4 + i;
     if (place < a.count) a.out[place] = unit(words.at[i]) <= {given.loaded("a.p[place]")} ? {one} : {zero};

@@ -1,0 +1,323 @@
+"""The pool: all memory of the device that arrays lie in, and that of the library underneath too.
+
+It asks the device for segments and cuts blocks from them; nothing goes back to the device before somebody asks for it,
+or there is no room. Every block belongs to the queue (stream) in which it was asked for: what comes later there may
+have it as soon as nothing refers to it, since a queue's work is done in order. A block that other queues use too waits
+for them. While a graph is recorded, blocks come from a pool of its own: they stay where they are as long as it does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from ...._core.process.caller import calling_place
+from ...._core.process.locks import new_reentrant_lock
+from .block import SMALL, UNIT, USED, Block, PooledMemory, Shelf, neighbours, segment_size
+from .statistics import Statistics
+
+COMMON = 0
+"""The pool of everybody."""
+
+
+class Exhausted(Exception):
+    """The device has no memory left."""
+
+
+class Supplier(Protocol):
+    """The device, as the pool needs it."""
+
+    def take(self, nbytes: int) -> int:
+        """The address of memory from the device; `Exhausted` if there is none."""
+
+    def give(self, pointer: int) -> None:
+        """Return what `take` gave, when everything that was started is done."""
+
+    def stream(self) -> int:
+        """The handle of the queue in use."""
+
+    def mark(self, stream: int) -> Any:
+        """A mark in a queue."""
+
+    def reached(self, mark: Any) -> bool:
+        """Whether a queue has come to a mark."""
+
+    def wait_for(self, mark: Any) -> None:
+        """Wait until it has."""
+
+    def memory(self) -> tuple[int, int]:
+        """How many bytes of the device are free, and how many there are."""
+
+
+class _Replaced:
+    """A supplier whose memory comes from elsewhere."""
+
+    def __init__(self, found: Supplier, source: Any) -> None:
+        self._source = source
+        self._sizes: dict[int, int] = {}
+        self.stream, self.mark, self.reached = found.stream, found.mark, found.reached
+        self.wait_for, self.memory = found.wait_for, found.memory
+
+    def take(self, nbytes: int) -> int:
+        pointer = int(self._source.take(nbytes, self.stream()))
+        if not pointer:
+            raise Exhausted
+        self._sizes[pointer] = nbytes
+        return pointer
+
+    def give(self, pointer: int) -> None:
+        self._source.give(pointer, self._sizes.pop(pointer))
+
+
+class _Here(threading.local):
+    """Where a thread takes its memory from."""
+
+    pool = COMMON
+    shelves: tuple[Shelf, Shelf] | None = None
+
+
+class Pool:
+    """Hands out memory. Sizes of segments and blocks are those of PyTorch's allocator, and so are the numbers."""
+
+    def __init__(self, supplier: Supplier, exhausted: Callable[[int, Pool], Exception]) -> None:
+        self._supplier = supplier
+        self._exhausted = exhausted
+        self._lock = new_reentrant_lock()
+        self._here = _Here()
+        self._shelves: dict[tuple[int, int], tuple[Shelf, Shelf]] = {}
+        self._segments: dict[int, tuple[Block, int]] = {}
+        """For the address of a segment its first block, and its size."""
+        self._returned: deque[Block] = deque()
+        self._waiting: deque[tuple[list[Any], Block]] = deque()
+        self._holders: dict[int, int] = {}
+        """For each private pool how many graphs and contexts use it."""
+        self._numbers = itertools.count(1)
+        self._recording = 0
+        self.statistics = Statistics()
+        self.limit: int | None = None
+        self.notes_places = False
+        self.keeps = True
+        """Whether freed segments stay here."""
+
+    # ----- taking and giving back -----------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> PooledMemory:
+        """Memory, uninitialised; it comes back when nothing refers to it."""
+        size = (nbytes + UNIT - 1) & -UNIT or UNIT
+        with self._lock:
+            if self._returned or self._waiting:
+                self._collect()
+                if not self.keeps:
+                    self.give_back()
+            shelves = self._here.shelves or self.stream_changed()
+            shelf = shelves[0] if size <= SMALL else shelves[1]
+            kept = shelf.kept.get(size)
+            if kept:
+                block = kept.pop()
+                block.state = USED
+            else:
+                block = self._found(shelf, size, nbytes)
+            block.requested = nbytes
+            counted = self.statistics
+            counted.sizes.append(block.size)
+            counted.requests.append(nbytes)
+        if self.notes_places:
+            block.place = calling_place()
+        memory = PooledMemory()
+        memory.ptr = block.pointer
+        memory.block = block
+        return memory
+
+    def stream_changed(self) -> tuple[Shelf, Shelf]:
+        """Look anew from where this thread takes memory: its queue or its pool is another one."""
+        key = self._here.pool, self._supplier.stream()
+        found = self._shelves.get(key)
+        if found is None:
+            found = self._shelves[key] = Shelf(*key, True), Shelf(*key, False)
+        self._here.shelves = found
+        return found
+
+    def _found(self, shelf: Shelf, size: int, nbytes: int) -> Block:
+        self.statistics.add_up_if_long()
+        block = shelf.best(size)
+        if block is None and shelf.settle():
+            block = shelf.best(size)
+        if block is None:
+            block = shelf.cut(self._segment(shelf, size, nbytes), size)
+        return block
+
+    def _segment(self, shelf: Shelf, size: int, nbytes: int) -> Block:
+        wanted = segment_size(size)
+        pointer = self._from_device(wanted)
+        if pointer is None:
+            self.statistics.retries += 1
+            self.give_back()
+            pointer = self._from_device(wanted)
+            if pointer is None:
+                self.statistics.failures += 1
+                raise self._exhausted(nbytes, self)
+        block = Block(pointer, wanted, shelf, self._returned, pointer)
+        self._segments[pointer] = block, wanted
+        self.statistics.segment(wanted, shelf.small, 1)
+        return block
+
+    def _from_device(self, wanted: int) -> int | None:
+        if self.limit is not None and self.reserved() + wanted > self.limit:
+            return None
+        try:
+            return self._supplier.take(wanted)
+        except Exhausted:
+            return None
+
+    def _collect(self) -> None:
+        """Put what came back on its shelf, as far as no queue needs it any more."""
+        returned, counted = self._returned, self.statistics
+        while returned:
+            block = returned.popleft()
+            counted.sizes.append(-block.size)
+            counted.requests.append(-block.requested)
+            block.place = None
+            if block.users:
+                self._waiting.append(([], block))
+                counted.waiting(block.size, block.shelf.small, 1)
+            else:
+                block.shelf.keep(block)
+        if self._waiting and not self._recording:  # a mark would become part of the record
+            self._look_at_marks(wait=False)
+
+    def _look_at_marks(self, wait: bool) -> None:
+        for _ in range(len(self._waiting)):
+            marks, block = self._waiting.popleft()
+            if not marks:
+                marks = [self._supplier.mark(stream) for stream in sorted(block.users or ())]
+            if wait:
+                for mark in marks:
+                    self._supplier.wait_for(mark)
+            if all(self._supplier.reached(mark) for mark in marks):
+                block.users = None
+                self.statistics.waiting(block.size, block.shelf.small, -1)
+                block.shelf.keep(block)
+            else:
+                self._waiting.append((marks, block))
+
+    def used_by(self, memory: PooledMemory, stream: int) -> None:
+        """Another queue works with a memory: it is not handed out again before that is done."""
+        block = memory.block
+        if stream != block.shelf.stream:
+            with self._lock:
+                block.users = {stream} if block.users is None else block.users | {stream}
+
+    def give_back(self) -> None:
+        """Return to the device the segments in which nothing is in use."""
+        with self._lock:
+            self._collect()
+            if self._waiting and not self._recording:
+                self._look_at_marks(wait=True)
+            for (pool, _), shelves in tuple(self._shelves.items()):
+                if pool != COMMON and self._holders.get(pool):
+                    continue
+                for shelf in shelves:
+                    for block in shelf.whole():
+                        del self._segments[block.pointer]
+                        self.statistics.segment(block.size, shelf.small, -1)
+                        self._supplier.give(block.pointer)
+
+    def take_segments_from(self, source: Any) -> None:
+        """Let another one's `take` and `give` supply the segments."""
+        self._supplier = _Replaced(self._supplier, source)
+
+    # ----- pools of their own -----------------------------------------------------------------------------------------
+
+    def new_pool(self) -> int:
+        """The number of a pool that only those who name it use."""
+        return next(self._numbers)
+
+    def hold(self, pool: int) -> None:
+        """Let what a private pool has stay where it is until `let_go`."""
+        with self._lock:
+            self._holders[pool] = self._holders.get(pool, 0) + 1
+
+    def let_go(self, pool: int) -> None:
+        """One who held it does not any more; after the last, its memory can go back to the device."""
+        with self._lock:
+            self._holders[pool] -= 1
+            if not self._holders[pool]:
+                del self._holders[pool]
+
+    def holders(self, pool: int) -> int:
+        """How many hold a private pool."""
+        return self._holders.get(pool, 0)
+
+    @contextlib.contextmanager
+    def taking_from(self, pool: int, recording: bool = False) -> Iterator[None]:
+        """A context in which this thread's memory comes from a private pool."""
+        here = self._here
+        before = here.pool
+        here.pool, here.shelves = pool, None
+        self._recording += recording
+        try:
+            yield
+        finally:
+            self._recording -= recording
+            here.pool, here.shelves = before, None
+
+    # ----- what there is ----------------------------------------------------------------------------------------------
+
+    def counted(self) -> Statistics:
+        """The numbers, up to date."""
+        with self._lock:
+            if self.keeps:
+                self._collect()
+            else:
+                self.give_back()
+            self.statistics.add_up()
+            return self.statistics
+
+    def _count_splits(self) -> None:
+        found: dict[bool, list[int]] = {True: [], False: []}
+        for first, _ in self._segments.values():
+            blocks = neighbours(first)
+            if any(block.state == USED for block in blocks):
+                found[first.shelf.small] += [block.size for block in blocks if block.state != USED]
+        self.statistics.splits(found)
+
+    def table(self) -> OrderedDict[str, int]:
+        """PyTorch's `memory_stats`."""
+        with self._lock:
+            counted = self.counted()
+            self._count_splits()
+            return counted.table()
+
+    def allocated(self) -> int:
+        """The bytes of the blocks in use."""
+        return self.counted().gauges["allocated_bytes.all"].current
+
+    def reserved(self) -> int:
+        """The bytes of all segments."""
+        return self.statistics.gauges["reserved_bytes.all"].current
+
+    def device_memory(self) -> tuple[int, int]:
+        """How many bytes of the device are free, and how many there are."""
+        return self._supplier.memory()
+
+    def segments(self, pool: int | None = None) -> list[tuple[int, int, list[Block]]]:
+        """The address and the size of each segment, of one pool or of all, with its blocks."""
+        with self._lock:
+            self._collect()
+            return [
+                (pointer, size, neighbours(first))
+                for pointer, (first, size) in sorted(self._segments.items())
+                if pool is None or first.shelf.pool == pool
+            ]
+
+
+def exhausted(nbytes: int, pool: Pool) -> Exception:
+    """The error for a request that the device has no room for: who holds its memory, and what the pool keeps."""
+    from ...._core.text.memory_errors import out_of_device_memory
+    from ..array import DeviceArray
+
+    return out_of_device_memory(nbytes, *pool.device_memory(), pool.allocated(), pool.reserved(), DeviceArray)

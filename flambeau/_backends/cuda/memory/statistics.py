@@ -1,0 +1,148 @@
+"""What a pool of memory counts, under PyTorch's names: what there is, the most there was, all that came and went."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from .block import SMALL
+
+_LONGEST = 1 << 16
+"""So many changes are written down before they are added up."""
+
+
+class Gauge:
+    """A number that goes up and down: where it is, its highest, and the sums of its steps up and down."""
+
+    __slots__ = ("current", "down", "peak", "up")
+
+    def __init__(self) -> None:
+        self.current = self.peak = self.up = self.down = 0
+
+    def add(self, amount: int) -> None:
+        """One step."""
+        self.current += amount
+        if amount > 0:
+            self.up += amount
+            self.peak = max(self.peak, self.current)
+        else:
+            self.down -= amount
+
+    def follow(self, steps: Any) -> None:
+        """Many steps, an array of them."""
+        if not steps.size:
+            return
+        self.peak = max(self.peak, self.current + int(steps.cumsum().max()))
+        self.up += int(steps[steps > 0].sum())
+        self.down -= int(steps[steps < 0].sum())
+        self.current += int(steps.sum())
+
+    def values(self) -> dict[str, int]:
+        """By PyTorch's names."""
+        return {"allocated": self.up, "current": self.current, "freed": self.down, "peak": self.peak}
+
+
+_SIDES = ("all", "large_pool", "small_pool")
+_KINDS = (
+    "active", "active_bytes", "allocated_bytes", "allocation", "inactive_split", "inactive_split_bytes",
+    "requested_bytes", "reserved_bytes", "segment",
+)  # fmt: skip
+
+
+class Statistics:
+    """All gauges of a pool. What every request changes is only written down, and added up when somebody asks."""
+
+    def __init__(self) -> None:
+        self.gauges = {f"{kind}.{side}": Gauge() for kind in _KINDS for side in _SIDES}
+        self.sizes: list[int] = []
+        """The sizes of blocks as they are handed out, and negative as they come back."""
+        self.requests: list[int] = []
+        """The bytes that were asked for, likewise."""
+        self.failures = self.retries = self.device_calls = self.device_returns = 0
+
+    def _both(self, kind: str, small: bool, amount: int) -> None:
+        self.gauges[f"{kind}.all"].add(amount)
+        self.gauges[f"{kind}.{'small' if small else 'large'}_pool"].add(amount)
+
+    def segment(self, size: int, small: bool, sign: int) -> None:
+        """A segment came from the device (1) or went back (-1)."""
+        self._both("segment", small, sign)
+        self._both("reserved_bytes", small, sign * size)
+        if sign > 0:
+            self.device_calls += 1
+        else:
+            self.device_returns += 1
+
+    def waiting(self, size: int, small: bool, sign: int) -> None:
+        """A block that nobody needs waits for other queues' work (1), or does not any more (-1)."""
+        self._both("active", small, sign)
+        self._both("active_bytes", small, sign * size)
+
+    def splits(self, sizes: dict[bool, list[int]]) -> None:
+        """The free pieces of segments that are partly in use, small ones and large ones."""
+        for small, found in sizes.items():
+            side = "small_pool" if small else "large_pool"
+            for kind, now in (("inactive_split", len(found)), ("inactive_split_bytes", sum(found))):
+                self._both(kind, small, now - self.gauges[f"{kind}.{side}"].current)
+
+    def add_up(self, at_least: int = 0) -> None:
+        """Bring the gauges up to date if so many changes are written down."""
+        if len(self.sizes) < max(at_least, 1):
+            return
+        sizes, requests = np.array(self.sizes, np.int64), np.array(self.requests, np.int64)
+        self.sizes.clear()
+        self.requests.clear()
+        small = np.abs(sizes) <= SMALL
+        for side, chosen in (("all", slice(None)), ("small_pool", small), ("large_pool", ~small)):
+            steps = sizes[chosen]
+            for name in ("allocation", "active"):
+                self.gauges[f"{name}.{side}"].follow(np.sign(steps))
+            for name in ("allocated_bytes", "active_bytes"):
+                self.gauges[f"{name}.{side}"].follow(steps)
+            self.gauges[f"requested_bytes.{side}"].follow(requests[chosen])
+
+    def add_up_if_long(self) -> None:
+        """Keep the list of changes short."""
+        self.add_up(_LONGEST)
+
+    def reset_peaks(self) -> None:
+        """Let the highest values begin again from the present ones."""
+        self.add_up()
+        for each in self.gauges.values():
+            each.peak = each.current
+
+    def reset_sums(self) -> None:
+        """Let the sums begin again."""
+        self.add_up()
+        for each in self.gauges.values():
+            each.up = each.down = 0
+        self.failures = self.retries = self.device_calls = self.device_returns = 0
+
+    def table(self) -> OrderedDict[str, int]:
+        """Everything, by PyTorch's names, in their order."""
+        self.add_up()
+        found = {f"{name}.{key}": value for name, gauge in self.gauges.items() for key, value in gauge.values().items()}
+        found |= {f"oversize_{name}.{key}": 0 for name in ("allocations", "segments") for key in Gauge().values()}
+        found |= {
+            "max_split_size": -1,
+            "num_alloc_retries": self.retries,
+            "num_device_alloc": self.device_calls,
+            "num_device_free": self.device_returns,
+            "num_ooms": self.failures,
+            "num_sync_all_streams": 0,
+        }
+        return OrderedDict(sorted(found.items()))
+
+
+def nested(table: dict[str, Any]) -> dict[str, Any]:
+    """A table with names such as 'a.b.c' as dictionaries in dictionaries."""
+    result: dict[str, Any] = {}
+    for name, value in table.items():
+        *path, last = name.split(".")
+        place = result
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return result

@@ -1,0 +1,134 @@
+"""Queues, marks and graphs of the simulated device: everything is done at once, unless it is being recorded."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau._backends.cuda.memory.pool import Exhausted
+
+
+class Event:
+    """A mark in a queue. It is reached at once, but a test can hold it back (`held`)."""
+
+    held = False
+
+    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
+        self.ptr = next(_handles)
+        self.time = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        self.time = float(next(_handles))
+
+    @property
+    def done(self) -> bool:
+        return not Event.held
+
+    def synchronize(self) -> None:
+        pass
+
+
+class Stream:
+    """A queue."""
+
+    null: Stream
+
+    def __init__(self, null: bool = False, non_blocking: bool = False, priority: int = 0) -> None:
+        self.ptr = 0 if null else next(_handles)
+        self.priority = priority
+        self.done = True
+        self.synchronizations = 0
+
+    def use(self) -> None:
+        _here.stream = self
+
+    def synchronize(self) -> None:
+        self.synchronizations += 1
+
+    def wait_event(self, event: Event) -> None:
+        pass
+
+
+def ExternalStream(pointer: int) -> Stream:
+    """A queue by its handle."""
+    found = Stream()
+    found.ptr = pointer
+    return found
+
+
+_handles = itertools.count(0x1000)
+Stream.null = Stream(null=True)
+
+
+class _Here(threading.local):
+    stream = Stream.null
+
+
+_here = _Here()
+
+
+def get_current_stream() -> Stream:
+    """The queue in use."""
+    return _here.stream
+
+
+def get_elapsed_time(begin: Event, end: Event) -> float:
+    """The time between two marks."""
+    return end.time - begin.time
+
+
+class Recorder:
+    """Does work, or writes it down."""
+
+    def __init__(self) -> None:
+        self.steps: list[Callable[[], Any]] | None = None
+
+    def __call__(self, step: Callable[[], Any]) -> None:
+        if self.steps is None:
+            step()
+        else:
+            self.steps.append(step)
+
+
+class HostSupplier:
+    """The host's memory as a device of `capacity` bytes."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.taken: dict[int, Any] = {}
+
+    def take(self, nbytes: int) -> int:
+        if nbytes > self.memory()[0]:
+            raise Exhausted
+        return self.take_host(nbytes)
+
+    def give(self, pointer: int) -> None:
+        del self.taken[pointer]
+
+    def take_host(self, nbytes: int) -> int:
+        memory = np.empty(nbytes + 512, np.uint8)
+        start = memory.ctypes.data
+        pointer: int = start + -start % 512
+        self.taken[pointer] = memory
+        return pointer
+
+    give_host = give
+
+    def stream(self) -> int:
+        return get_current_stream().ptr
+
+    def mark(self, stream: int) -> Event:
+        return Event()
+
+    def reached(self, mark: Event) -> bool:
+        return mark.done
+
+    def wait_for(self, mark: Event) -> None:
+        mark.synchronize()
+
+    def memory(self) -> tuple[int, int]:
+        return self.capacity - sum(each.nbytes for each in self.taken.values()), self.capacity

@@ -115,6 +115,13 @@ def in_every_thread(setup: Callable[[], object]) -> None:
     setup()
 
 
+def look_at_elements() -> None:
+    """Say that elements are looked at, or changed, beside the ops: what an interpreter in charge sees is not all."""
+    stack = THREAD.modes.interpreters
+    if stack:
+        stack[-1].misses("the elements of a tensor are looked at beside the ops")
+
+
 class recording:
     """A context in which operations are recorded or not: `enable_grad` and `no_grad` for the package's own code."""
 

@@ -4,7 +4,8 @@
     def item(self: Array) -> Any:
         ...
 
-To interpreters they are ops like any other: a capture knows that the program looked, a fake mode refuses.
+To interpreters they are ops like any other: a capture knows that the program looked, a fake mode refuses. A check is
+the lesser form: it raises if elements are not as the next op needs them, and Python hears nothing else of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from .._core.arrays.lazy_signs import content
 from .._core.arrays.narrow import widened
 from .._core.backend import to_host
 from .._core.modes import THREAD
+from .._core.tensor import Tensor
 from .abstract.fake import DataDependentOutputException
 from .interpreter import interpret
 from .op import Array, Kernel, Op, tensor_parameters
@@ -49,6 +51,46 @@ class HostRead(Op):
 def host_read(name: str) -> Callable[[Kernel], HostRead]:
     """Make the decorated kernel the op `name`."""
     return lambda kernel: HostRead(name, kernel)
+
+
+class Check(HostRead):
+    """A kernel on arrays of the host that raises if their elements are not as the next op needs them."""
+
+    reads = False
+
+    def __call__(self, *args: Any) -> None:
+        tensors = [_underlying(each) if isinstance(each, Tensor) else each for each in args]
+        first = tensors[self.tensor_positions[0]]
+        if first._kind.dataless:
+            return
+        modes = THREAD.modes
+        stack = modes.interpreters
+        if stack and stack[-1].sees_checks:
+            interpret(self, tensors, modes)
+            return
+        for position in self.tensor_positions:
+            kind = tensors[position]._kind
+            tensors[position] = content(tensors[position]) if kind.indirect else tensors[position]._array
+        self.kernel(*tensors)
+
+
+def _underlying(tensor: Any) -> Any:
+    """The tensor of all examples, where one stands for many."""
+    while tensor.stands_for_many:
+        tensor = tensor.value
+    return tensor
+
+
+def check(name: str) -> Callable[[Kernel], Check]:
+    """Make the decorated kernel, which raises or does nothing, the op `name`."""
+    return lambda kernel: Check(name, kernel)
+
+
+@host_read("sizes")
+def sizes(self: Array) -> tuple[int, ...]:
+    """The shape of a tensor, where that depends on elements."""
+    shape: tuple[int, ...] = self.shape
+    return shape
 
 
 @host_read("elements")

@@ -34,8 +34,14 @@ class Interpreter:
     follows_positions = False
     """Whether indices are given to it as tensors, so that it sees where positions come from."""
 
+    sees_checks = False
+    """Whether checks of elements, which have no results, are ops to it: what it runs again must refuse the same."""
+
     run_outside: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
     """Runs Python whose state is its own, such as an optimizer's step, out of sight; None: it runs as it stands."""
+
+    def misses(self, what: str) -> None:
+        """Hear of something that happens beside the ops."""
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         """The results of `op` on `args`: a tensor or a tuple of them."""

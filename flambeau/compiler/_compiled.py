@@ -23,7 +23,8 @@ from .._dispatch.public.registry import CASTING
 from ._emit import Source, without_dead
 from ._errors import Unsupported
 from ._lower import lowered
-from ._program import Call, Item, Outside, Value, values_in
+from ._program import Call, Item, Outside, Read, Value, values_in
+from ._reads import first
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
 from ._state import MISS, State, is_named_tuple
@@ -96,6 +97,7 @@ class Compiled:
         recorder = Recorder(state, now, self.function)
         with now, recorder:
             result = self.function(*args, **kwargs)
+            recorder.returns(result)
             recorder.set_gradients()
             joint = _joint(state, recorder, result)
         new_code = now.codes.keys() - self._watch.codes.keys()
@@ -147,7 +149,13 @@ def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
     before = {id(tensor) for tensor, _ in state.tensors.values()}
     leaves = {id(each): each for each in _leaves(result) if isinstance(each, Tensor) and each.requires_grad}
     outputs = [each for key, each in leaves.items() if key not in before and recorder.value_of(each) is not None]
-    return Joint(recorder, outputs) if outputs and recorder.reason is None else None
+    if not outputs or recorder.reason is not None:
+        return None
+    joint = Joint(recorder, outputs)
+    for item in recorder.program.items[joint.boundary :]:
+        if isinstance(item, Read):
+            recorder.refuse(f"its backward pass looks at elements ({item.place})")
+    return joint
 
 
 def _built(
@@ -178,7 +186,7 @@ def _built(
         source.constants["FreedBackward"] = FreedBackward
         answer.lines.append(f"node = FreedBackward({outputs})")
         answer.attach(joint.outputs)
-    items = without_dead(items, wanted)
+    items = without_dead(first(items), wanted)
     arriving = set() if joint is None else {each.number for each in joint.arriving}
     for number, tensor in program.inputs.items():
         if number not in arriving:
@@ -279,8 +287,6 @@ class Answer:
 
     def reading(self, read: Call, result: Any) -> str:
         """Source for a Python value that the last op reads."""
-        if type(result) not in (bool, int, float, complex):
-            raise Uncompilable(f"it returns a {type(result).__name__}")
         self._wanted += values_in(read.args)
         run, kind = self._source.constant(lowered(read)), self._source.constant(type(result))
         return f"{kind}({run}({', '.join([self._source.expression(each) for each in read.args])}))"

@@ -15,7 +15,8 @@ from .._dispatch.elementwise import Elementwise
 from .._dispatch.factory import Factory
 from .._dispatch.gradients.fused_derivatives import Derivative
 from ._lower import lowered
-from ._program import Call, Item, Outside, SetGrad, Value, uses, values_in
+from ._program import Call, Item, Outside, Read, SetGrad, Value, uses, values_in
+from ._reads import differs
 
 _PURE = (Primitive, Elementwise, Composite, Factory, Derivative)
 
@@ -76,6 +77,10 @@ class Source:
         if isinstance(item, Outside):
             function, args, kwargs = (self.constant(each) for each in (item.function, item.args, item.kwargs))
             self.lines.append(f"{function}(*{args}, **{kwargs})")
+        elif isinstance(item, Read):
+            run, found = self.constant(lowered(item.call)), self.constant(item.call.made)
+            text = ", ".join([self.expression(each) for each in item.call.args])
+            self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): return MISS")
         elif isinstance(item, SetGrad):
             tensor = self.tensors[id(item.tensor)]
             if item.value is None:
@@ -112,12 +117,13 @@ def without_dead(items: Sequence[Item], wanted: Iterable[Value]) -> list[Item]:
     used = {each.number for each in wanted}
     kept: list[Item] = []
     for item in reversed(items):
-        if type(item) is Call and _is_pure(item) and used.isdisjoint([each.number for each in values_in(item.results)]):
+        if type(item) is Call and is_pure(item) and used.isdisjoint([each.number for each in values_in(item.results)]):
             continue
         used.update([each.number for each in uses(item)])
         kept.append(item)
     return kept[::-1]
 
 
-def _is_pure(call: Call) -> bool:
+def is_pure(call: Call) -> bool:
+    """Whether a call does nothing but make its results, the same ones from the same arguments."""
     return isinstance(call.op, _PURE) and not call.op.writes and not call.op.draws

@@ -38,8 +38,20 @@ def lowered(call: Call) -> Run:
         kinds = {each._kind for each in tensors}
         if tensors and all(each.is_cpu and not each.indirect and each.plain is each for each in kinds):
             backend = tensors[0]._kind.backend
-            return backend.runs.get(op) or backend.prepare(op)
+            run: Run = backend.runs.get(op) or backend.prepare(op)
+            return _or_by_parts(op, run) if isinstance(op, Composite) else run
     return _by_tensors(op)
+
+
+def _or_by_parts(op: Op, run: Run) -> Run:
+    """A composite op as one; it may decline, by None, what its elements decide, and then runs by its parts."""
+    by_parts = _by_tensors(op)
+
+    def whole(*args: Any) -> Any:
+        found = run(*args)
+        return by_parts(*args) if found is None else found
+
+    return whole
 
 
 def _copied(array: Any, kind: Any) -> Any:

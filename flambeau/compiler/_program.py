@@ -48,7 +48,16 @@ class SetGrad:
     kind: Any
 
 
-Item = Call | Outside | SetGrad
+@dataclass
+class Read:
+    """Python looked at elements: what follows holds only where it finds the same. All reads stand before any effect."""
+
+    call: Call
+    """Its `made` is what was found."""
+    place: str
+
+
+Item = Call | Outside | SetGrad | Read
 
 
 @dataclass
@@ -76,5 +85,7 @@ def uses(item: Item) -> Iterator[Value]:
     """The values that an item reads."""
     if type(item) is Call:
         yield from values_in(item.args)
+    elif type(item) is Read:
+        yield from values_in(item.call.args)
     elif type(item) is SetGrad and item.value is not None:
         yield item.value

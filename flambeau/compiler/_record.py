@@ -9,12 +9,17 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .._dispatch.composite import Composite
+from .._dispatch.host_read import sizes
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from ._program import Call, Outside, Program, SetGrad, Value
+from ._emit import is_pure
+from ._program import Call, Outside, Program, Read, SetGrad, Value
+from ._reads import Written, differs, needed
 from ._state import State
 from ._watch import Watch
 
@@ -22,10 +27,14 @@ from ._watch import Watch
 class Recorder(Interpreter):
     """Runs ops as usual and writes them down; `reason` says why what it wrote cannot be run again."""
 
+    sees_checks = True
+
     def __init__(self, state: State, watch: Watch, function: Any) -> None:
         self.program = Program()
         self.read: Call | None = None
         """The last op, if the function returns what that reads."""
+        self._demoted: Read | str = ""
+        """What that read is if it turns out not to be the last: a check, or why it cannot be one."""
         self._root = getattr(function, "__code__", None)
         self.reason: str | None = None
         self._state = state
@@ -35,10 +44,13 @@ class Recorder(Interpreter):
         self._grads = {id(tensor): tensor._grad for tensor, _ in state.tensors.values()}
         self._at_first = self._versions()
         self._counted_outside = dict.fromkeys(self._at_first, 0)
+        self._written = Written()
+        self._changed_outside = False
+        """Whether Python that runs outside has changed tensors that were there before."""
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         if self.read is not None:
-            self.refuse(f"it goes on, by {op.name}, after what it returns has been read")
+            self._goes_on()
         if op.reads:
             return self._reads(op, args)
         if isinstance(op, Composite) and _is_taken_apart(op, args):
@@ -46,21 +58,63 @@ class Recorder(Interpreter):
                 return op.decomposition(*args)
         noted = tuple([self._noted(op, each) for each in args])
         results = op(*args)
+        self._written.note(op, args)
         self.program.items.append(Call(op, noted, self._made(results), tuple(args), results))
+        if getattr(op.shape, "refuses", False):  # what follows may depend on the shape, which depends on elements
+            for each in _tensors(results):
+                shape = Call(sizes, (self._values[id(each._array)],), None, (each,), each._array.shape)
+                self._note_read(shape, self._watched_frame())
+                self._goes_on()
         return results
 
     def _reads(self, op: Op, args: Sequence[Any]) -> Any:
-        """What Python does next may depend on what it reads; unless it returns that at once."""
+        """Python looks: what it returns at once is part of the result, anything else may decide what it does next."""
+        frame = self._watched_frame()
+        found = op(*args)
+        noted = tuple([self._noted(op, each) for each in args])
+        read = Call(op, noted, None, tuple(args), _kept(found))
+        self._note_read(read, frame)
+        if frame.f_code is not self._root or self._watch.calls_out_of(frame) or not _returns_next(frame):
+            self._goes_on()
+        return found
+
+    def _note_read(self, read: Call, frame: FrameType) -> None:
+        self.read = read
+        place = _place(frame)
+        if self._holds_before_any_effect(read):
+            self._demoted = Read(read, place)
+        else:
+            self._demoted = f"Python looks at the elements of a tensor, by {read.op.name} ({place})"
+
+    def _goes_on(self) -> None:
+        """Take it that Python does something with what it has read."""
+        if isinstance(self._demoted, str):
+            self.refuse(self._demoted)
+        else:
+            self.program.items.append(self._demoted)
+        self.read = None
+
+    def returns(self, result: Any) -> None:
+        """Take note of what the function returns: what it has read last, or something else."""
+        if self.read is not None:
+            kind = type(result)
+            if kind not in (bool, int, float, complex) or differs(kind(self.read.made), result):
+                self._goes_on()
+
+    def _watched_frame(self) -> FrameType:
+        """Whose code runs."""
         frame = sys._getframe(2)
         while frame.f_back is not None and frame.f_code not in self._watch.codes:
             frame = frame.f_back
-        found = op(*args)
-        if frame.f_code is not self._root or not _returns_next(frame):
-            self.refuse(f"Python looks at the elements of a tensor, by {op.name} ({_place(frame)})")
-        else:
-            noted = tuple([self._noted(op, each) for each in args])
-            self.read = Call(op, noted, None, tuple(args), found)
-        return found
+        return frame
+
+    def _holds_before_any_effect(self, read: Call) -> bool:
+        """Whether a read finds the same if it is moved to the front, with all that it needs."""
+        if self._changed_outside or any(self._written.has(each._array) for each, _ in self._state.tensors.values()):
+            return False
+        calls = needed(self.program.items, read)
+        examples = [each for call in (*calls, read) for each in _tensors(call.examples)]
+        return all(map(is_pure, calls)) and not any(self._written.has(each._array) for each in examples)
 
     def run_outside(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run Python that is to run as it stands every time: neither watched nor recorded."""
@@ -88,6 +142,7 @@ class Recorder(Interpreter):
         self._grads = {id(tensor): tensor._grad for tensor, _ in self._state.tensors.values()}
         for key, version in self._versions().items():
             self._counted_outside[key] += version - before[key]
+            self._changed_outside |= version != before[key]
         return result
 
     def changes(self) -> dict[int, int]:
@@ -135,6 +190,8 @@ class Recorder(Interpreter):
     def _noted(self, op: Op, value: Any) -> Any:
         if isinstance(value, Tensor):
             return self._value(op, value)
+        if type(value) is np.ndarray:
+            return self._values.get(id(value)) or self._held(value)
         if type(value) in (list, tuple):
             return type(value)([self._noted(op, each) for each in value])
         return value
@@ -146,6 +203,14 @@ class Recorder(Interpreter):
             if id(tensor._array) not in self._state.tensors:
                 self.refuse(f"{op.name} uses a tensor that the call does not hold")
         return found
+
+    def _held(self, array: Any) -> Any:
+        """The value of a bare array: that of a tensor, as positions are given; or data of Python's, which stays."""
+        found = self._state.tensors.get(id(array))
+        return array if found is None else self.new_input(found[0])
+
+    def misses(self, what: str) -> None:
+        self.refuse(f"{what} ({_place(self._watched_frame())})")
 
     def _made(self, results: Any) -> Any:
         if isinstance(results, Tensor):
@@ -161,6 +226,18 @@ class Recorder(Interpreter):
         value = self._values[id(tensor._array)] = Value(len(self._values))
         self._kept.append(Tensor._from_parts(tensor._parts()))  # no other array gets its address
         return value
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    """The tensors among arguments."""
+    if isinstance(tree, Tensor):
+        return [tree]
+    return [found for each in tree for found in _tensors(each)] if type(tree) in (list, tuple) else []
+
+
+def _kept(found: Any) -> Any:
+    """What was found, as it stays: an array may be a window on the tensor."""
+    return found.copy() if isinstance(found, np.ndarray) else found
 
 
 def _returns_next(frame: FrameType) -> bool:

@@ -61,6 +61,8 @@ class Watch:
         self._outside: FrameType | None = None
         """A call of an optimizer, or an import: what happens in it is its own."""
         self._is_engine: dict[str, bool] = {}
+        self._calling: FrameType | None = None
+        """Watched code that is in a call of a function which is not written in Python."""
 
     def __enter__(self) -> Watch:
         # The collector may run at any moment, and calls back whoever asked it to: that is no part of what is watched.
@@ -109,8 +111,17 @@ class Watch:
                 self.codes[code] = frame.f_globals
                 if code in DISABLED:
                     self._refuse(frame, f"{code.co_name} runs, which is not to be compiled")
-        elif event == "c_call" and self.reason is None and code in self.codes:
-            self._check(frame, argument)
+        elif code in self.codes:
+            if event == "c_call":
+                self._calling = frame
+                if self.reason is None:
+                    self._check(frame, argument)
+            elif frame is self._calling:  # it goes on
+                self._calling = None
+
+    def calls_out_of(self, frame: FrameType) -> bool:
+        """Whether a frame is in a call of a function that is not written in Python."""
+        return self._calling is frame
 
     def _check(self, frame: FrameType, function: Any) -> None:
         owner = getattr(function, "__self__", None)

@@ -624,7 +624,7 @@ def a_schedule_that_looks_at_the_loss(compile: Compile) -> Iterator[Any]:
         yield g(X * number), optimizer.param_groups[0]["lr"]
 
 
-@left_alone
+@program
 def steps_that_stop_early(compile: Compile) -> Iterator[Any]:
     model = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

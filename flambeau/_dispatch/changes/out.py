@@ -11,6 +11,7 @@ from ..._core.dtype import LEGACY_NAMES, can_cast
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
 from .inplace import check_no_overlap, check_partial_overlap, end_change
+from .storing import store_elements
 
 
 def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
@@ -37,7 +38,10 @@ def store(result: Tensor, out: Tensor, operands: Sequence[Any] = ()) -> Tensor:
             if isinstance(each, Tensor):
                 check_partial_overlap(out, each)
     if not out._kind.dataless:
-        overwrite(out, content(result))
+        if THREAD.modes.interpreters:
+            store_elements(out, result)
+        else:
+            overwrite(out, content(result))
     end_change(out)
     return out
 

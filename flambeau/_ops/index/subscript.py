@@ -12,7 +12,7 @@ from ..._core.backend import as_array, is_array
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.kind import kind_of_array
-from ..._core.modes import THREAD
+from ..._core.modes import THREAD, look_at_elements
 from ..._core.node import SavedTensor, save
 from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.abstract.fake import refuse_shape
@@ -124,6 +124,8 @@ def _recorded_getitem(tensor: Tensor, index: Any) -> Tensor:
     if _has_many(index):
         part, entries = _part_and_entries(tensor, index)
         return _index(part, entries, None)
+    if _is_mask_to_repeat(index, tensor):
+        index = index.nonzero(as_tuple=True)
     plan = plan_index(index, tensor._array.shape)
     part = _basic_part(tensor, plan.basic, type(index) is slice)
     if plan.advanced is not None:
@@ -182,6 +184,15 @@ def _basic_part(tensor: Tensor, basic: tuple[Any, ...], keep_full_slice: bool) -
                 part = _slice(part, dim, start, max(start, stop), step)
             dim += 1
     return part
+
+
+def _is_mask_to_repeat(index: Any, tensor: Tensor) -> bool:
+    """Whether an index is one mask whose positions are an op of their own, since what runs now is run again."""
+    interpreters = THREAD.modes.interpreters
+    if not interpreters or not interpreters[-1].sees_checks or type(index) is not Tensor:
+        return False
+    shape = index._array.shape
+    return index._kind.dtype is bool_ and bool(shape) and tensor._array.shape[: len(shape)] == shape
 
 
 def _has_many(index: Any) -> bool:
@@ -495,7 +506,9 @@ def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
     entries: list[Any] = []
     consumed = 0
     for each in indices:
-        array = content(each)
+        array = content(each) if each._kind.indirect else each._array
+        if array.dtype != np.int64:
+            look_at_elements()
         if array.dtype == np.uint8:
             array = array != 0
         mask = array.dtype == np.bool_

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.lazy_signs import every_element
-from ..._core.backend import read
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor
+from ..._dispatch.host_read import host_read
+from ..._dispatch.op import Array
 from ..._dispatch.public.registry import export
 
 
@@ -79,11 +79,18 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor) -> None:
 
 def first_failure(info: Tensor) -> tuple[str, int] | None:
     """Of the first matrix that failed: its place in the batch, in the words of an error message, and its code."""
-    codes = every_element(info)
-    if info._kind.dataless or not read(codes.any()):
+    while info.stands_for_many:
+        info = info.value
+    found: tuple[str, int] | None = None if info._kind.dataless else _first_failure(info)
+    return found
+
+
+@host_read("first_failure")
+def _first_failure(info: Array) -> tuple[str, int] | None:
+    if not info.any():
         return None
-    position = int(np.flatnonzero(codes)[0])
-    return (f"(Batch element {position}): " if codes.ndim else ""), int(codes.flat[position])
+    position = int(np.flatnonzero(info)[0])
+    return (f"(Batch element {position}): " if info.ndim else ""), int(info.flat[position])
 
 
 def row_major(array: Any) -> Any:

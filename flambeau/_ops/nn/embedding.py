@@ -14,6 +14,7 @@ from ..._core.modes import recording
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, primitive, several
+from ..._dispatch.host_read import check
 from ..._dispatch.public.registry import public
 from ..._dispatch.writer import writer
 from ..reduce.moments import widened
@@ -126,18 +127,20 @@ def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fr
     return weight.take(indices, 0) if type(weight) is np.ndarray else np.take(weight, indices, 0)
 
 
-_UNSIGNED: dict[Any, Any] = {int64: np.dtype(np.uint64), int32: np.dtype(np.uint32)}
+_UNSIGNED = {np.dtype(each).char: np.dtype(f"u{np.dtype(each).itemsize}") for each in (np.int64, np.int32)}
 _largest: Any = np.maximum.reduce
 
 
-def _check_range(weight: Tensor, indices: Tensor) -> None:
-    array, rows = every_element(indices), weight._array.shape[0]
-    if type(array) is np.ndarray and array.size and indices._kind.is_cpu:
-        unsigned = array.view(_UNSIGNED[indices._kind.dtype])  # where negative numbers are very large
+@check("check_rows")
+def _check_rows(indices: Array, rows: int) -> None:
+    if not indices.size:
+        return
+    if type(indices) is np.ndarray:
+        unsigned = indices.view(_UNSIGNED[indices.dtype.char])  # where negative numbers are very large
         if _largest(unsigned, None) < rows:
             return
-    if not indices._kind.dataless and array.size and not (read(array.min() >= 0) and read(array.max() < rows)):
-        wrong = to_host(array[(array < 0) | (array >= rows)]).flat[0]
+    if not (read(indices.min() >= 0) and read(indices.max() < rows)):
+        wrong = to_host(indices[(indices < 0) | (indices >= rows)]).flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
 
 
@@ -149,7 +152,7 @@ def torch_embedding(
     if weight._array.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, but it has shape {list(weight._array.shape)}")
     _check_indices("embedding", indices)
-    _check_range(weight, indices)
+    _check_rows(indices, weight._array.shape[0])
     return _embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -157,7 +160,7 @@ def torch_embedding(
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, the rows at `indices` whose norm exceeds `max_norm`."""
     _check_indices("embedding_renorm_", indices, 2)
-    _check_range(input, indices)
+    _check_rows(indices, input._array.shape[0])
     check_writable(input)
     _renorm_rows(input, indices, max_norm, norm_type)
     return input
@@ -326,12 +329,14 @@ def _check_bags(
         )
     if include_last_offset and offsets._array.size < 1:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    if indices._kind.dataless:
-        return
-    array, rows = every_element(indices).reshape(-1), weight._array.shape[0]
-    starts = to_host(every_element(offsets))
+    _check_contents_of_bags(indices, offsets, weight._array.shape[0])
+
+
+@check("check_contents_of_bags")
+def _check_contents_of_bags(indices: Array, offsets: Array, rows: int) -> None:
+    array, starts = indices.reshape(-1), to_host(offsets)
     if starts.size:
-        count = indices._array.size
+        count = indices.size
         if (first := starts[..., 0]).any():
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.lazy_signs import content
 from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.host_read import elements
 from ..._dispatch.public.registry import public
 from ..create.constants import tensor as tensor_of
 
@@ -51,7 +51,7 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
     steps = input.transpose(0, 1) if batch_first else input
     if steps.dim() < 2:
         raise IndexError("Dimension out of range: a padded batch has at least 2 dimensions")
-    counts = content(lengths)
+    counts = elements(lengths)
     if len(counts) != steps.shape[1]:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size={steps.shape[1]})"
@@ -80,7 +80,7 @@ def _pad_packed_sequence(
     """Padded sequences of the rows of packed ones, and their lengths; at least `total_length` steps long."""
     if batch_sizes.dim() != 1 or batch_sizes.dtype is not int64 or batch_sizes.device.type != "cpu":
         raise RuntimeError("Expected batch_sizes to be a 1D CPU int64 tensor")
-    sizes = content(batch_sizes)
+    sizes = elements(batch_sizes)
     length = len(sizes)
     if 0 < total_length < length:
         raise RuntimeError(

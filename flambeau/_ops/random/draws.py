@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.dataless import empty_meta
-from ..._core.arrays.lazy_signs import content
 from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
@@ -29,6 +28,7 @@ from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_
 from ..._dispatch.changes.out import resize_output, store
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error
+from ..._dispatch.host_read import check
 from ..._dispatch.public.registry import export, guard, public
 from ..._dispatch.writer import Writer, writer
 from ..create.constants import chosen_kind, filled, made, requested_shape, whole_shape
@@ -380,8 +380,14 @@ def _check_deviation(std: Tensor | float) -> None:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     elif std.dtype.is_complex:
         raise RuntimeError(f"normal expects standard deviation to be non-complex, but its dtype is {std.dtype}")
-    elif not std._kind.dataless and std._array.size and not read((content(std) >= 0).all()):
-        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {content(std).min()}")
+    else:
+        _check_deviations(std)
+
+
+@check("check_deviations")
+def _check_deviations(std: Array) -> None:
+    if std.size and not read((std >= 0).all()):
+        raise RuntimeError(f"normal expects all elements of std >= 0.0, but the smallest is {std.min()}")
 
 
 def _normal_into(out: Tensor, mean: Any, std: Any, generator: Generator | None) -> Tensor:

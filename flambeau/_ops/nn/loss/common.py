@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.tensor import Tensor
@@ -16,6 +15,7 @@ from ...._dispatch.changes.inplace import check_castable
 from ...._dispatch.compiled_body import pointwise
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive
+from ...._dispatch.host_read import check
 from ...._dispatch.public.registry import public
 from ...pointwise.binary import div_number, mul_number
 from ...reduce.reductions import no_kernel, total_of
@@ -255,6 +255,12 @@ def _cross_entropy_of_two(x: Array, target: Array) -> Array:
     return (target - 1) * no - target * yes
 
 
+@check("check_probabilities")
+def _check_probabilities(input: Array) -> None:
+    if input.size and not read(np.all((input >= 0) & (input <= 1))):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+
+
 @public("nn.functional.binary_cross_entropy", function=False, method=False)
 def binary_cross_entropy(
     input: Tensor,
@@ -273,9 +279,7 @@ def binary_cross_entropy(
         )
     if input.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {LEGACY_NAMES[target.dtype]} but expected {LEGACY_NAMES[input.dtype]}")
-    array = every_element(input)
-    if not input._kind.dataless and array.size and not read(np.all((array >= 0) & (array <= 1))):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+    _check_probabilities(input)
     if weight is not None:
         weight = weight.expand(input._array.shape)
     return _binary_cross_entropy(input, target, weight, number)

@@ -6,12 +6,19 @@ import math
 
 import numpy as np
 
-from ...._core.arrays.lazy_signs import content
 from ...._core.backend import read
 from ...._core.tensor import Tensor
+from ...._dispatch.host_read import check
+from ...._dispatch.op import Array
 from ...._dispatch.public.registry import public
 from ...create.like import full_like
 from .common import reduce_losses, reduction_number
+
+
+@check("check_variance")
+def _check_variance(var: Array) -> None:
+    if read(np.any(var < 0)):
+        raise ValueError("var has negative entry/entries")
 
 
 def _variance(input: Tensor, var: Tensor | float) -> Tensor:
@@ -20,8 +27,7 @@ def _variance(input: Tensor, var: Tensor | float) -> Tensor:
         if var < 0:
             raise ValueError(f"var has negative entry/entries: {var}")
         return full_like(input, var)
-    if not var._kind.dataless and read(np.any(content(var) < 0)):
-        raise ValueError("var has negative entry/entries")
+    _check_variance(var)
     shape, given = input.shape, var.shape
     if given != shape:
         if given == shape[:-1]:

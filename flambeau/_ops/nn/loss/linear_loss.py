@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import bfloat16, float16, float32, int64
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive, several
+from ...._dispatch.host_read import check
 from ...._dispatch.public.registry import by_rule, public
 from ...linalg.addmm import linear
 from .common import MEAN, NONE, cross_entropy, reduction_number
@@ -159,6 +159,14 @@ def _chunked_no_reduction(
     return _losses(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk)
 
 
+@check("check_target")
+def _check_target(target: Array, ignore_index: int, classes: int) -> None:
+    wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
+    if read(wrong.any()):
+        first = target[wrong].flat[0]
+        raise RuntimeError(f"index {first} is out of bounds for dimension 1 with size {classes} (target)")
+
+
 def _in_chunks(
     input: Tensor,
     linear_weight: Tensor,
@@ -189,13 +197,7 @@ def _in_chunks(
             "linear_cross_entropy supports float32 acc_dtype with float16/bfloat16 inputs, but got "
             f"{wanted} acc_dtype and {input.dtype} inputs."
         )
-    if not target._kind.dataless:
-        labels = every_element(target)
-        wrong = (labels != ignore_index) & ((labels < 0) | (labels >= classes))
-        if read(wrong.any()):
-            raise RuntimeError(
-                f"index {labels[wrong].flat[0]} is out of bounds for dimension 1 with size {classes} (target)"
-            )
+    _check_target(target, ignore_index, classes)
     chunk = _chunk_size(options, input.shape[0], features, classes)
     op = _chunked_no_reduction if reduction == NONE else _chunked
     losses = op(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, chunk)

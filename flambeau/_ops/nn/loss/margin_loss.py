@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...._core.arrays.lazy_signs import every_element
 from ...._core.backend import as_array, read
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
 from ...._core.tensor import Tensor
@@ -14,6 +13,7 @@ from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.compiled_body import pointwise
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.gradients.undifferentiable import no_derivative, refuse_gradients
+from ...._dispatch.host_read import check
 from ...._dispatch.public.registry import public
 from ...index.masked import where
 from ...pointwise.activation import logsigmoid
@@ -229,10 +229,20 @@ def multi_margin_loss(
     if weight is not None and weight.dtype is not input.dtype:
         found = LEGACY_NAMES[weight.dtype]
         raise RuntimeError(f"expected scalar type {LEGACY_NAMES[input.dtype]} but found {found} for weight")
-    labels = every_element(target)
-    if not target._kind.dataless and read(np.any((labels < 0) | (labels >= classes))):
-        raise RuntimeError(f"target out of range: there are {classes} classes")
+    _check_classes(target, classes)
     return _multi_margin_loss(input, target, p, margin, weight, number)
+
+
+@check("check_classes")
+def _check_classes(target: Array, classes: int) -> None:
+    if read(np.any((target < 0) | (target >= classes))):
+        raise RuntimeError(f"target out of range: there are {classes} classes")
+
+
+@check("check_lists_of_classes")
+def _check_lists_of_classes(target: Array, classes: int) -> None:
+    if read(np.any((target < -1) | (target >= classes))):
+        raise RuntimeError(f"argument #2 'target' is out of range: there are {classes} classes")
 
 
 def _marked(target: Array) -> Array:
@@ -312,7 +322,5 @@ def multilabel_margin_loss(
     if target.shape != input.shape and not (input.numel() == target.numel() == 1 and input.dim() < 2):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     _check_labels(target)
-    labels = every_element(target)
-    if not target._kind.dataless and read(np.any((labels < -1) | (labels >= classes))):
-        raise RuntimeError(f"argument #2 'target' is out of range: there are {classes} classes")
+    _check_lists_of_classes(target, classes)
     return _multilabel_margin_loss(input, target, number)[0]

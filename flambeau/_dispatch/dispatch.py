@@ -33,7 +33,7 @@ from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, Vi
 from .abstract.meta import run_without_data
 from .gradients.derivative_code import first_apply
 from .gradients.recorder import PROPERTIES, Recorder, nothing, primitive_recorder
-from .interpreter import interpret
+from .interpreter import at_level, interpret
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
 from .short_call import CALLS, short_call
 
@@ -158,6 +158,8 @@ class Primitive(Op, Generic[Results]):
             if self.is_view:
                 for output in outputs:
                     remember_base(output, first, many)
+        elif first.stands_for_many:
+            return cast(Results, at_level(self, args, first))
         else:
             if indirect:
                 computed = self._run_indirectly(arrays, first._kind.device)

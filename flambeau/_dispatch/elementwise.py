@@ -51,7 +51,7 @@ from .changes.inplace import (
 from .compiled_body import LargeBody
 from .dispatch import after, formula_names, leading, node_class
 from .gradients.recorder import Recorder, elementwise_recorder, nothing
-from .interpreter import interpret
+from .interpreter import at_level, interpret
 from .op import Formula, Op
 from .public.overrides import has_override, run_override
 from .public.registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
@@ -478,6 +478,9 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     modes = THREAD.modes
     if modes.interpreters:
         return _recorded(op, (input,), interpret(op, (input,), modes))
+    if input.stands_for_many:
+        spread: Tensor = at_level(op, (input,), input)
+        return spread
     kind = input._kind.plain
     prepared, result_kind, large = op.table.get(kind) or op.entry(kind)
     if kind.dataless:
@@ -492,6 +495,10 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     modes = THREAD.modes
     if modes.interpreters:
         return _recorded(op, (left, right), interpret(op, (left, right), modes))
+    for each in (left, right):
+        if isinstance(each, Tensor) and each.stands_for_many:
+            spread: Tensor = at_level(op, (left, right), each)
+            return spread
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         place = left._kind.device
         if right._kind.device is not place:

@@ -19,7 +19,7 @@ from .._core.backend import to_host
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .abstract.fake import DataDependentOutputException
-from .interpreter import interpret
+from .interpreter import at_level, interpret
 from .op import Array, Kernel, Op, tensor_parameters
 
 
@@ -38,6 +38,8 @@ class HostRead(Op):
         modes = THREAD.modes
         if modes.interpreters:
             return interpret(self, args, modes)
+        if args[0].stands_for_many:
+            return at_level(self, args, args[0])
         if args[0]._kind.dataless:
             from .public.overloads import operator_call
 

@@ -77,6 +77,12 @@ def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
         modes.refresh()
 
 
+def at_level(op: Op, args: Sequence[Any], tensor: Any) -> Any:
+    """A call that was given a tensor of a level which nobody has entered: one that is spread over processes."""
+    with tensor.level:
+        return op(*args)
+
+
 RUN_OUTSIDE: list[type] = []
 """Classes whose objects are Python state that runs outside: optimizers, schedulers."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._core.arrays.lazy_signs import content, overwrite
 from .._core.modes import THREAD
-from .interpreter import interpret
+from .interpreter import at_level, interpret
 from .op import Kernel, Op, tensor_parameters
 
 
@@ -36,6 +36,9 @@ class Writer(Op):
         modes = THREAD.modes
         if modes.interpreters:
             interpret(self, args, modes)
+            return
+        if args[self.writes[0]].stands_for_many:
+            at_level(self, args, args[self.writes[0]])
             return
         kind = args[self.writes[0]]._kind
         if not kind.dataless:

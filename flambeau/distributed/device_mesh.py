@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -191,10 +192,12 @@ class DeviceMesh:
         return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names, _groups=groups)
 
     def __enter__(self) -> DeviceMesh:
+        """Be the mesh of functions that are given none."""
+        _ENTERED.meshes.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        return None
+        _ENTERED.meshes.pop()
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -208,10 +211,28 @@ class DeviceMesh:
         return hash((self.device_type, self.mesh_dim_names, self._ranks.tobytes(), self._ranks.shape))
 
     def __repr__(self) -> str:
-        if self.mesh_dim_names is None:
-            return f"DeviceMesh({self._ranks.tolist()}, device: '{self.device_type}')"
-        sizes = ", ".join(f"{name}={size}" for name, size in zip(self.mesh_dim_names, self.shape, strict=True))
-        return f"DeviceMesh(({sizes}), device: '{self.device_type}')"
+        names = self.mesh_dim_names
+        if names is None:
+            sizes = str(self.shape)
+        else:
+            sizes = f"({', '.join(f'{name}={size}' for name, size in zip(names, self.shape, strict=True))})"
+        steps = tuple([math.prod(self.shape[dim + 1 :]) for dim in range(self.ndim)])
+        return f"DeviceMesh({sizes}, '{self.device_type}', stride={steps})"
+
+
+class _Entered(threading.local):
+    def __init__(self) -> None:
+        self.meshes: list[DeviceMesh] = []
+
+
+_ENTERED = _Entered()
+
+
+def current_mesh() -> DeviceMesh:
+    """The mesh whose `with` block this is."""
+    if not _ENTERED.meshes:
+        raise RuntimeError("No device mesh is currently active!")
+    return _ENTERED.meshes[-1]
 
 
 def init_device_mesh(

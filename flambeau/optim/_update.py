@@ -83,7 +83,10 @@ def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tenso
     `numbers` holds what the rule has to know of each parameter beside its tensors, such as the step; the rule gets None
     if there is none.
     """
-    _update_parameters(rule, numbers, [params, *others])
+    lists = [params, *others]
+    if any(each.stands_for_many for each in params):  # elementwise, a rule holds for the parts of spread tensors too
+        lists = [[each.value if each.stands_for_many else each for each in tensors] for tensors in lists]
+    _update_parameters(rule, numbers, lists)
 
 
 def _update(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> None:

@@ -359,7 +359,9 @@ def _gelu_gradient(grad: Tensor, input: Tensor, approximate: str) -> Any:
     return _gelu_backward(grad, input, approximate)
 
 
-@primitive("GeluBackwardBackward0", self=_gelu_gradient, input=_gelu_curvature)
+@primitive(
+    "GeluBackwardBackward0", self=_gelu_gradient, input=_gelu_curvature, shape=lambda self, input, approximate: self * 1
+)
 @pointwise
 @in_single
 def _gelu_backward(self: Array, input: Array, approximate: str) -> Array:
@@ -372,7 +374,11 @@ def _gelu_backward(self: Array, input: Array, approximate: str) -> Array:
     return self * (0.5 * (1 + inner) + 0.5 * input * (1 - inner * inner) * slope)
 
 
-@primitive("GeluBackward0", self=lambda grad, self, approximate: _gelu_backward(grad, self, approximate))
+@primitive(
+    "GeluBackward0",
+    self=lambda grad, self, approximate: _gelu_backward(grad, self, approximate),
+    shape=lambda self, approximate: self * 1,
+)
 @pointwise
 @in_single
 def _gelu(self: Array, approximate: str) -> Array:

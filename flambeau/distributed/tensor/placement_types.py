@@ -1,11 +1,66 @@
-"""How tensors are spread, under the names of `torch.distributed.tensor.placement_types`: not built yet."""
+"""How a tensor is spread along one dimension of a mesh: cut in parts, the same everywhere, or still to be added up."""
 
 from __future__ import annotations
 
-from ..._core.names.absent import Table
+from dataclasses import dataclass
 
-__getattr__, __dir__ = (
-    Table(__name__)
-    .absent("distributed is not built yet", classes="Partial Placement Replicate Shard _StridedShard")
-    .parts()
-)
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+class Placement:
+    """What the processes along one dimension of a mesh have of a tensor."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each process has a part, cut along `dim` if that is given."""
+        return isinstance(self, Shard) and (dim is None or self.dim == dim)
+
+    def is_replicate(self) -> bool:
+        """Whether every process has the whole tensor."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether the tensor is the sum, or another combination, of what the processes have."""
+        return isinstance(self, Partial) and (reduce_op is None or self.reduce_op == reduce_op)
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """Each process has a part, cut along a dimension as `chunk` cuts: the last ones may be shorter, or empty."""
+
+    dim: int
+
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """How long the part of a process is, and where it begins."""
+        step = -(-curr_local_size // num_chunks)
+        start = min(rank * step, curr_local_size)
+        return min(step, curr_local_size - start), start
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """Every process has the whole tensor."""
+
+    def __str__(self) -> str:
+        return "R"
+
+
+@dataclass(frozen=True)
+class Partial(Placement):
+    """The tensor is the combination of what all processes have: their sum, mean ("avg"), "max" or "min"."""
+
+    reduce_op: str = "sum"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
+
+
+def chunk_sizes(size: int, count: int) -> list[int]:
+    """How long the parts of a dimension are."""
+    return [Shard.local_shard_size_and_offset(size, count, rank)[0] for rank in range(count)]

@@ -180,6 +180,8 @@ def along(*names: str, extra: int = 0, sizes: str | None = None) -> Rule:
         result = op(*given)
         return flattened(result) if flat else result
 
+    if not extra and sizes is None:
+        vars(run)["dims"] = names  # all others are independent, which interests those who spread tensors too
     return run
 
 

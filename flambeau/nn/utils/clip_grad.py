@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 import warnings
 from collections.abc import Generator, Iterable
 from typing import Any
@@ -10,6 +13,7 @@ from ... import linalg
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.list_rules import change_at_once
 from ..._ops.create.constants import tensor
+from ..._ops.pointwise.binary import maximum, minimum
 from ..._ops.reduce.norm import list_norms
 from ..._ops.shape.join import stack
 from ...autograd.grad_mode import no_grad
@@ -48,8 +52,11 @@ def get_total_norm(
         if not found:
             return tensor(0.0)
         _check_foreach(found, foreach)
-        norms = list_norms(found) if norm_type == 2 else [linalg.vector_norm(each, norm_type) for each in found]
-        total: Tensor = linalg.vector_norm(stack([each.to(found[0].device) for each in norms]), norm_type)
+        if any(each.stands_for_many for each in found):
+            total = _norm_of_parts(found, norm_type)
+        else:
+            norms = list_norms(found) if norm_type == 2 else [linalg.vector_norm(each, norm_type) for each in found]
+            total = linalg.vector_norm(stack([each.to(found[0].device) for each in norms]), norm_type)
         if error_if_nonfinite and not total.isfinite().item():
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -57,6 +64,17 @@ def get_total_norm(
                 "`error_if_nonfinite=False`"
             )
         return total
+
+
+def _norm_of_parts(tensors: list[Any], norm_type: float) -> Tensor:
+    """The norm of tensors that are spread over processes, or some of which are."""
+    norms = [linalg.vector_norm(each, norm_type) for each in tensors]
+    if not all(each.stands_for_many for each in norms):
+        norms = [each.full_tensor() if each.stands_for_many else each for each in norms]
+    if math.isinf(norm_type):
+        return functools.reduce(maximum if norm_type > 0 else minimum, norms)
+    total: Tensor = functools.reduce(operator.add, [each**norm_type for each in norms]) ** (1 / norm_type)
+    return total
 
 
 def clip_grads_with_norm_(

@@ -1,0 +1,93 @@
+"""How ops run on spread tensors: the interpreter that is asked for them, and what it does by an op's rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..._core.modes import THREAD
+from ..._core.tensor import Tensor
+from ..._dispatch.op import Op
+from ...func._level import Level
+from ._dtensor import DTensor, made
+from ._layout import Layout
+from ._rules.carrying import carry_out
+from ._rules.choice import Call, plan_of
+from ._rules.functions import FUNCTIONS
+from .placement_types import Replicate
+
+
+class Spread(Level):
+    """Runs ops on the parts that this process has. It is entered while a public function is given a `DTensor`."""
+
+    def __init__(self) -> None:
+        self.number, self.running = 0, True
+
+    def has(self, value: Any) -> bool:
+        return isinstance(value, DTensor)
+
+    def front(self, tensor: Any) -> Any:
+        return tensor._local_tensor if isinstance(tensor, DTensor) else tensor
+
+    def run(self, op: Op, args: Sequence[Any]) -> Any:
+        operands = spread_operands(args)
+        if not operands:
+            return op(*args)
+        call = Call(op, list(args), _as_spread(op, args, operands[0]))
+        plan = plan_of(call)
+        if callable(plan):
+            with self:
+                return plan(*call.args)
+        return carry_out(call, plan)
+
+
+SPREAD = Spread()
+
+
+def run_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public function that was given spread tensors; a few have a rule as a whole."""
+    rule = FUNCTIONS.get(func.__name__)
+    if rule is not None:
+        result = rule(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+    if SPREAD in THREAD.modes.interpreters:
+        return func(*args, **kwargs)
+    with SPREAD:
+        return func(*args, **kwargs)
+
+
+def spread_operands(values: Sequence[Any]) -> list[DTensor]:
+    """The spread tensors among the arguments, those in lists included."""
+    found: list[DTensor] = []
+    for each in values:
+        if isinstance(each, DTensor):
+            found.append(each)
+        elif type(each) in (list, tuple):
+            found += spread_operands(each)
+    return found
+
+
+def _as_spread(op: Op, args: Sequence[Any], beside: DTensor) -> list[DTensor]:
+    """The tensors among the arguments, plain numbers as tensors that all processes have."""
+    found: list[DTensor] = []
+    for each in args:
+        if type(each) in (list, tuple):
+            found += _as_spread(op, each, beside)
+        elif isinstance(each, DTensor):
+            if each.device_mesh != beside.device_mesh:
+                raise RuntimeError(f"{op.name}: the tensors are on different meshes: {each.device_mesh}")
+            found.append(each)
+        elif isinstance(each, Tensor):
+            if each.ndim and not _IMPLICIT[0]:
+                raise RuntimeError(
+                    f"{op.name} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
+                    "calling distributed operators! distribute_tensor and DTensor.from_local do it"
+                )
+            mesh = beside.device_mesh
+            found.append(made(each, Layout(tuple(each.shape), mesh, tuple([Replicate()] * mesh.ndim)), each.stride()))
+    return found
+
+
+_IMPLICIT = [False]
+"""Whether plain tensors beside spread ones are taken to be the same on all processes."""

@@ -90,6 +90,7 @@ def distribute_module(
 def replicate_rest(module: Module, mesh: DeviceMesh) -> None:
     """Spread what a module itself has, and is not spread yet: everybody gets it."""
     everywhere = [Replicate()] * mesh.ndim
+    param: Any
     for key, param in module._parameters.items():
         if param is not None and not isinstance(param, DTensor):
             spread = distribute_tensor(param.data, mesh, everywhere)

@@ -15,11 +15,11 @@ import numpy as np
 from ..._core.arrays.dataless import empty_meta
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor, new
-from ..._dispatch.overrides import DisableTorchFunctionSubclass
+from ..._dispatch.public.overrides import DisableTorchFunctionSubclass
 from ...func._level import Wrapper
 from ..device_mesh import DeviceMesh
 from ._layout import Layout, normalised
-from ._moving import added_up_in_backward, moved
+from ._moving import added_up_in_backward, moved, refuse_summands
 from .placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["DTensor"]
@@ -97,7 +97,7 @@ class DTensor(Wrapper):
         shown = repr(local.item()) if not local.ndim and not local.is_meta else repr(local.detach())
         return f"DTensor(local_tensor={shown}, device_mesh={self.device_mesh}, placements={self.placements})"
 
-    # ----- its parts ------------------------------------------------------------------------------------------------
+    # ----- its parts ----------------------------------------------------------------------------------------------
 
     @staticmethod
     def from_local(
@@ -170,9 +170,7 @@ class DTensor(Wrapper):
         places = normalised(placements, self.ndim, self.device_mesh, Replicate())
         for before, after in zip(self.placements, places, strict=True):
             if isinstance(after, Partial) and before != after:
-                raise RuntimeError(
-                    f"Can not redistribute from {before} to {after}, redistributing to Partial is for internal use only!"
-                )
+                raise refuse_summands(before, after)
         return self._spread(places)
 
     def _spread(self, placements: tuple[Placement, ...]) -> DTensor:
@@ -197,7 +195,7 @@ class DTensor(Wrapper):
         found: Tensor = shared[numbers][1]
         return found
 
-    # ----- ops --------------------------------------------------------------------------------------------------------
+    # ----- ops ----------------------------------------------------------------------------------------------------
 
     @classmethod
     def __torch_function__(
@@ -223,7 +221,7 @@ class DTensor(Wrapper):
         assert isinstance(other, DTensor)
         self._local_tensor, self._layout, self._array = other._local_tensor, other._layout, other._array
 
-    # ----- autograd, which follows the parts ---------------------------------------------------------------------------
+    # ----- autograd, which follows the parts ----------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
@@ -309,7 +307,7 @@ class DTensor(Wrapper):
         """Call `hook(tensor)` after a gradient was added to this leaf's `.grad`."""
         return self._local_tensor.register_post_accumulate_grad_hook(lambda _: hook(self))
 
-    # ----- what reads elements ------------------------------------------------------------------------------------------
+    # ----- what reads elements ------------------------------------------------------------------------------------
 
     def item(self) -> Any:
         """The number of a tensor with one element, the same on every process."""

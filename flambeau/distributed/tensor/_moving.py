@@ -126,8 +126,13 @@ def _step(local: Tensor, now: Layout, number: int, placement: Placement) -> Tens
         return result
     if isinstance(before, Replicate) and isinstance(placement, Partial):
         return _as_summands(local, placement, group)
-    raise RuntimeError(
-        f"Can not redistribute from {before} to {placement}, redistributing to Partial is for internal use only!"
+    raise refuse_summands(before, placement)
+
+
+def refuse_summands(before: Placement, after: Placement) -> RuntimeError:
+    """The error of a move that makes a sum of what is none."""
+    return RuntimeError(
+        f"Can not redistribute from {before} to {after}, redistributing to Partial is for internal use only!"
     )
 
 

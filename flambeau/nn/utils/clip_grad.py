@@ -68,11 +68,12 @@ def get_total_norm(
 
 def _norm_of_parts(tensors: list[Any], norm_type: float) -> Tensor:
     """The norm of tensors that are spread over processes, or some of which are."""
-    norms = [linalg.vector_norm(each, norm_type) for each in tensors]
+    norms: list[Any] = [linalg.vector_norm(each, norm_type) for each in tensors]
     if not all(each.stands_for_many for each in norms):
         norms = [each.full_tensor() if each.stands_for_many else each for each in norms]
     if math.isinf(norm_type):
-        return functools.reduce(maximum if norm_type > 0 else minimum, norms)
+        extreme: Tensor = functools.reduce(maximum if norm_type > 0 else minimum, norms)
+        return extreme
     total: Tensor = functools.reduce(operator.add, [each**norm_type for each in norms]) ** (1 / norm_type)
     return total
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...._core.tensor import Tensor
-from ...._dispatch.return_types import named
+from ...._dispatch.public.return_types import named
 from .._dtensor import made
 from .._layout import Layout
 from ..placement_types import Replicate

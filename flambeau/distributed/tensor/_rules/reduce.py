@@ -106,7 +106,9 @@ def _vector_norm(call: Call) -> Plan:
             norms = part.abs() if order else (part != 0).to(part.dtype)
             return _combined(norms, layouts[0], cut, order, sorted(along), keepdim)
         own = OPS["vector_norm"](part, order, dim, keepdim, *call.args[4:])
-        return added_up(own**order, [mesh.get_group(number) for number in cut]) ** (1 / order)
+        powers: Tensor = own**order
+        total: Tensor = added_up(powers, [mesh.get_group(number) for number in cut]) ** (1 / order)
+        return total
 
     return Plan([source], [tuple(outputs)], run)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...._core.tensor import Tensor
+from .._dtensor import DTensor
 from .._layout import Layout
 from .._moving import move
 from ..placement_types import Partial, Replicate
@@ -67,4 +68,4 @@ def _draw(call: Call) -> Plan:
 @special("item", "elements", "equal")
 def _read(call: Call) -> Callable[..., Any]:
     """The host looks at the whole tensor."""
-    return lambda *args: call.op(*[each.full_tensor() if isinstance(each, Tensor) else each for each in args])
+    return lambda *args: call.op(*[each.full_tensor() if isinstance(each, DTensor) else each for each in args])

@@ -162,6 +162,7 @@ pi: _float
 e: _float
 newaxis: None
 
+AVG: Any
 AcceleratorError: Any
 AggregationType: Any
 AliasDb: Any
@@ -193,6 +194,7 @@ DeepCopyMemoTable: Any
 DeserializationStorageContext: Any
 DeviceObjType: Any
 DictType: Any
+DisableTorchFunction: Any
 DispatchKey: Any
 DispatchKeySet: Any
 DoubleStorage: Any
@@ -242,6 +244,7 @@ QUInt2x4Storage: Any
 QUInt4x2Storage: Any
 QUInt8Storage: Any
 RRefType: Any
+SUM: Any
 ScriptClass: Any
 ScriptClassFunction: Any
 ScriptDict: Any

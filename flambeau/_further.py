@@ -35,6 +35,16 @@ HOMES: dict[str, str] = {
         "compiler": "compile",
         "cpu": "Event Stream",
         "futures": "Future",
+        "_dispatch.overrides": "DisableTorchFunction",
+        "_serialization.records": "PyTorchFileReader PyTorchFileWriter",
+        "jit._containers": "ScriptDict ScriptDictIterator ScriptDictKeyIterator ScriptList ScriptListIterator",
+        "jit._counters": "AVG AggregationType LockingLogger LoggerBase NoopLogger SUM",
+        "jit._file_check": "FileCheck",
+        "jit._types": "AnyType AwaitType BoolType ClassType ComplexType DeviceObjType DictType EnumType FloatType "
+        "FutureType InferredType IntType InterfaceType ListType NoneType NumberType OptionalType PyObjectType RRefType "
+        "StreamObjType StringType SymBoolType SymIntType TensorType TupleType Type UnionType unify_type_list",
+        "ops._schema": "Argument FunctionSchema parse_schema",
+        "ops._tags": "Tag",
         "jit": "JITException ScriptFunction ScriptModule CompilationUnit",
         "jit._async": "fork wait",
         "jit.mobile": "LiteScriptModule",
@@ -74,22 +84,18 @@ _table = (
     )
     .absent(
         _SCRIPT,
-        functions="import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir parse_schema "
-        "parse_type_comment unify_type_list",
-        classes="AggregationType AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig "
-        "BenchmarkExecutionStats Block BoolType BufferDict CallStack Capsule ClassType Code CompleteArgumentSpec "
-        "ComplexType ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable DeserializationStorageContext "
-        "DeviceObjType DictType EnumType ErrorReport ExecutionPlan FileCheck FloatType FunctionSchema FutureType "
-        "Gradient Graph GraphExecutorState IODescriptor InferredType IntType InterfaceType ListType LockingLogger "
-        "LoggerBase ModuleDict Node NoneType NoopLogger NumberType OperatorInfo OptionalType ParameterDict "
-        "PyObjectType PyTorchFileReader PyTorchFileWriter RRefType ScriptClass ScriptClassFunction ScriptDict "
-        "ScriptDictIterator ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer "
-        "ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType StringType "
-        "SymBoolType SymIntType TensorType TracingState TupleType Type UnionType Use Value",
+        functions="import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir "
+        "parse_type_comment",
+        classes="AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats Block BufferDict CallStack Capsule Code "
+        "CompleteArgumentSpec ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable "
+        "DeserializationStorageContext ErrorReport ExecutionPlan Gradient Graph GraphExecutorState "
+        "IODescriptor ModuleDict Node OperatorInfo ParameterDict ScriptClass ScriptClassFunction ScriptMethod "
+        "ScriptModuleSerializer ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule "
+        "TracingState Use Value",
     )
     .absent(
         "there is no C++ dispatcher: ops are Python functions",
-        classes="ExcludeDispatchKeyGuard Tag",
+        classes="ExcludeDispatchKeyGuard",
     )
     .absent("transforms of functions are being built", functions="vmap")
     .absent(

@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Dict, Final, List, NamedTuple, Tuple, TypeVar  # noqa: UP035  (the names that programs import)
 
+from .._core.names.absent import Table
+
+__getattr__, __dir__ = (
+    Table(__name__)
+    .elsewhere(
+        "ann_to_type check_fn get_param_names get_signature get_type_line is_dict is_list is_optional is_tuple "
+        "is_union parse_type_line split_type_line try_ann_to_type try_real_annotations",
+        "jit._annotated",
+    )
+    .elsewhere("AnyType ComplexType DictType FloatType IntType ListType StringType TensorType TupleType", "jit._types")
+    .parts()
+)
 __all__ = [
     "Any",
     "Attribute",

@@ -41,7 +41,7 @@ class Argument:
     """A parameter or a result."""
 
     name: str
-    type: str
+    type_text: str
     alias_info: AliasInfo | None = None
     default: Any = NO_DEFAULT
     kwarg_only: bool = False
@@ -58,12 +58,32 @@ class Argument:
         return self.default is not NO_DEFAULT
 
     @property
+    def type(self) -> Any:
+        """Its type, as TorchScript has it."""
+        from ..jit._types import of_schema
+
+        return of_schema(self.type_text)
+
+    real_type = type
+
+    @property
+    def N(self) -> int | None:
+        """The length of a list for which one number stands too."""
+        length = re.search(r"\[(\d+)\]", self.type_text)
+        return None if length is None else int(length[1])
+
+    @property
+    def is_out(self) -> bool:
+        """Whether the result is written to it: it is changed, and given by name alone."""
+        return self.is_write and self.kwarg_only
+
+    @property
     def is_write(self) -> bool:
         """Whether the operator changes it."""
         return self.alias_info is not None and self.alias_info.is_write
 
     def __str__(self) -> str:
-        text = f"{self.shown or self.type} {self.name}".rstrip()
+        text = f"{self.shown or self.type_text} {self.name}".rstrip()
         return text if self.default is NO_DEFAULT else f"{text}={_as_text(self.default)}"
 
 
@@ -95,6 +115,32 @@ class FunctionSchema:
         results = listed[0] if len(listed) == 1 else f"({', '.join(listed)})"
         overload = f".{self.overload_name}" if self.overload_name else ""
         return f"{self.name}{overload}({', '.join(shown)}) -> {results}"
+
+    def is_backward_compatible_with(self, old_schema: FunctionSchema) -> bool:
+        """Whether every call of an older schema is one of this: new arguments have defaults, old ones are the same."""
+        ours = {each.name: each for each in self.arguments}
+        same = (self.name, self.overload_name, self.is_vararg) == (
+            old_schema.name,
+            old_schema.overload_name,
+            old_schema.is_vararg,
+        )
+        kept = all(
+            each.name in ours and old.isSubtypeOf(ours[each.name].type)
+            for each, old in ((each, each.type) for each in old_schema.arguments)
+        )
+        before = {each.name for each in old_schema.arguments}
+        added = all(each.has_default_value() for each in self.arguments if each.name not in before)
+        results = [str(each.type) for each in self.returns] == [str(each.type) for each in old_schema.returns]
+        return same and kept and added and results
+
+    def check_forward_compatible_with(self, old_schema: FunctionSchema) -> tuple[bool, str]:
+        """Whether calls of this schema can be made where only an older one is known, and why not."""
+        if not self.is_backward_compatible_with(old_schema):
+            return False, "the older schema's calls are none of this"
+        for each in self.arguments[len(old_schema.arguments) :]:
+            if isinstance(each.default, (list, tuple, dict)):
+                return False, f"the default of the new argument {each.name} is no plain value"
+        return True, ""
 
     def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether these can be the arguments."""
@@ -128,7 +174,7 @@ class FunctionSchema:
                 raise RuntimeError(
                     f"{self.name}() is missing value for argument '{argument.name}'. Declaration: {self}"
                 )
-            if argument.type == "Tensor" and not isinstance(value, Tensor):
+            if argument.type_text == "Tensor" and not isinstance(value, Tensor):
                 raise RuntimeError(
                     f"{self.name}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead found "
                     f"type '{type(value).__name__}'.\nPosition: {number}\nValue: {value!r}\nDeclaration: {self}"
@@ -213,6 +259,11 @@ def parse(text: str, namespace: str = "") -> FunctionSchema:
     returns = tuple(_argument(each, text) for each in listed if each != "...")
     qualified = f"{namespace}::{name}" if namespace else name
     return FunctionSchema(qualified, overload, tuple(arguments), returns, is_vararg, "..." in listed)
+
+
+def parse_schema(schema: str, allow_typevars: bool = True) -> FunctionSchema:
+    """The schema that a text describes, under the name that PyTorch has for it."""
+    return parse(schema)
 
 
 # Schemas of Python functions ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import faster_for
+from .._core.backend import STAND_INS, faster_for
 from .tiers import generated, library
 
 Array = Any
@@ -20,7 +20,11 @@ Array = Any
 
 def _kernels(family: str, array: Array) -> Any:
     """The generated kernels of a family, where they can read `array`."""
-    return generated(family) if type(array) is np.ndarray else None
+    return generated(family) if type(array) is np.ndarray else STAND_INS.get(type(array), _no_kernels)(family)
+
+
+def _no_kernels(family: str) -> None:
+    """For arrays of other libraries."""
 
 
 # ----- elements moved ------------------------------------------------------------------------------------------------

@@ -134,8 +134,19 @@ def faster(family: str) -> Any:
     return backend_of("cpu").array_functions(family)
 
 
+STAND_INS: dict[type, Callable[[str], Any]] = {}
+"""For classes of what stands in for the host's arrays while calls are written down: their functions of a family."""
+
+
+def is_of_host(kind: type) -> bool:
+    """Whether objects of a class are arrays of NumPy's, or are treated as if they were."""
+    return kind is np.ndarray or kind in STAND_INS
+
+
 def faster_for(array: Any, family: str) -> Any:
     """The functions of a family that the backend of an array has beside NumPy's; None for what is no array."""
+    if (find := STAND_INS.get(type(array))) is not None:
+        return find(family)
     backend = _BY_ARRAY.get(type(array))
     return None if backend is None else backend.array_functions(family)
 

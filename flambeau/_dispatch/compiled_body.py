@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import ARRAY_CLASSES, LARGE, Backend, faster_for
+from .._core.backend import ARRAY_CLASSES, LARGE, Backend, faster_for, is_of_host
 
 _HALVES = frozenset(("float16", "bfloat16"))
 
@@ -44,14 +44,8 @@ class LargeBody:
         self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
 
     def __call__(self, *operands: Any) -> Any:
-        module = self._backend.array_functions("pointwise")
-        if module is None:
-            return self.plain(*operands)
         count = len(operands)
-        try:
-            compiled = self._compiled[count]
-        except KeyError:
-            compiled = self._compiled.setdefault(count, self._compile(module, count))
+        compiled = self.compiled_for(count)
         if compiled is None:
             return self.plain(*operands)
         if count == 1:
@@ -66,10 +60,19 @@ class LargeBody:
                 )
         return compiled.binary(first, second)
 
+    def compiled_for(self, count: int) -> Any:
+        """The compiled form for so many operands; None: there is none."""
+        module = self._backend.array_functions("pointwise")
+        if module is None:
+            return None
+        try:
+            return self._compiled[count]
+        except KeyError:
+            return self._compiled.setdefault(count, self._compile(module, count))
+
     def into(self, target: Any, *operands: Any) -> bool:
         """Compute into `target`, which may be an operand; False: it was not done."""
-        module = self._backend.array_functions("pointwise")
-        if module is None or not target.flags.c_contiguous:
+        if not target.flags.c_contiguous:
             return False
         forms = ""
         for each in operands:
@@ -81,10 +84,7 @@ class LargeBody:
                 return False
             else:
                 forms += "n"
-        count = len(operands)
-        if count not in self._compiled:
-            self._compiled[count] = self._compile(module, count)
-        compiled = self._compiled[count]
+        compiled = self.compiled_for(len(operands))
         if compiled is None:
             return False
         compiled.flat(forms)(target, *operands)
@@ -126,7 +126,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
     def run(*args: Any) -> Any:
         first = args[0]
         kind = type(first)
-        if (kind is np.ndarray and first.size < least) or (module := faster_for(first, "pointwise")) is None:
+        if (first.size < least and is_of_host(kind)) or (module := faster_for(first, "pointwise")) is None:
             return kernel(*args)
         key: tuple[Any, ...]
         if len(args) == 1:

@@ -17,6 +17,7 @@ from .._dispatch.gradients.fused_derivatives import Derivative
 from ._lower import lowered
 from ._program import Call, Item, Outside, Read, SetGrad, Value, uses, values_in
 from ._reads import differs
+from .plan.segment import Output, Segment, segments
 
 _PURE = (Primitive, Elementwise, Composite, Factory, Derivative)
 
@@ -29,7 +30,10 @@ class Source:
         self.tensors = tensors or {}
         """Where the tensors are that were there before, by their identity."""
         self.constants: dict[str, Any] = {} if constants is None else dict(constants)
-        self.constants.update(Tensor=Tensor, View=View, new=Tensor._from_parts, ndarray=np.ndarray, asarray=np.asarray)
+        self.constants.update(
+            Tensor=Tensor, View=View, new=Tensor._from_parts, ndarray=np.ndarray, asarray=np.asarray, empty=np.empty,
+            empty_like=np.empty_like,
+        )  # fmt: skip
 
     def constant(self, value: Any) -> str:
         """A name for a value."""
@@ -60,18 +64,48 @@ class Source:
 
     def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
         """Write items; what none of the rest uses is let go, but for what is `kept`."""
-        last: dict[int, int] = {}
-        for position, item in enumerate(items):
-            for value in uses(item):
-                last[value.number] = position
         staying = {each.number for each in kept}
-        for position, item in enumerate(items):
-            self._item(item)
-            made = [] if type(item) is not Call else [each.number for each in values_in(item.results)]
-            touched = {*made, *[each.number for each in uses(item)]}
+        parts = segments(items, [Value(number) for number in staying])
+        last: dict[int, int] = {}
+        for position, part in enumerate(parts):
+            for number in _numbers_used(part):
+                last[number] = position
+        for position, part in enumerate(parts):
+            touched = _numbers_made(part) | _numbers_used(part)
+            if isinstance(part, Segment):
+                self._segment(part)
+            else:
+                self._item(part)
             gone = [number for number in touched if last.get(number, position) == position and number not in staying]
             if gone:
                 self.lines.append(f"{' = '.join([f'v{number}' for number in sorted(gone)])} = None")
+
+    def _segment(self, segment: Segment) -> None:
+        """Write the call of a tape, and what is to be done where that refuses."""
+        made = [self._output(each) for each in segment.outputs]
+        given = [f"v{number}" for number in segment.inputs]
+        run, table = self.constant(segment.tape.run), self.constant(segment.tape.table)
+        self.constants.setdefault("tapes", []).append(segment.tape)
+        self.lines.append(f"if not {run}({', '.join([table, 'True', 'False', *given, *made])}):")
+        before, self.lines = self.lines, []
+        for item in segment.items:
+            self._item(item)
+        self.lines = before + [f"    {line}" for line in self.lines]
+        for item in segment.windows:
+            self._item(item)
+
+    def _output(self, output: Output) -> str:
+        """Write the new memory for values; its name."""
+        like, first = output.like, output.windows[0]
+        is_whole = first[1].header is like
+        name = f"{'v' if is_whole else 'm'}{first[0]}"
+        text = f"empty({like.shape}, {self.constant(like.dtype)})"
+        self.lines.append(f"{name} = {text if like.flags.c_contiguous else f'empty_like({self.constant(like)})'}")
+        for number, place in () if is_whole else output.windows:
+            header = place.header
+            parts = header.shape, self.constant(header.dtype), name, place.offset, header.strides
+            self.lines.append(f"v{number} = ndarray({', '.join(map(str, parts))})")
+        return name
 
     def _item(self, item: Item) -> None:
         if isinstance(item, Outside):
@@ -110,6 +144,18 @@ class Source:
                     self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
         else:
             self.lines.append(text)
+
+
+def _numbers_used(part: Item | Segment) -> set[int]:
+    items = part.items if isinstance(part, Segment) else [part]
+    made = _numbers_made(part) if isinstance(part, Segment) else set()
+    return {value.number for item in items for value in uses(item)} - made
+
+
+def _numbers_made(part: Item | Segment) -> set[int]:
+    """The values that have names afterwards."""
+    items = part.items if isinstance(part, Segment) else [part]
+    return {value.number for item in items for value in values_in(getattr(item, "results", None))}
 
 
 def without_dead(items: Sequence[Item], wanted: Iterable[Value]) -> list[Item]:

@@ -139,6 +139,17 @@ def _form(operand: Any, shape: tuple[int, ...]) -> str:
     return CONTIGUOUS if operand.shape == shape and operand.flags.c_contiguous else "x"
 
 
+def kernel_of(program: Program, arrays: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """The kernel of a program whose results are the first arrays, of `shape` and without gaps; None: there is none."""
+    if not can_lower(program) or len(shape) > MOST_DIMENSIONS:
+        return None
+    memory = tuple([each.dtype.name for each in arrays])
+    forms = "".join([_form(each, shape) for each in arrays[len(program.results) :]])
+    if "x" in forms or CONTIGUOUS not in forms:
+        return pointwise_strided(program, memory)
+    return pointwise_flat(program, memory, forms)
+
+
 def pointwise(
     body: Callable[..., Any],
     operands: Sequence[Any],

@@ -1,0 +1,45 @@
+"""Calls that are made without Python between them: the tables of `_codegen/machine/tape.py`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._codegen.arrays import DATA
+from ..._codegen.machine.tape import replay
+
+
+class Tape:
+    """A list of calls, with what keeps alive the objects that it names by address."""
+
+    def __init__(
+        self,
+        windows: Sequence[tuple[int, Any, int]],
+        calls: Sequence[tuple[Any, tuple[Any, ...], dict[str, Any] | None]],
+        refusals: Sequence[Any],
+    ) -> None:
+        self.calls = len(calls)
+        self._kept = [*windows, *calls, *refusals]
+        entries: list[int] = [0, len(windows), len(calls), len(refusals)]
+        for argument, header, offset in windows:
+            entries += argument, id(header), offset
+        for function, args, options in calls:
+            entries += id(function), id(args), 0 if options is None else id(options)
+        entries += [address_of(each) for each in refusals]
+        self.table = np.array(entries, np.int64)
+        self.run = replay()
+        """(table, True, False, *arrays): whether it was done."""
+
+
+def address_of(array: Any) -> int:
+    """Where an array begins."""
+    place: int = array.__array_interface__["data"][0]
+    return place
+
+
+def point(header: Any, address: int) -> None:
+    """Let an array that has no memory of its own begin at an address."""
+    ctypes.c_void_p.from_address(id(header) + DATA).value = address

@@ -1,0 +1,86 @@
+"""A list of calls that are made one after the other without Python between them.
+
+The table is an array of 64-bit integers: whether it is in use, three counts, then the entries that these count.
+
+- Windows `(argument, header, offset)`: before the calls, the array at the address `header` is made to begin `offset`
+  bytes behind the beginning of an array that is among the arguments.
+- Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
+- Refusals: addresses of numbers (float64) that have to be zero after the calls.
+
+A tape has memory of its own, so only one thread can run it at a time: one that finds it in use leaves again.
+"""
+
+from __future__ import annotations
+
+import llvmlite.ir as ir
+
+from ..arrays import DATA, Arguments
+from ..build import Builder, Value
+from ..kernel import kernel
+from ..types import F64, I64, POINTER, VOID
+
+IN_USE, WINDOWS, CALLS, REFUSALS, ENTRIES = range(5)
+"""The positions in the table."""
+
+_FIRST_ARRAY = 3
+
+
+@kernel
+def replay(b: Builder, arguments: Arguments) -> None:
+    """(table, what to return if it was done, what if it was not, arrays...)."""
+    table, done, refused = arguments.array(0).data, arguments.object(1), arguments.object(2)
+    with b.when(~_taken(b, table)):
+        _leave(b, refused)
+    windows, calls, refusals = (b.load_raw(b.offset(table, at, I64), I64) for at in (WINDOWS, CALLS, REFUSALS))
+    entry = b.variable(POINTER, b.offset(table, ENTRIES, I64))
+    with b.loop(0, windows):
+        place = entry.value
+        argument = b.load_raw(place, I64)
+        header, offset = (b.load_raw(b.offset(place, at, I64), I64) for at in (1, 2))
+        data = arguments.array(argument + _FIRST_ARRAY).data
+        b.store_raw(data + offset, _pointer(b, header) + DATA)
+        entry.value = b.offset(place, 3, I64)
+    with b.loop(0, calls):
+        place = entry.value
+        call = [b.load_raw(b.offset(place, at, I64), POINTER) for at in range(3)]
+        result = b.call("PyObject_Call", POINTER, call)
+        with b.when(result == b.constant(POINTER, 0), likely=False):
+            _release(b, table)
+            b.give_back(b.constant(POINTER, 0))
+        b.call("Py_DecRef", VOID, [result])
+        entry.value = b.offset(place, 3, I64)
+    bad = b.variable(I64, 0)
+    with b.loop(0, refusals):
+        place = entry.value
+        number = b.load_raw(_pointer(b, b.load_raw(place, I64)), F64)
+        with b.when(number != 0.0):
+            bad.value = 1
+        entry.value = b.offset(place, 1, I64)
+    _release(b, table)
+    with b.when(bad.value != 0, likely=False):
+        _leave(b, refused)
+    _leave(b, done)
+    b.ir.position_at_end(b.ir.append_basic_block("never"))  # what every kernel ends with is written there
+
+
+def _pointer(b: Builder, address: Value) -> Value:
+    return Value(b, b.ir.inttoptr(address.ir, POINTER))
+
+
+def _flag(b: Builder, table: Value) -> ir.Value:
+    # llvmlite insists on knowing what an atomic variable is: a detour by way of a number tells it.
+    return b.ir.inttoptr(b.ir.ptrtoint(b.offset(table, IN_USE, I64).ir, I64), I64.as_pointer())
+
+
+def _taken(b: Builder, table: Value) -> Value:
+    attempt = b.ir.cmpxchg(_flag(b, table), ir.Constant(I64, 0), ir.Constant(I64, 1), "seq_cst", "seq_cst")
+    return Value(b, b.ir.extract_value(attempt, 1), False)
+
+
+def _release(b: Builder, table: Value) -> None:
+    b.ir.store_atomic(ir.Constant(I64, 0), _flag(b, table), "seq_cst", 8)
+
+
+def _leave(b: Builder, result: Value) -> None:
+    b.call("Py_IncRef", VOID, [result])
+    b.give_back(result)

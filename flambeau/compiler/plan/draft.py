@@ -1,0 +1,153 @@
+"""Ops written to a sheet, one after the other, as far as that goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._core.backend import LARGE
+from ..._core.tensor import Tensor
+from ..._dispatch.composite import Composite
+from ..._dispatch.dispatch import Primitive
+from ..._dispatch.elementwise import Elementwise
+from .._program import Call, Value, values_in
+from . import families, rules
+from .sheet import Array, Buffer, Place, Sheet, Untraceable, header_of
+from .stand_in import StandIn
+
+_MOST_BYTES = 1 << 20
+"""Of larger arrays the work takes so long that what is between the calls does not matter; nor are they to be kept."""
+
+_DTYPES = frozenset("?bBhilqfd")
+
+
+class Draft:
+    """The calls of ops that follow each other in a program."""
+
+    def __init__(self) -> None:
+        self.sheet = Sheet()
+        self.items: list[Call] = []
+        self.places: dict[int, Place] = {}
+        """The arrays of the values that it makes or is given."""
+        self.given: dict[int, Array] = {}
+        """The values from outside, as they were when the program was recorded."""
+
+    def add(self, call: Call) -> bool:
+        """Write an op down; False: it is none that can be."""
+        before = len(self.sheet.launches), len(self.sheet.refusals)
+        known = set(self.places)
+        try:
+            results = self._results(call)
+            made = _matched(call.results, call.made, results)
+        except Untraceable:
+            del self.sheet.launches[before[0] :], self.sheet.refusals[before[1] :]
+            for number in self.places.keys() - known:
+                del self.places[number], self.given[number]
+            return False
+        self.places.update(made)
+        self.items.append(call)
+        return True
+
+    def _results(self, call: Call) -> Any:
+        op = call.op
+        if op.writes or op.draws or op.reads:
+            raise Untraceable("an op that does more than to compute")
+        if (window := self._window(call)) is not None:
+            return window
+        if (rule := rules.RULES.get(op.name)) is not None:
+            return rule(self.sheet, call, *self._stand_ins(call.args, call.examples))
+        if isinstance(op, Elementwise):
+            return self._elementwise(op, call)
+        if op.name not in rules.BY_THEIR_KERNELS or not isinstance(op, (Primitive, Composite)):
+            raise Untraceable(op.name)
+        first = op.tensors_of(call.examples)[0]
+        if op.name in first._kind.backend.lowerings:
+            raise Untraceable(f"{op.name}, which has a lowering")
+        return op.kernel(*self._stand_ins(call.args, call.examples))
+
+    def _window(self, call: Call) -> Any:
+        """The results of an op that only looks at the memory of its first argument in another way."""
+        op = call.op
+        if not (op.makes_windows or op.name in rules.WINDOWS) or type(call.args[0]) is not Value:
+            return None
+        source, base = self.value(call.args[0], call.examples[0]), call.examples[0]._array
+        made = call.made if type(call.results) is list else [call.made]
+        windows = []
+        for each in made:
+            array = each._array
+            if not np.may_share_memory(array, base):
+                return None
+            header = header_of(array.shape, array.dtype, array.strides)
+            distance = rules.address_of(array) - rules.address_of(base)
+            windows.append(StandIn(self.sheet, Place(source.buffer, source.offset + distance, header)))
+        return windows if type(call.results) is list else windows[0]
+
+    def _elementwise(self, op: Elementwise, call: Call) -> Any:
+        first = call.examples[0]
+        entry = op.table.get(first._kind) if isinstance(first, Tensor) else None
+        if entry is None:
+            raise Untraceable("operands that are to be converted")
+        operands = self._stand_ins(call.args, call.examples)
+        if len(operands) == 2:
+            other = call.examples[1]
+            plain = type(other) in (int, float) and first._kind.differentiable and not op.tensors_only
+            if not plain and getattr(other, "_kind", None) is not first._kind:
+                raise Untraceable("operands of several kinds")
+        if first._array.size < LARGE:
+            return entry[0](*operands)
+        compiled = entry[2].compiled_for(len(operands))
+        if compiled is None or first._array.dtype.kind != "f":
+            raise Untraceable("a body that is not compiled")
+        return families.Generated(compiled).many(*operands)[0]
+
+    def _stand_ins(self, args: Any, examples: Any) -> list[Any]:
+        return [self._stand_in(arg, example) for arg, example in zip(args, examples, strict=True)]
+
+    def _stand_in(self, arg: Any, example: Any) -> Any:
+        if type(arg) is Value:
+            return StandIn(self.sheet, self.value(arg, example))
+        if type(arg) in (list, tuple) and any(values_in(arg)):
+            return type(arg)(self._stand_ins(arg, example))
+        return arg
+
+    def value(self, value: Value, example: Tensor) -> Place:
+        """The array of a value."""
+        found = self.places.get(value.number)
+        if found is None:
+            array = example._array
+            _check(array)
+            buffer = Buffer(array.nbytes, given=value.number)
+            found = self.places[value.number] = Place(buffer, 0, header_of(array.shape, array.dtype, array.strides))
+            self.given[value.number] = array
+        return found
+
+
+def _check(array: Any) -> None:
+    if type(array) is not np.ndarray or array.dtype.char not in _DTYPES or not array.dtype.isnative:
+        raise Untraceable("an array of another type")
+    if not 0 < array.nbytes <= _MOST_BYTES:
+        raise Untraceable("an array without elements, or a large one")
+
+
+def _matched(values: Any, made: Any, results: Any) -> dict[int, Place]:
+    """The arrays of an op's results: as they were when it was recorded, to the strides."""
+    if type(values) is not list:
+        values, made, results = [values], [made], [results]
+    if len(values) != len(results):
+        raise Untraceable("another number of results")
+    found: dict[int, Place] = {}
+    for value, example, result in zip(values, made, results, strict=True):
+        if type(value) is not Value:
+            if result is not None:
+                raise Untraceable("a result that is no tensor")
+            continue
+        array = example._array
+        _check(array)
+        if type(result) is not StandIn:
+            raise Untraceable("a result that is known")
+        header = result.place.header
+        if (header.shape, header.strides, header.dtype) != (array.shape, array.strides, array.dtype):
+            raise Untraceable("a result in another arrangement")
+        found[value.number] = result.place
+    return found

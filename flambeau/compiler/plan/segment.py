@@ -1,0 +1,192 @@
+"""A stretch of a program as a tape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._backends.tiers import generated
+from .._lower import lowered
+from .._program import Call, Item, Value, uses, values_in
+from .draft import Draft
+from .fuse import fused
+from .memory import arranged
+from .sheet import Array, Buffer, Place
+
+_LEAST_CALLS = 2
+"""One call alone is as quick from Python."""
+
+
+@dataclass
+class Output:
+    """New memory that the tape fills, for values that are needed later."""
+
+    like: Array
+    """An array like the one that is to be made."""
+    windows: list[tuple[int, Place]]
+    """The values that lie in it: one that fills it, or several."""
+
+
+@dataclass
+class Segment:
+    """Ops that are run by a tape; `items` are run one by one where that refuses."""
+
+    items: list[Call]
+    inputs: list[int]
+    outputs: list[Output]
+    windows: list[Call]
+    """Ops that look at inputs in another way, for those who come later."""
+    tape: Any
+
+    def run(self, given: dict[int, Array]) -> dict[int, Array] | None:
+        """The values that it makes of given ones; None: it refuses."""
+        made: list[Array] = []
+        found: dict[int, Array] = {}
+        for output in self.outputs:
+            base = np.empty_like(output.like)
+            made.append(base)
+            for number, place in output.windows:
+                header = place.header
+                found[number] = (
+                    base
+                    if header is output.like
+                    else np.ndarray(header.shape, header.dtype, base, place.offset, header.strides)
+                )
+        done = self.tape.run(self.tape.table, True, False, *[given[number] for number in self.inputs], *made)
+        return found if done else None
+
+
+def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segment]:
+    """The items, with segments in place of those that tapes can run."""
+    if generated("tape") is None:
+        return list(items)
+    last: dict[int, int] = {each.number: len(items) for each in kept}
+    for position, item in enumerate(items):
+        for value in uses(item):
+            last[value.number] = max(last.get(value.number, 0), position)
+    found: list[Item | Segment] = []
+    draft = Draft()
+    for position, item in enumerate(items):
+        if type(item) is Call and draft.add(item):
+            continue
+        found += _closed(draft, position, last)
+        draft = Draft()
+        if type(item) is not Call or not draft.add(item):
+            found.append(item)
+    return found + _closed(draft, len(items), last)
+
+
+def _closed(draft: Draft, position: int, last: dict[int, int]) -> list[Item | Segment]:
+    """What a draft has come to, if the item at `position` is the next one."""
+    items: list[Item | Segment] = [*draft.items]
+    if sum([len(launch.calls) for launch in draft.sheet.launches]) < _LEAST_CALLS:
+        return items
+    made = [value for item in draft.items for value in values_in(item.results)]
+    wanted = [value.number for value in made if last.get(value.number, -1) >= position]
+    segment = _segment(draft, list(dict.fromkeys(wanted)))
+    return [segment] if _is_right(segment, draft) else items
+
+
+def _segment(draft: Draft, wanted: list[int]) -> Segment:
+    windows: list[int] = []
+    by_buffer: dict[Buffer, list[tuple[int, Place]]] = {}
+    for number in wanted:
+        place = draft.places[number]
+        if place.buffer.given is not None:
+            windows.append(number)
+        else:
+            by_buffer.setdefault(place.buffer, []).append((number, place))
+    draft.sheet.launches = fused(draft.sheet.launches, by_buffer, generated("pointwise"))
+    outputs = [Output(_base(buffer, values), values) for buffer, values in by_buffer.items()]
+    launches = draft.sheet.launches
+    touched = {place.buffer.given for launch in launches for place in (*launch.reads, *launch.writes)}
+    inputs = [number for number in draft.given if number in touched]
+    arguments: dict[Buffer, int] = {}
+    for place in draft.places.values():
+        if place.buffer.given in inputs:
+            arguments[place.buffer] = inputs.index(place.buffer.given)
+    arguments.update({buffer: number for number, buffer in enumerate(by_buffer, len(inputs))})
+    return Segment(draft.items, inputs, outputs, _leading_to(windows, draft.items), _tape(draft, arguments))
+
+
+def _base(buffer: Buffer, values: list[tuple[int, Place]]) -> Array:
+    """What an array that holds values is like."""
+    header = values[0][1].header
+    if len(values) == 1 and header.nbytes == buffer.size and not values[0][1].offset:
+        return header
+    return np.empty(buffer.size, np.uint8)
+
+
+def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:
+    """The items that make the wanted values, each of the first argument of another, in order."""
+    needed = set(wanted)
+    found: list[Call] = []
+    for item in reversed(items):
+        if not needed.isdisjoint([each.number for each in values_in(item.results)]):
+            needed.add(item.args[0].number)
+            found.append(item)
+    return found[::-1]
+
+
+def _tape(draft: Draft, arguments: dict[Buffer, int]) -> Any:
+    """The calls, with arrays in the place of places, and memory for what lies between."""
+    family = generated("tape")
+    launches = draft.sheet.launches
+    starts, size = arranged(launches, arguments)
+    memory = np.empty(size + 64, np.uint8)
+    begin = -(-family.address_of(memory) // 64) * 64
+    headers: dict[int, Array] = {}
+    windows: list[tuple[int, Array, int]] = []
+    for place in [place for launch in launches for place in (*launch.reads, *launch.writes)]:
+        header, buffer = place.header, place.buffer
+        if id(header) in headers:
+            continue
+        headers[id(header)] = header
+        if buffer in arguments:
+            windows.append((arguments[buffer], header, place.offset))
+        elif buffer.content is not None:
+            family.point(header, family.address_of(buffer.content) + place.offset)
+        else:
+            family.point(header, begin + starts[buffer] + place.offset)
+    calls = [
+        (function, _with_arrays(args), None if options is None else {"out": options["out"].header})
+        for launch in launches
+        for function, args, options in launch.calls
+    ]
+    tape = family.Tape(windows, calls, [each.header for each in draft.sheet.refusals])
+    tape.memory = memory, [place.buffer.content for launch in launches for place in launch.reads]
+    return tape
+
+
+def _with_arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        [each.header if type(each) is Place else _with_arrays(each) if type(each) is tuple else each for each in args]
+    )
+
+
+def _is_right(segment: Segment, draft: Draft) -> bool:
+    """Whether the tape gives what the ops give, to the bit, on what they were given when they were recorded."""
+    values: dict[int, Any] = dict(draft.given)
+    for item in segment.items:
+        results = lowered(item)(*[_arrays(each, values) for each in item.args])
+        for value, result in zip(*_lists(item.results, results), strict=True):
+            if type(value) is Value:
+                values[value.number] = np.asarray(result)
+    made = segment.run(draft.given)
+    return made is not None and all(
+        values[number].tobytes() == array.tobytes() and values[number].strides == array.strides
+        for number, array in made.items()
+    )
+
+
+def _lists(values: Any, results: Any) -> tuple[list[Any], list[Any]]:
+    return (values, results) if type(values) is list else ([values], [results])
+
+
+def _arrays(tree: Any, values: dict[int, Any]) -> Any:
+    if type(tree) is Value:
+        return values[tree.number]
+    return type(tree)([_arrays(each, values) for each in tree]) if type(tree) in (list, tuple) else tree

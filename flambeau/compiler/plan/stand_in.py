@@ -1,0 +1,350 @@
+"""`StandIn`: what a kernel is given in place of an array while its calls of NumPy are written down.
+
+It has the shape, dtype, strides and flags of an array, and no elements. Views of it are views; ufuncs, reductions and
+products of it are written to the sheet, with a new array for the result, as NumPy would make it. So the calls that a
+sheet holds are those that the kernel makes anyway, with the same bits. A kernel that asks for an element, or for
+anything that is not known here, is `Untraceable`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ..._core.backend import undispatched
+from ..._core.geometry.strided_windows import row_strides_of
+from .sheet import Array, Launch, Place, Sheet, Untraceable
+
+COPY, SELECT = "copy", "select"
+"""Steps that are no ufuncs: elements as they are, in the type of the result; one of two, by a condition."""
+
+_NUMBERS = (bool, int, float, np.generic)
+
+
+class StandIn(NDArrayOperatorsMixin):
+    """An array without elements."""
+
+    __slots__ = ("place", "sheet")
+
+    def __init__(self, sheet: Sheet, place: Place) -> None:
+        self.sheet = sheet
+        self.place = place
+
+    # ----- what it looks like -----------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.place.header.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.place.header.dtype
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.place.header.strides
+
+    @property
+    def flags(self) -> Any:
+        return self.place.header.flags
+
+    @property
+    def ndim(self) -> int:
+        return self.place.header.ndim
+
+    @property
+    def size(self) -> int:
+        return self.place.header.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.place.header.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.place.header.nbytes
+
+    def __len__(self) -> int:
+        return len(self.place.header)
+
+    def __getattr__(self, name: str) -> Any:
+        raise Untraceable(f"the attribute {name}")
+
+    def __bool__(self) -> bool:
+        raise Untraceable("a decision about elements")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise Untraceable("the elements themselves")
+
+    # ----- views ------------------------------------------------------------------------------------------------
+
+    def _window(self, header: Array) -> StandIn:
+        """A view of this array's header as a view of this array."""
+        distance = _address(header) - _address(self.place.header)
+        return StandIn(self.sheet, Place(self.place.buffer, self.place.offset + distance, header))
+
+    def __getitem__(self, index: Any) -> StandIn:
+        parts = index if type(index) is tuple else (index,)
+        if not all(each is None or each is Ellipsis or type(each) in (int, slice) for each in parts):
+            raise Untraceable("an index that is an array")
+        if self.ndim == len([each for each in parts if type(each) is int]):
+            raise Untraceable("an element")
+        return self._window(self.place.header[index])
+
+    def __iter__(self) -> Iterator[StandIn]:
+        return iter([self[position] for position in range(len(self))])
+
+    @property
+    def T(self) -> StandIn:
+        return self._window(self.place.header.T)
+
+    def transpose(self, *axes: Any) -> StandIn:
+        return self._window(self.place.header.transpose(*axes))
+
+    def swapaxes(self, one: int, other: int) -> StandIn:
+        return self._window(self.place.header.swapaxes(one, other))
+
+    def reshape(self, *shape: Any) -> StandIn:
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        known = math.prod([each for each in sizes if each != -1])
+        wanted = tuple([self.size // max(known, 1) if each == -1 else each for each in sizes])
+        if math.prod(wanted) != self.size or not self.size:
+            raise Untraceable("a shape that does not fit")
+        strides = row_strides_of(self.shape, self.strides, wanted)
+        if strides is None:
+            return self.copy().reshape(wanted)
+        return self._window(np.lib.stride_tricks.as_strided(self.place.header, wanted, strides))
+
+    # ----- copies and products ------------------------------------------------------------------------------------
+
+    def copy(self, order: str = "C") -> StandIn:
+        if order != "C" and not self.flags.c_contiguous:
+            raise Untraceable("a copy in another order")
+        return copied(self, self.sheet.new(self.shape, self.dtype))
+
+    def astype(self, dtype: Any, copy: bool = True) -> StandIn:
+        if not copy and self.dtype == dtype:
+            return self
+        if not self.flags.c_contiguous:
+            raise Untraceable("a conversion of an array with gaps")
+        return copied(self, self.sheet.new(self.shape, dtype))
+
+    def dot(self, other: Any, out: Any = None) -> StandIn:
+        return _dot(self, other, out)
+
+    def sum(self, axis: Any = None) -> StandIn:
+        found: StandIn = np.add.reduce(self, axis)
+        return found
+
+    # ----- NumPy's protocols --------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        target = options.pop("out", (None,))[0]
+        if method == "reduce":
+            return _reduced(self.sheet, ufunc, target, *inputs, **options)
+        if method != "__call__" or ufunc.nout != 1:
+            raise Untraceable(f"{ufunc.__name__}.{method}")
+        if ufunc is np.matmul:
+            return _matmul(self.sheet, *inputs, target, **options)
+        if ufunc.signature is not None:
+            raise Untraceable(ufunc.__name__)
+        return _elementwise(self.sheet, ufunc, inputs, target, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        handler = _FUNCTIONS.get(function)
+        if handler is None:
+            raise Untraceable(function.__name__)
+        return handler(*args, **kwargs)
+
+
+def _address(array: Array) -> int:
+    place: int = array.__array_interface__["data"][0]
+    return place
+
+
+def _place_of(operand: Any) -> Any:
+    """An operand as a call has it: numbers and constants as they are."""
+    if type(operand) is StandIn:
+        return operand.place
+    if type(operand) is np.ndarray or isinstance(operand, _NUMBERS):
+        return operand
+    raise Untraceable(f"an operand of class {type(operand).__name__}")
+
+
+def _type_of(operand: Any) -> Any:
+    """What NumPy's rules of promotion look at."""
+    return type(operand) if type(operand) in (bool, int, float) else operand.dtype
+
+
+def _places(operands: Sequence[Any]) -> list[Place]:
+    return [each for each in operands if type(each) is Place]
+
+
+# ----- ufuncs -------------------------------------------------------------------------------------------------------
+
+
+def _elementwise(sheet: Sheet, ufunc: np.ufunc, inputs: tuple[Any, ...], target: Any, dtype: Any = None) -> StandIn:
+    operands = tuple([_place_of(each) for each in inputs])
+    if dtype is not None and any(each.dtype != dtype for each in inputs if hasattr(each, "dtype")):
+        raise Untraceable("a ufunc that converts")
+    given = tuple([np.dtype(bool) if type(each) is bool else _type_of(each) for each in inputs])
+    try:
+        result = ufunc.resolve_dtypes((*given, None))[-1]
+    except TypeError as error:
+        raise Untraceable(str(error)) from None
+    shape = np.broadcast_shapes(*[each.shape for each in inputs if hasattr(each, "shape")])
+    if target is None:
+        place = sheet.new(shape, result, _strides(operands, shape, result))
+    else:
+        place = target.place
+        if place.header.shape != shape or place.header.dtype != result:
+            raise Untraceable("a result of another type than its target")
+    calls = ((ufunc, operands, {"out": place}),)
+    sheet.launches.append(Launch(calls, _places(operands), [place], ufunc.__name__, operands))
+    return StandIn(sheet, place)
+
+
+def _strides(operands: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...] | None:
+    """The strides that a ufunc gives its result; None: C order."""
+    headers = [each.header if type(each) is Place else np.asarray(each) for each in operands]
+    if all(each.flags.c_contiguous for each in headers):
+        return None
+    # An iterator that is not run looks at no element.
+    iterator = np.nditer(
+        (*headers, None),
+        ["refs_ok", "zerosize_ok"],
+        [*[["readonly"]] * len(headers), ["writeonly", "allocate"]],
+        (*[each.dtype for each in headers], dtype),
+    )
+    return iterator.operands[-1].strides
+
+
+def _reduced(
+    sheet: Sheet,
+    ufunc: np.ufunc,
+    target: Any,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+) -> StandIn:
+    if target is not None or out is not None or not array.flags.c_contiguous or not array.size:
+        raise Untraceable("a reduction of an array with gaps")
+    result = array.dtype if dtype is None else np.dtype(dtype)
+    if result.kind != "f" or result.itemsize < 4 or array.dtype != result:
+        raise Untraceable("a reduction that converts")
+    dims = range(array.ndim) if axis is None else (axis,) if type(axis) is int else axis
+    gone = {each % array.ndim for each in dims}
+    shape = [1 if dim in gone else size for dim, size in enumerate(array.shape) if keepdims or dim not in gone]
+    place = sheet.new(shape, result)
+    sheet.call(ufunc.reduce, array.place, axis, dtype, place, keepdims, reads=[array.place], writes=[place])
+    return StandIn(sheet, place)
+
+
+# ----- products -----------------------------------------------------------------------------------------------------
+
+_numpy_dot = undispatched(np.dot)
+
+
+def _dot(left: Any, right: Any, out: Any = None) -> StandIn:
+    if type(left) is not StandIn or type(right) is not StandIn or left.ndim != 2 or right.ndim != 2:
+        raise Untraceable("a product of other than matrices")
+    return _product(left.sheet, _numpy_dot, left, right, (left.shape[0], right.shape[1]), out)
+
+
+def _matmul(sheet: Sheet, left: Any, right: Any, target: Any) -> StandIn:
+    if type(left) is not StandIn or type(right) is not StandIn or left.ndim < 2 or right.ndim < 2:
+        raise Untraceable("a product of other than matrices")
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    return _product(sheet, np.matmul, left, right, (*batch, left.shape[-2], right.shape[-1]), target)
+
+
+def _product(sheet: Sheet, run: Any, left: StandIn, right: StandIn, shape: tuple[int, ...], target: Any) -> StandIn:
+    if left.dtype != right.dtype or left.dtype.char not in "fd" or left.shape[-1] != right.shape[-2]:
+        raise Untraceable("a product of other numbers than floats")
+    place = sheet.new(shape, left.dtype) if target is None else target.place
+    if place.header.shape != shape or place.header.dtype != left.dtype or not place.header.flags.c_contiguous:
+        raise Untraceable("a product into an array that does not fit")
+    sheet.call(run, left.place, right.place, place, reads=[left.place, right.place], writes=[place])
+    return StandIn(sheet, place)
+
+
+# ----- functions ----------------------------------------------------------------------------------------------------
+
+_copyto = undispatched(np.copyto)
+_concatenate = undispatched(np.concatenate)
+
+
+def copied(source: StandIn, place: Place) -> StandIn:
+    """A new array with the elements of another."""
+    calls = ((_copyto, (place, source.place), None),)
+    source.sheet.launches.append(Launch(calls, [source.place], [place], COPY, (source.place,)))
+    return StandIn(source.sheet, place)
+
+
+def _copy_into(target: Any, source: Any) -> None:
+    if type(target) is not StandIn or type(source) is not StandIn or target.shape != source.shape:
+        raise Untraceable("a copy of something else")
+    copied(source, target.place)
+
+
+def _like(model: Any, dtype: Any = None) -> StandIn:
+    header = np.empty_like(model.place.header, dtype)
+    return StandIn(model.sheet, model.sheet.new(header.shape, header.dtype, header.strides))
+
+
+def _filled_like(value: int) -> Callable[..., StandIn]:
+    def filled(model: Any, dtype: Any = None) -> StandIn:
+        made = _like(model, dtype)
+        place = made.place
+        made.sheet.call(place.header.fill, value, writes=[place])
+        return made
+
+    return filled
+
+
+def _joined(arrays: Sequence[Any], axis: int = 0) -> StandIn:
+    first = arrays[0]
+    if not all(type(each) is StandIn and each.dtype == first.dtype and each.flags.c_contiguous for each in arrays):
+        raise Untraceable("arrays of several types")
+    shape = list(first.shape)
+    shape[axis] = sum([each.shape[axis] for each in arrays])
+    places = tuple([each.place for each in arrays])
+    made = first.sheet.new(shape, first.dtype)
+    first.sheet.call(_concatenate, places, axis, made, reads=places, writes=[made])
+    return StandIn(first.sheet, made)
+
+
+def _chosen(condition: Any, chosen: Any, other: Any) -> StandIn:
+    """`np.where`, as two copies: the second one where the condition holds."""
+    if type(condition) is not StandIn:
+        raise Untraceable("a condition that is known")
+    sheet = condition.sheet
+    operands = [_place_of(each) for each in (chosen, other)]
+    result = np.result_type(*[_type_of(each) for each in (chosen, other)])
+    if any(getattr(each, "shape", ()) not in ((), condition.shape) for each in (chosen, other)):
+        raise Untraceable("a choice among arrays of other shapes")
+    headers = [condition.place, *_places(operands)]
+    if not all(each.header.flags.c_contiguous for each in headers):
+        raise Untraceable("a choice among arrays with gaps")
+    made = sheet.new(condition.shape, result)
+    where = (made, operands[0], "same_kind", condition.place)
+    calls = ((_copyto, (made, operands[1]), None), (_copyto, where, None))
+    sheet.launches.append(Launch(calls, headers, [made], SELECT, (condition.place, *operands)))
+    return StandIn(sheet, made)
+
+
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.dot: _dot,
+    np.copyto: _copy_into,
+    np.empty_like: _like,
+    np.zeros_like: _filled_like(0),
+    np.ones_like: _filled_like(1),
+    np.concatenate: _joined,
+    np.where: _chosen,
+}

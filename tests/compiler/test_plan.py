@@ -1,0 +1,131 @@
+"""Tapes: stretches of programs that run without Python between their calls."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau.compiler._compiled import Compiled
+from flambeau.compiler.plan.memory import arranged
+from flambeau.compiler.plan.sheet import Launch, Sheet
+
+Function = Callable[..., Any]
+
+
+def compiled(function: Function, *args: Any) -> tuple[Compiled, str]:
+    """A compiled function after it has a program, and that program's source."""
+    made = Compiled(function)
+    for _ in range(4):
+        made(*args)
+    assert made.programs, made.reasons
+    program: Any = made.programs[0]
+    return made, program.source
+
+
+def chain(x: Any) -> Any:
+    return torch.relu(x * 1.5 + 0.25) - 0.5
+
+
+def layer(x: Any, weight: Any, bias: Any) -> Any:
+    return torch.relu(torch.addmm(bias, x, weight.t()))
+
+
+def inexact(x: Any) -> Any:
+    return (x.tanh() * x.exp()).sqrt()
+
+
+def reductions(x: Any) -> Any:
+    return (x * x).sum(0), (x * x).mean(), (x - 1).sum()
+
+
+def choice(x: Any) -> Any:
+    return (x > 0) & (x < 1), torch.nn.functional.threshold(x, 0.5, -1.0) * 2
+
+
+def views(x: Any) -> Any:
+    y = (x * 2 + 1).t()
+    return y[1:].reshape(-1) * 3 + 1, y
+
+
+X = torch.linspace(-2, 2, 12).reshape(4, 3)
+CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
+    "chain": (chain, (X,)),
+    "layer": (layer, (X, torch.linspace(-1, 1, 15).reshape(5, 3), torch.arange(5.0))),
+    "inexact": (inexact, (X,)),
+    "reductions": (reductions, (X,)),
+    "choice": (choice, (X,)),
+    "views": (views, (X,)),
+    "large": (chain, (torch.linspace(-3, 3, 9000),)),
+    "turned": (chain, (X.t(),)),
+    "spread": (chain, (X[:1].expand(4, 3),)),
+    "strange numbers": (chain, (torch.tensor([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 3e38]),)),
+}
+
+
+def bits(tree: Any) -> Any:
+    if isinstance(tree, tuple):
+        return [bits(each) for each in tree]
+    return tuple(tree.shape), tree.stride(), tree.dtype, tree.numpy().tobytes()
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_tape_gives_the_bits_of_the_ops(name: str) -> None:
+    function, args = CASES[name]
+    made, source = compiled(function, *args)
+    assert "if not " in source, source
+    others = tuple([each.flip(0) if each.ndim == 1 else (each * 1.25 + 0.125) for each in args])
+    for given in (args, others, args):
+        if [each.stride() for each in given] == [each.stride() for each in args]:
+            assert bits(made(*given)) == bits(function(*given))
+
+
+def test_results_are_not_the_memory_of_the_tape() -> None:
+    made, _ = compiled(chain, X)
+    first = made(X)
+    kept = first.clone()
+    second = made(X + 1)
+    assert torch.equal(first, kept)
+    assert not torch.equal(first, second)
+
+
+def test_a_tape_that_is_in_use_is_not_entered() -> None:
+    made, _ = compiled(chain, X)
+    program: Any = made.programs[0]
+    (tape,) = program.__globals__["tapes"]
+    tape.table[0] = 1  # as if another thread were in it
+    try:
+        assert bits(made(X)) == bits(chain(X))
+    finally:
+        tape.table[0] = 0
+    assert bits(made(X)) == bits(chain(X))
+    assert tape.table[0] == 0
+
+
+def test_elementwise_steps_are_one_kernel() -> None:
+    made, _ = compiled(chain, X)
+    program: Any = made.programs[0]
+    (tape,) = program.__globals__["tapes"]
+    assert tape.calls == 1
+
+
+def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:
+    chosen = random.Random(0)
+    sheet = Sheet()
+    places = [sheet.new((chosen.randrange(1, 400),), np.float32) for _ in range(60)]
+    launches = [Launch((), chosen.sample(places[: n + 1], min(n + 1, 2)), [places[n]]) for n in range(60)]
+    starts, size = arranged(launches, ())
+    alive = {
+        place.buffer: [n for n, each in enumerate(launches) if place in (*each.reads, *each.writes)] for place in places
+    }
+    for one, uses in alive.items():
+        assert starts[one] % 64 == 0
+        assert starts[one] + one.size <= size
+        for other, more in alive.items():
+            if one is not other and uses[0] <= more[-1] and more[0] <= uses[-1]:
+                assert starts[one] + one.size <= starts[other] or starts[other] + other.size <= starts[one]
+    assert size < sum(place.buffer.size for place in places)

@@ -9,8 +9,8 @@ WINDOWS = frozenset(("unsafe_view", "detach"))
 """Ops that only look at memory in another way, beside those that say so themselves."""
 
 BY_THEIR_KERNELS = frozenset((
-    "mm", "addmm", "bmm", "baddbmm", "copied_like", "contiguous_clone", "clone", "threshold", "threshold_backward", "pow_number",
-    "sum_all", "sum_dim", "mean_all", "mean_dim", "rnn_layer", "recurrent_backward",
+    "mm", "addmm", "bmm", "baddbmm", "copied_like", "contiguous_clone", "clone", "threshold",
+    "threshold_backward", "pow_number", "sum_all", "sum_dim", "mean_all", "mean_dim", "rnn_layer", "recurrent_backward",
 ))  # fmt: skip
 """Ops whose kernels are written in NumPy alone, for arrays that are small."""
 

@@ -38,7 +38,8 @@ class StandIn(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.place.header.shape
+        sizes: tuple[int, ...] = self.place.header.shape
+        return sizes
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -149,7 +150,9 @@ class StandIn(NDArrayOperatorsMixin):
         if method != "__call__" or ufunc.nout != 1:
             raise Untraceable(f"{ufunc.__name__}.{method}")
         if ufunc is np.matmul:
-            return _matmul(self.sheet, *inputs, target, **options)
+            if options:
+                raise Untraceable(f"matmul with {sorted(options)}")
+            return _matmul(self.sheet, inputs[0], inputs[1], target)
         if ufunc.signature is not None:
             raise Untraceable(ufunc.__name__)
         return _elementwise(self.sheet, ufunc, inputs, target, **options)
@@ -213,14 +216,11 @@ def _strides(operands: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[An
     headers = [each.header if type(each) is Place else np.asarray(each) for each in operands]
     if all(each.flags.c_contiguous for each in headers):
         return None
-    # An iterator that is not run looks at no element.
-    iterator = np.nditer(
-        (*headers, None),
-        ["refs_ok", "zerosize_ok"],
-        [*[["readonly"]] * len(headers), ["writeonly", "allocate"]],
-        (*[each.dtype for each in headers], dtype),
-    )
-    return iterator.operands[-1].strides
+    iterator: Any = np.nditer  # its stubs know one operand only
+    roles = [*[["readonly"]] * len(headers), ["writeonly", "allocate"]]
+    prepared = iterator((*headers, None), ["zerosize_ok"], roles, (*[each.dtype for each in headers], dtype))
+    found: tuple[int, ...] = prepared.operands[-1].strides  # not run, it has looked at no element
+    return found
 
 
 def _reduced(

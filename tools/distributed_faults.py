@@ -1,16 +1,27 @@
 """Faults between processes: `python tools/distributed_faults.py --count 100` disturbs groups and looks what others say.
 
-Three processes exchange tensors without end. At a random moment one of them is killed, is stopped, or raises an error.
-The others must end within the timeout, each with an error that names that rank, and leave nothing behind.
+killed, stopped, raises: three processes exchange tensors without end. At a random moment one of them is killed, is
+stopped, or raises an error. The others must end within the timeout, each with an error that names that rank, and leave
+no shared memory behind.
+
+cut: two processes write checkpoints; at a random moment both are killed. What is read afterwards is one of those that
+were written, whole.
+
+restarts: training under `flambeau launch --max-restarts 1`; one of its processes is killed at a random moment. It ends
+with the bits of an undisturbed run, and no process is left.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
+import itertools
 import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,16 +31,19 @@ from pathlib import Path
 
 import flambeau
 import flambeau.distributed as dist
+from flambeau.distributed import checkpoint
 
 SIZE = 3
 TIMEOUT = 3.0
 """Seconds after which a collective gives up."""
 GRACE = 20.0
 """Seconds more that a busy machine may take."""
-KINDS = ("killed", "stopped", "raises")
+PROGRESS = 10
+"""Faults between two lines of progress."""
+SHARED = Path("/dev/shm")
 
 
-def exchange(rank: int, folder: Path, raising: Callable[[], bool]) -> None:
+def exchange(rank: int, folder: Path) -> None:
     """Collectives of all kinds and sizes, without end."""
     timeout = timedelta(seconds=TIMEOUT)
     dist.init_process_group("gloo", f"file://{folder}/meeting", timedelta(seconds=60), SIZE, rank)
@@ -49,17 +63,17 @@ def exchange(rank: int, folder: Path, raising: Callable[[], bool]) -> None:
             dist.all_reduce(x, group=group, async_op=True).wait()
         else:
             dist.barrier(group)
-        if raising():
+        if (folder / f"raise{rank}").exists():
             raise ValueError("on purpose")
 
 
-def rank_process(rank: int, folder: Path) -> int:
+def rank_process(work: Callable[[int, Path], None], rank: int, folder: Path) -> int:
     """Run a rank in a process of its own; its number."""
     child = os.fork()
     if child:
         return child
     try:
-        exchange(rank, folder, lambda: (folder / f"raise{rank}").exists())
+        work(rank, folder)
     except BaseException as error:
         (folder / f"said{rank}.part").write_text(f"{type(error).__name__}: {error}")
         (folder / f"said{rank}.part").rename(folder / f"said{rank}")
@@ -71,7 +85,8 @@ def disturbed(kind: str, numbers: random.Random) -> str | None:
     """Disturb one group; what went wrong, None if all was as it must be."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        children = [rank_process(rank, folder) for rank in range(SIZE)]
+        shared = set(SHARED.glob("*"))
+        children = [rank_process(exchange, rank, folder) for rank in range(SIZE)]
         victim = numbers.randrange(SIZE)
         try:
             if not _until(lambda: all((folder / f"ready{rank}").exists() for rank in range(SIZE)), 60):
@@ -90,10 +105,132 @@ def disturbed(kind: str, numbers: random.Random) -> str | None:
                 if not re.search(rf"\brank {victim}\b", said):
                     return f"rank {victim} was {kind}, and rank {rank} said: {said}"
         finally:
-            for child in children:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-    return None
+            _end(children)
+        left = [each.name for each in set(SHARED.glob("*")) - shared if "flambeau" in each.name]
+    return f"shared memory is left behind: {left}" if left else None
+
+
+def _end(children: list[int]) -> None:
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def write_checkpoints(rank: int, folder: Path) -> None:
+    """Checkpoints without end: all tensors of the n-th are filled with n."""
+    dist.init_process_group("gloo", f"file://{folder}/meeting", timedelta(seconds=60), 2, rank)
+    for number in itertools.count():
+        state = {f"part{part}": flambeau.full((30_000,), float(number)) for part in range(4)}
+        checkpoint.save(state, checkpoint_id=folder / "checkpoint")
+        (folder / f"ready{rank}").touch()
+
+
+def cut(numbers: random.Random) -> str | None:
+    """Kill processes that write checkpoints, and read; what went wrong."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        children = [rank_process(write_checkpoints, rank, folder) for rank in range(2)]
+        try:
+            if not _until(lambda: all((folder / f"ready{rank}").exists() for rank in range(2)), 60):
+                return "nothing was written"
+            time.sleep(numbers.random() * 0.3)
+        finally:
+            _end(children)
+        state = {f"part{part}": flambeau.zeros(30_000) for part in range(4)}
+        try:
+            checkpoint.load(state, checkpoint_id=folder / "checkpoint")
+        except Exception as error:
+            return f"it cannot be read: {type(error).__name__}: {error}"
+        values = {float(value) for part in state.values() for value in part.unique()}
+        return None if len(values) == 1 else f"parts of several checkpoints: {sorted(values)}"
+
+
+TRAINING = """
+import os
+from datetime import timedelta
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+torch.manual_seed(0)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(200, 100))
+optimizer = torch.optim.Adam(model.parameters(), 0.01)
+start = 0
+if os.path.exists("checkpoint.pt"):
+    start, state, moments = torch.load("checkpoint.pt")
+    model.load_state_dict(state)
+    optimizer.load_state_dict(moments)
+open(f"pid{dist.get_rank()}", "w").write(str(os.getpid()))
+for step in range(start, 60):
+    x = torch.randn(8, 200, generator=torch.Generator().manual_seed(2 * step + dist.get_rank()))
+    optimizer.zero_grad()
+    model(x).pow(2).mean().backward()
+    optimizer.step()
+    if dist.get_rank() == 0:
+        torch.save((step + 1, model.state_dict(), optimizer.state_dict()), "checkpoint.part")
+        os.replace("checkpoint.part", "checkpoint.pt")
+torch.save(model.state_dict(), f"end{dist.get_rank()}.pt")
+dist.destroy_process_group()
+"""
+
+
+def trained(folder: Path, disturb: Callable[[], None]) -> tuple[int, list[bytes]]:
+    """Train in a folder; how the launcher ended, and the parameters of each rank."""
+    (folder / "program.py").write_text(TRAINING)
+    command = [sys.executable, "-m", "flambeau", "launch", "--standalone", "--nproc-per-node", "2"]
+    launcher = subprocess.Popen(
+        [*command, "--max-restarts", "1", "program.py"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    disturb()
+    launcher.communicate(timeout=120)
+    ends = [flambeau.load(folder / f"end{rank}.pt") for rank in range(2) if (folder / f"end{rank}.pt").exists()]
+    return launcher.returncode, [b"".join(each.numpy().tobytes() for each in end.values()) for end in ends]
+
+
+@functools.cache
+def undisturbed() -> bytes:
+    """The parameters at the end of training."""
+    with tempfile.TemporaryDirectory() as name:
+        return trained(Path(name), lambda: None)[1][0]
+
+
+def restarts(numbers: random.Random) -> str | None:
+    """Kill one of the processes of a training; what went wrong."""
+    expected = undisturbed()
+    with tempfile.TemporaryDirectory() as name:
+        folder, victim = Path(name), numbers.randrange(2)
+        seen: list[int] = []
+
+        def disturb() -> None:
+            file = folder / f"pid{victim}"
+            _until(lambda: file.exists() and bool(file.read_text()), 60)
+            seen.append(int(file.read_text()))
+            time.sleep(numbers.random() * 0.3)
+            with contextlib.suppress(ProcessLookupError):  # it may have come to its end
+                os.kill(seen[0], signal.SIGKILL)
+
+        status, ends = trained(folder, disturb)
+        if status:
+            return f"the launcher ended with {status}"
+        if ends != [expected] * 2:
+            return "the parameters are others than those of an undisturbed run"
+        alive = [rank for rank in range(2) if _is_alive(int((folder / f"pid{rank}").read_text()))]
+        return f"rank {alive} still runs" if alive else None
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+KINDS: dict[str, Callable[[random.Random], str | None]] = {
+    **{kind: functools.partial(disturbed, kind) for kind in ("killed", "stopped", "raises")},
+    "cut": cut,
+    "restarts": restarts,
+}
 
 
 def _until(condition: Callable[[], bool], limit: float) -> bool:
@@ -109,16 +246,21 @@ def main() -> int:
     """Disturb groups, and count."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100, help="faults of each kind")
-    parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    numbers = random.Random(0)
+    numbers = random.Random(options.seed)
     failures = 0
     for kind in options.kinds:
-        wrong = [found for found in (disturbed(kind, numbers) for _ in range(options.count)) if found]
+        wrong: list[str] = []
+        for done in range(1, options.count + 1):
+            found = KINDS[kind](numbers)
+            if found is not None:
+                wrong.append(found)
+                print(f"  {found}", flush=True)
+            if done % PROGRESS == 0 or done == options.count:
+                print(f"{kind}: {done - len(wrong)} of {done} as they must be", flush=True)
         failures += len(wrong)
-        print(f"{kind}: {options.count - len(wrong)} of {options.count} as they must be")
-        for each in wrong[:5]:
-            print(f"  {each}")
     return 1 if failures else 0
 
 

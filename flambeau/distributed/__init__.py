@@ -43,7 +43,7 @@ __getattr__, __dir__ = (
         "distributed._objects",
     )
     .elsewhere("DeviceMesh init_device_mesh", "distributed.device_mesh")
-    .returning(lambda: False, functions="is_nccl_available is_ucc_available is_xccl_available")
+    .returning(lambda: False, functions="is_ucc_available is_xccl_available")
     .absent("its work is done by DistributedDataParallel itself", classes="GradBucket Logger Reducer")
     .parts()
 )
@@ -52,6 +52,13 @@ __getattr__, __dir__ = (
 def is_available() -> bool:
     """Whether several processes can work together."""
     return True
+
+
+def is_nccl_available() -> bool:
+    """Whether 'nccl', the backend for GPUs, finds its library."""
+    from ._nccl.library import library
+
+    return library() is not None
 
 
 def is_gloo_available() -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from .._core.tensor import Tensor
 from ._checks import check_list, check_same_dtype, check_tensor, check_tensors, member
 from ._collective import run
+from ._engines import Engine
 from ._errors import DistBackendError
 from ._work import Work
 from ._world import ProcessGroup, group_of, is_member, warn_not_in_group
@@ -50,7 +51,14 @@ def all_reduce(tensor: Tensor, op: Any = _SUM, group: Any = None, async_op: bool
     if _outside(group, "all_reduce"):
         return None
     found, reduction = group_of(group), _op_for(tensor, op, "all_reduce")
-    return run("all_reduce", [tensor], lambda arrays: found._engine.all_reduce(arrays[0], reduction), 1, async_op)
+    return run(
+        "all_reduce",
+        found._engine,
+        [tensor],
+        lambda engine, arrays: engine.all_reduce(arrays[0], reduction),
+        1,
+        async_op,
+    )
 
 
 def all_reduce_coalesced(tensors: Any, op: Any = _SUM, group: Any = None, async_op: bool = False) -> Any:
@@ -92,7 +100,14 @@ def reduce(
         return None
     found, reduction = group_of(group), _op_for(tensor, op, "reduce")
     root = member(found, dst, group_dst, "dst")
-    return run("reduce_to_one", [tensor], lambda arrays: found._engine.reduce(arrays[0], root, reduction), 1, async_op)
+    return run(
+        "reduce_to_one",
+        found._engine,
+        [tensor],
+        lambda engine, arrays: engine.reduce(arrays[0], root, reduction),
+        1,
+        async_op,
+    )
 
 
 def broadcast(
@@ -108,7 +123,14 @@ def broadcast(
         return None
     found = group_of(group)
     root = member(found, src, group_src, "src")
-    return run("broadcast_from_one", [tensor], lambda arrays: found._engine.broadcast(arrays[0], root), 1, async_op)
+    return run(
+        "broadcast_from_one",
+        found._engine,
+        [tensor],
+        lambda engine, arrays: engine.broadcast(arrays[0], root),
+        1,
+        async_op,
+    )
 
 
 def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
@@ -122,8 +144,9 @@ def all_gather(tensor_list: Any, tensor: Tensor, group: Any = None, async_op: bo
     check_list("allgather", tensor_list, found.size(), tensor, "output")
     return run(
         "all_gather",
+        found._engine,
         [*tensor_list, tensor],
-        lambda arrays: found._engine.all_gather(arrays[:-1], arrays[-1]),
+        lambda engine, arrays: engine.all_gather(arrays[:-1], arrays[-1]),
         len(tensor_list),
         async_op,
         [list(tensor_list)],
@@ -146,10 +169,10 @@ def all_gather_into_tensor(
             f"are not {found.size()} times {input_tensor.numel()}"
         )
 
-    def start(arrays: list[Any]) -> Any:
-        return found._engine.all_gather(list(arrays[0].reshape(found.size(), -1)), arrays[1])
+    def start(engine: Engine, arrays: list[Any]) -> Any:
+        return engine.all_gather(list(arrays[0].reshape(found.size(), -1)), arrays[1])
 
-    return run("all_gather", [output_tensor, input_tensor], start, 1, async_op)
+    return run("all_gather", found._engine, [output_tensor, input_tensor], start, 1, async_op)
 
 
 def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
@@ -193,10 +216,10 @@ def gather(
     if outs is not None:
         check_list("gather", outs, found.size(), tensor, "output")
 
-    def start(arrays: list[Any]) -> Any:
-        return found._engine.gather(None if outs is None else arrays[:-1], arrays[-1], root)
+    def start(engine: Engine, arrays: list[Any]) -> Any:
+        return engine.gather(None if outs is None else arrays[:-1], arrays[-1], root)
 
-    return run("gather_to_one", [*(outs or []), tensor], start, len(outs or []), async_op)
+    return run("gather_to_one", found._engine, [*(outs or []), tensor], start, len(outs or []), async_op)
 
 
 def _list_on_root(group: ProcessGroup, root: int, tensors: Any, name: str, whose: str) -> list[Tensor] | None:
@@ -232,10 +255,10 @@ def scatter(
     if inputs is not None:
         check_list("scatter", inputs, found.size(), tensor, "input")
 
-    def start(arrays: list[Any]) -> Any:
-        return found._engine.scatter(arrays[0], None if inputs is None else arrays[1:], root)
+    def start(engine: Engine, arrays: list[Any]) -> Any:
+        return engine.scatter(arrays[0], None if inputs is None else arrays[1:], root)
 
-    return run("scatter_from_one", [tensor, *(inputs or [])], start, 1, async_op)
+    return run("scatter_from_one", found._engine, [tensor, *(inputs or [])], start, 1, async_op)
 
 
 def reduce_scatter(output: Tensor, input_list: Any, op: Any = _SUM, group: Any = None, async_op: bool = False) -> Any:
@@ -253,8 +276,9 @@ def reduce_scatter(output: Tensor, input_list: Any, op: Any = _SUM, group: Any =
         raise ValueError(f"the output has {output.numel()} elements, and the input for this process {own.numel()}")
     return run(
         "reduce_scatter",
+        found._engine,
         [output, *input_list],
-        lambda arrays: found._engine.reduce_scatter(arrays[0], arrays[1:], reduction),
+        lambda engine, arrays: engine.reduce_scatter(arrays[0], arrays[1:], reduction),
         1,
         async_op,
     )
@@ -276,10 +300,10 @@ def reduce_scatter_tensor(
             f"{found.size()} times {output.numel()}"
         )
 
-    def start(arrays: list[Any]) -> Any:
-        return found._engine.reduce_scatter(arrays[0], list(arrays[1].reshape(found.size(), -1)), reduction)
+    def start(engine: Engine, arrays: list[Any]) -> Any:
+        return engine.reduce_scatter(arrays[0], list(arrays[1].reshape(found.size(), -1)), reduction)
 
-    return run("reduce_scatter", [output, input], start, 1, async_op)
+    return run("reduce_scatter", found._engine, [output, input], start, 1, async_op)
 
 
 def reduce_scatter_single(
@@ -303,8 +327,9 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     count = len(output_tensor_list)
     return run(
         "all_to_all",
+        found._engine,
         [*output_tensor_list, *input_tensor_list],
-        lambda arrays: found._engine.all_to_all(arrays[:count], arrays[count:]),
+        lambda engine, arrays: engine.all_to_all(arrays[:count], arrays[count:]),
         count,
         async_op,
     )
@@ -328,10 +353,10 @@ def all_to_all_single(
     outs = _bounds(output, output_split_sizes, found.size())
     inputs = _bounds(input, input_split_sizes, found.size())
 
-    def start(arrays: list[Any]) -> Any:
-        return found._engine.all_to_all([arrays[0][a:b] for a, b in outs], [arrays[1][a:b] for a, b in inputs])
+    def start(engine: Engine, arrays: list[Any]) -> Any:
+        return engine.all_to_all([arrays[0][a:b] for a, b in outs], [arrays[1][a:b] for a, b in inputs])
 
-    return run("all_to_all", [output, input], start, 1, async_op)
+    return run("all_to_all", found._engine, [output, input], start, 1, async_op)
 
 
 def _bounds(tensor: Tensor, sizes: Any, count: int) -> list[tuple[int, int]]:

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._core.backend import to_host
+from .._core.device import CPU
 from .._core.modes import THREAD
 from .._core.tensor import Tensor, wrap
 from .._dispatch.interpreter import interpret
 from .._dispatch.op import Op
-from ._engines import Pending
+from ._engines import Engine, Pending
 from ._work import Work
 
-Start = Callable[[list[Any]], Pending]
-"""Starts a collective on flat arrays of the host."""
+Start = Callable[[Engine, list[Any]], Pending]
+"""Starts a collective on flat arrays."""
 
 
 class Call:
     """One call of a collective: how it starts, how many of its tensors it writes, and what is under way then."""
 
-    __slots__ = ("pending", "start", "stores", "written")
+    __slots__ = ("engine", "pending", "start", "stores", "written")
 
-    def __init__(self, start: Start, written: int) -> None:
+    def __init__(self, engine: Engine, start: Start, written: int) -> None:
+        self.engine = engine
         self.start = start
         self.written = written
         self.pending: Pending | None = None
-        self.stores: list[Callable[[], None]] = []
+        self.stores: list[Callable[[], object]] = []
         """What is to be done when it is over, where arrays could not be given as they are."""
 
     def store(self) -> None:
@@ -60,29 +63,29 @@ class Collective(Op):
 
 
 def _start(tensors: Sequence[Tensor], call: Call) -> None:
-    arrays = [_flat(tensor, index < call.written, call.stores) for index, tensor in enumerate(tensors)]
-    call.pending = call.start(arrays)
+    arrays = [_flat(tensor, index < call.written, call) for index, tensor in enumerate(tensors)]
+    call.pending = call.start(call.engine, arrays)
     for tensor in tensors[: call.written]:
         tensor._changed()
 
 
-def _flat(tensor: Tensor, is_written: bool, stores: list[Callable[[], None]]) -> Any:
-    """The elements in a flat array of the host: the tensor's own memory, if it is in one piece."""
+def _flat(tensor: Tensor, is_written: bool, call: Call) -> Any:
+    """The elements in a flat array: the tensor's own memory, if it is in one piece and the engine works there."""
     array = tensor._array
     kind = tensor._kind
-    if type(array) is np.ndarray and array.flags.c_contiguous and kind.plain is kind:
+    if call.engine.takes(array) and array.flags.c_contiguous and kind.plain is kind:
         return array.reshape(-1)
     if tensor.is_sparse:
         raise RuntimeError("collectives on sparse tensors are not supported: call to_dense() first")
     plain = tensor.detach().resolve_conj().resolve_neg()
-    copied = np.array(to_host(plain._array), order="C").reshape(-1)
+    if call.engine.takes(array):
+        copy = plain.contiguous() if plain._array is not array or not array.flags.c_contiguous else plain.clone()
+        copied = copy._array.reshape(-1)
+    else:
+        copied = np.array(to_host(plain._array), order="C").reshape(-1)
+        copy = wrap(copied.reshape(tensor.shape), CPU)
     if is_written:
-
-        def store() -> None:
-            host = wrap(copied.reshape(tensor.shape), tensor.cpu().device)
-            tensor.data.copy_(host)
-
-        stores.append(store)
+        call.stores.append(functools.partial(tensor.data.copy_, copy))
     return copied
 
 
@@ -95,9 +98,17 @@ OPS = {
 }  # fmt: skip
 
 
-def run(name: str, tensors: Sequence[Tensor], start: Start, written: int, async_op: bool, result: Any = None) -> Any:
+def run(
+    name: str,
+    engine: Engine,
+    tensors: Sequence[Tensor],
+    start: Start,
+    written: int,
+    async_op: bool,
+    result: Any = None,
+) -> Any:
     """Run the op `name`; a `Work` if it is asynchronous, else wait for it."""
-    work = started(name, tensors, start, written, result)
+    work = started(name, engine, tensors, start, written, result)
     if async_op:
         work.attend()
         return work
@@ -105,9 +116,11 @@ def run(name: str, tensors: Sequence[Tensor], start: Start, written: int, async_
     return None
 
 
-def started(name: str, tensors: Sequence[Tensor], start: Start, written: int, result: Any = None) -> Work:
+def started(
+    name: str, engine: Engine, tensors: Sequence[Tensor], start: Start, written: int, result: Any = None
+) -> Work:
     """Start the op `name`. Whoever calls waits for it soon, or lets it be attended to."""
-    call = Call(start, written)
+    call = Call(engine, start, written)
     OPS[name](list(tensors), call)
     return Work(
         [call.pending] if call.pending is not None else [],

@@ -29,7 +29,7 @@ class Pending(Protocol):
 
 
 class Engine(Protocol):
-    """Collectives between the members of one group, on contiguous flat arrays of the host.
+    """Collectives between the members of one group, on contiguous flat arrays: of the host, and others it `takes`.
 
     Each call starts, and returns what is under way. All members call the same in the same order.
     """
@@ -73,6 +73,9 @@ class Engine(Protocol):
 
     def absent_members(self, limit: float, wait_all: bool) -> list[int]:
         """A barrier with a look at the clock: on the first member, those that did not come."""
+
+    def takes(self, array: Any) -> bool:
+        """Whether collectives run on such an array as it is; otherwise they are given a copy in the host's memory."""
 
     def progress(self) -> bool:
         """Move along what is under way without waiting; False: it moves better if somebody attends to it."""

@@ -113,6 +113,10 @@ class MPIEngine:
         """All processes that `mpiexec` started."""
         return MPIEngine(_mpi().COMM_WORLD, timeout)
 
+    def takes(self, array: Any) -> bool:
+        """Whether collectives run on such an array as it is."""
+        return type(array) is np.ndarray
+
     def progress(self) -> bool:
         """MPI moves what is under way when it is asked for it."""
         return False

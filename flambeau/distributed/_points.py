@@ -35,7 +35,9 @@ def isend(
         raise ValueError(
             "Invalid destination rank: destination rank should not be the same as the rank of the current process."
         )
-    work: Work = run("send", [tensor], lambda arrays: found._engine.send(arrays[0], peer, tag), 0, True, [tensor])
+    work: Work = run(
+        "send", found._engine, [tensor], lambda engine, arrays: engine.send(arrays[0], peer, tag), 0, True, [tensor]
+    )
     return work
 
 
@@ -56,7 +58,12 @@ def irecv(
     if peer == found.rank():
         raise ValueError("Invalid source rank: source rank should not be the same as the rank of the current process.")
     work: Work = run(
-        "receive", [tensor], lambda arrays: found._engine.receive(arrays[0], peer, tag), _WRITTEN_BY_RECEIVE, True
+        "receive",
+        found._engine,
+        [tensor],
+        lambda engine, arrays: engine.receive(arrays[0], peer, tag),
+        _WRITTEN_BY_RECEIVE,
+        True,
     )
     return work
 

@@ -16,11 +16,11 @@ from ..autograd.grad_mode import no_grad
 from . import _calls
 from ._buckets import Bucket, GradBucket, divided
 from ._collective import started
+from ._engines import Engine, Pending
 from ._world import ProcessGroup
 from .reductions import ReduceOp
 
 Hook = Callable[[Any, GradBucket], Any]
-_SUM = ReduceOp.SUM
 _EXACT = (float32, float64)
 """Dtypes whose products with a number NumPy rounds as ops do."""
 
@@ -182,9 +182,7 @@ class Reducer:
         bucket.begun = True
         if self._hook is None:
             engine = self._group._engine
-            bucket.pending = started(
-                "all_reduce", [bucket.buffer], lambda arrays: engine.all_reduce(arrays[0], _SUM), 1
-            )
+            bucket.pending = started("all_reduce", engine, [bucket.buffer], _sum, 1)
             if not engine.progress():
                 bucket.pending.attend()
         else:
@@ -246,6 +244,10 @@ class Reducer:
         for bucket in self._buckets:
             bucket.pending.wait()
         self.passes += 1
+
+
+def _sum(engine: Engine, arrays: list[Any]) -> Pending:
+    return engine.all_reduce(arrays[0], ReduceOp.SUM)
 
 
 def _is_simple(gradient: Tensor, view: Tensor) -> bool:

@@ -18,10 +18,11 @@ __all__ = ["Backend", "GroupMember", "ProcessGroup", "group"]
 
 
 class Backend(str):
-    """The name of what moves the bytes, in lower case: 'gloo', 'mpi'.
+    """The name of what moves the bytes, in lower case: 'gloo', 'nccl', 'mpi'.
 
     Programs ask for 'gloo' where tensors are on the CPU, and mean whatever serves them there: here that is Flambeau's
-    own engine over sockets. 'mpi' is MPI, for programs that `mpiexec` started.
+    own engine over sockets and shared memory. 'nccl' is NCCL, for tensors on GPUs, beside it; 'mpi' is MPI, for
+    programs that `mpiexec` started.
     """
 
     __slots__ = ()
@@ -40,7 +41,7 @@ class Backend(str):
     ) -> None:
         """Backends of PyTorch are compiled against it."""
         raise NotImplementedError(
-            f"the backend {name!r} cannot be registered: Flambeau has 'gloo' (its own engine over sockets) and 'mpi'"
+            f"the backend {name!r} cannot be registered: Flambeau has 'gloo' (its own engine), 'nccl' and 'mpi'"
         )
 
 
@@ -256,7 +257,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> Backend:
-    """What moves the bytes of a group: 'gloo' or 'mpi'."""
+    """What moves the bytes of a group: 'gloo', 'nccl' or 'mpi'."""
     if not is_member(group):
         raise ValueError("Invalid process group specified: this process is not in it")
     return Backend(group_of(group).name())

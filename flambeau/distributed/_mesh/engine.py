@@ -78,6 +78,10 @@ class MeshEngine:
         """Meet the other processes by a store."""
         return MeshEngine(Driver(rank, connect_all(rank, size, store, timeout)), range(size), 0, timeout)
 
+    def takes(self, array: Any) -> bool:
+        """Whether collectives run on such an array as it is."""
+        return type(array) is np.ndarray
+
     def progress(self) -> bool:
         """Move along what is under way without waiting; False: it moves better if somebody attends to it."""
         if self._is_local:

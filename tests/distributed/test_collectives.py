@@ -286,5 +286,5 @@ def test_one_process_alone(tmp_path: Any) -> None:
         dist.destroy_process_group()
     assert not dist.is_initialized()
     assert dist.is_available()
-    with pytest.raises(RuntimeError, match="'nccl' is not available"):
-        dist.init_process_group("nccl", f"file://{tmp_path}/other", rank=0, world_size=1)
+    with pytest.raises(RuntimeError, match="'ucc' is not available"):
+        dist.init_process_group("ucc", f"file://{tmp_path}/other", rank=0, world_size=1)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .modes import look_at_elements
+from .modes import beside_the_ops
 
 LARGE = int(os.environ.get("FLAMBEAU_LARGE", "4096"))
 """From so many elements on elementwise kernels are generated ones; below, a call of NumPy's is as quick.
@@ -205,7 +205,7 @@ def to_host(array: Any) -> Any:
 
 def read(value: Any) -> Any:
     """The one element of a kernel's result as a Python number: here a host waits for its device."""
-    look_at_elements()
+    beside_the_ops()
     if type(value) is np.ndarray or isinstance(value, np.generic):
         return value.item()
     backend = _BY_ARRAY.get(type(value))

@@ -21,6 +21,7 @@ from .arrays.lazy_signs import content
 from .backend import LARGE, faster
 from .device import CPU, usable_device
 from .device import device as Device
+from .modes import beside_the_ops
 from .process.locks import new_reentrant_lock
 from .random import c_library
 from .tensor import Tensor
@@ -99,6 +100,7 @@ class Generator:
 
     def _start(self, seed: int) -> None:
         """Begin the stream of `seed`; NumPy's engine is made at the first draw, since importing it takes time."""
+        beside_the_ops("random numbers are seeded, or their state is looked at,")
         self._seed = seed
         self._engine: RandomState | None = None
         self._block: Words | None = None
@@ -130,6 +132,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed that the current stream began from."""
+        beside_the_ops("random numbers are seeded, or their state is looked at,")
         return self._seed
 
     def clone_state(self) -> Generator:
@@ -302,6 +305,7 @@ class Generator:
 
     def state_bytes(self) -> Bytes:
         """The whole state as 5056 bytes, interchangeable with PyTorch's `get_state()`."""
+        beside_the_ops("random numbers are seeded, or their state is looked at,")
         record = np.zeros((), dtype=_STATE_LAYOUT)
         with self._lock:
             if self._engine is None:
@@ -333,6 +337,7 @@ class Generator:
 
     def set_state_bytes(self, state: Bytes) -> None:
         """Continue from a state that `state_bytes` or PyTorch's `get_state()` gave."""
+        beside_the_ops("random numbers are seeded, or their state is looked at,")
         if state.dtype != np.uint8:
             raise TypeError(f"RNG state must be a torch.ByteTensor, but its elements are {state.dtype.name}")
         if state.size != STATE_SIZE:

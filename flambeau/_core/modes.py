@@ -115,11 +115,11 @@ def in_every_thread(setup: Callable[[], object]) -> None:
     setup()
 
 
-def look_at_elements() -> None:
-    """Say that elements are looked at, or changed, beside the ops: what an interpreter in charge sees is not all."""
+def beside_the_ops(what: str = "the elements of a tensor are looked at") -> None:
+    """Say that something happens beside the ops: what an interpreter in charge sees is not all."""
     stack = THREAD.modes.interpreters
     if stack:
-        stack[-1].misses("the elements of a tensor are looked at beside the ops")
+        stack[-1].misses(f"{what} beside the ops")
 
 
 class recording:

@@ -19,7 +19,7 @@ from .dtype import C_NAMES, DEFAULTS, LEGACY_NAMES, dtype
 from .hooks import HookDict, RemovableHandle
 from .kind import Kind, kind_of_array
 from .methods import TensorMethods
-from .modes import THREAD, look_at_elements
+from .modes import THREAD, beside_the_ops
 from .node import AccumulateGrad, Edge, Node
 from .size import SIZES, Size, contiguous_strides
 from .slots import SLOTS
@@ -202,7 +202,7 @@ class Tensor(TensorMethods):
         """The address of the first element."""
         if self._array.size == 0 or self._kind.dataless:
             return 0
-        look_at_elements()
+        beside_the_ops()
         return address_of(self._array)
 
     def storage_offset(self) -> int:
@@ -211,7 +211,7 @@ class Tensor(TensorMethods):
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory under this tensor and its views."""
-        look_at_elements()
+        beside_the_ops()
         return storage_of(self._array, self._kind.device)
 
     @property

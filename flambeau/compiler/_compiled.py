@@ -111,6 +111,8 @@ class Compiled:
                 and State(self._watch, False).of_call(self.function, args, kwargs).fingerprint() != before
             ):
                 reason = "it changes Python state"
+            if reason is None and settings() != known:
+                reason = "it changes settings"
             if reason is not None:
                 raise Uncompilable(reason)
             return result, _built(state, recorder, joint, result, known)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.geometry.layout import contiguous_array
 from .._core.modes import THREAD
 from .._core.node import Node, initialise, save
 from .._core.tensor import Tensor
@@ -56,10 +57,13 @@ class Joint:
         """The forward items, the backward items, and the values that the latter take from the former."""
         forward = program.items[: self.boundary]
         backward = without_dead(program.items[self.boundary :], [each for each in self.results if each is not None])
-        made = {each.number for item in backward for each in values_in(getattr(item, "results", ()))}
-        made.update([each.number for each in self.arriving])
-        wanted = dict.fromkeys([*[each for item in backward for each in uses(item)], *filter(None, self.results)])
-        return forward, backward, [each for each in wanted if each.number not in made]
+        made = {each.number for each in self.arriving}
+        saved: dict[Value, None] = {}
+        for item in backward:  # in order: an op may give back the very array that it was given
+            saved.update(dict.fromkeys([each for each in uses(item) if each.number not in made]))
+            made.update([each.number for each in values_in(getattr(item, "results", ()))])
+        saved.update(dict.fromkeys([each for each in self.results if each is not None and each.number not in made]))
+        return forward, backward, list(saved)
 
 
 def _ones_like(tensor: Tensor) -> Tensor:
@@ -88,7 +92,7 @@ class CompiledFunctionBackward(Node):
             )
         region = self._region
         arriving = [
-            np.zeros(shape, kind.dtype.numpy) if each is None else np.ascontiguousarray(each._array)
+            np.zeros(shape, kind.dtype.numpy) if each is None else contiguous_array(each._array)
             for each, (shape, kind) in zip(grads, region.outputs, strict=True)
         ]
         results = region.backward(*arriving, *[each.unpack(self)._array for each in self._tensors], *self._arrays)

@@ -65,6 +65,22 @@ def read_in_a_loop(x: Any) -> Any:
     return x
 
 
+def seeded(x: Any) -> Any:
+    torch.manual_seed(3)
+    return torch.rand(2) + x
+
+
+def seed_kept(x: Any) -> Any:
+    state = torch.get_rng_state()
+    first = torch.rand(2)
+    torch.set_rng_state(state)
+    return first + torch.rand(2) + x
+
+
+def state_read(x: Any) -> Any:
+    return x + torch.get_rng_state()[8:16].sum() + torch.initial_seed() + torch.rand(())
+
+
 READS: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "a loop": (read_in_a_loop, torch.tensor([1.0]), torch.tensor([2.0])),
     "a change before": (changed_before_it_is_read, torch.tensor([1.0]), torch.tensor([9.0])),
@@ -107,6 +123,9 @@ BESIDE: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
         torch.tensor([3, 2]),
         torch.tensor([3, 1]),
     ),
+    "a seed": (seeded, HALF, HALF * 2),
+    "a state of the generator": (seed_kept, HALF, HALF * 2),
+    "a look at the generator": (state_read, HALF, HALF * 2),
     "a sampled path": (
         lambda n: F.ctc_loss(torch.zeros(5, 2, 3), torch.tensor([[1, 2], [1, 2]]), torch.tensor([5, 5]), n),
         torch.tensor([1, 2]),
@@ -166,6 +185,33 @@ def test_what_elements_decide_is_never_stale(name: str) -> None:
     compiled = Compiled(function)
     torch.manual_seed(0)
     assert [outcome(compiled, each) for each in given] == expected
+
+
+def test_gradients_of_results_without_dimensions() -> None:
+    g = Compiled(lambda x: torch.logsumexp(x, 0))
+    x = torch.tensor(1.0, requires_grad=True)
+    for _ in range(5):
+        g(x).backward()
+    assert g.programs
+    assert x.grad is not None
+    assert x.grad.tolist() == 5
+
+
+def test_a_gradient_that_is_an_array_of_the_forward_pass() -> None:
+    rows = torch.tensor([[0, 1], [1, 0]])
+    x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
+
+    def gradients(function: Any) -> Any:
+        a, b = x.clone().requires_grad_(), y.clone().requires_grad_()
+        function(a, b).sum().backward()
+        return seen([a.grad, b.grad])
+
+    def f(a: Any, b: Any) -> Any:
+        return torch.scatter_reduce(a, 0, rows, b, "prod")
+
+    g = Compiled(f)
+    assert all(gradients(g) == gradients(f) for _ in range(5))
+    assert g.programs
 
 
 def test_reads_are_checks() -> None:

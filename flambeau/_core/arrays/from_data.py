@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..dtype import WIDE_TYPES, from_numpy_dtype, promote_types
-from ..modes import look_at_elements
+from ..modes import beside_the_ops
 from ..process.processor import ON_X86_64
 from .narrow import as_type, widened
 
@@ -95,7 +95,7 @@ def _as_array(value: Any) -> Array | None:
         return value
     inner = getattr(value, "_array", None)
     if isinstance(inner, np.ndarray):
-        look_at_elements()
+        beside_the_ops()
         return inner
     if hasattr(type(value), "__array__") and not isinstance(value, np.generic):
         return np.asarray(value)
@@ -172,7 +172,7 @@ def _plain_item(item: Any, position: int, shape: list[int], dtype: DType | None)
         return list(item)
     inner = getattr(item, "_array", None)
     if isinstance(inner, np.ndarray):
-        look_at_elements()
+        beside_the_ops()
         return _tensor_leaf(inner, position, shape, dtype)
     if isinstance(item, np.generic):
         return item

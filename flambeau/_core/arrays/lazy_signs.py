@@ -17,7 +17,7 @@ from ..backend import as_array
 from ..device import device
 from ..dtype import BOOL, LEGACY_NAMES, WIDE_TYPES, dtype
 from ..kind import Kind, kind_of
-from ..modes import look_at_elements
+from ..modes import beside_the_ops
 from .narrow import as_type, widened
 
 
@@ -64,7 +64,7 @@ def is_neg(kind: Kind) -> bool:
 
 def content(tensor: tensor_module.Tensor) -> Any:
     """An array of the elements: that of the tensor, or a copy with the signs that were still to be taken."""
-    look_at_elements()
+    beside_the_ops()
     kind = tensor._kind
     return signed(tensor._array, kind) if isinstance(kind, LazyKind) else tensor._array
 

@@ -23,7 +23,7 @@ from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_
 from ..._core.arrays.lazy_signs import content
 from ..._core.backend import LARGE, as_array, beside, is_array, read
 from ..._core.geometry.layout import contiguous_array
-from ..._core.modes import look_at_elements
+from ..._core.modes import beside_the_ops
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -214,7 +214,7 @@ def _classify_array(array: Array) -> Any:
     elif dtype in (INT64, BOOL):
         return array
     elif dtype == _INT32:
-        look_at_elements()
+        beside_the_ops()
         return array.astype(INT64)
     elif dtype == _UINT8:
         warnings.warn(
@@ -222,7 +222,7 @@ def _classify_array(array: Array) -> Any:
             UserWarning,
             stacklevel=5,
         )
-        look_at_elements()
+        beside_the_ops()
         return array != 0
     raise IndexError(
         f"tensors used as indices must be long, int, byte or bool tensors (got {dtype.name} of shape "
@@ -289,7 +289,7 @@ def _expand_masks(entries: list[Array | None], view_shape: list[int]) -> Advance
                     f"indexed tensor {view_shape} at index {start + offset}: a mask has the sizes of the dimensions "
                     "that it selects from"
                 )
-        look_at_elements()
+        beside_the_ops()
         advanced += entry.nonzero()
     return tuple(advanced)
 

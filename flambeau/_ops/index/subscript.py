@@ -12,7 +12,7 @@ from ..._core.backend import as_array, is_array
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
 from ..._core.kind import kind_of_array
-from ..._core.modes import THREAD, look_at_elements
+from ..._core.modes import THREAD, beside_the_ops
 from ..._core.node import SavedTensor, save
 from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYPES, Tensor, View, new, new_counter
 from ..._dispatch.abstract.fake import refuse_shape
@@ -508,7 +508,7 @@ def _advanced_of(indices: Indices, shape: tuple[int, ...]) -> tuple[Any, ...]:
     for each in indices:
         array = content(each) if each._kind.indirect else each._array
         if array.dtype != np.int64:
-            look_at_elements()
+            beside_the_ops()
         if array.dtype == np.uint8:
             array = array != 0
         mask = array.dtype == np.bool_

@@ -15,7 +15,7 @@ from ..._core.dtype import LEGACY_NAMES, NAMES, bfloat16, complex32
 from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import has_format, strides_like
 from ..._core.kind import Kind, kind_of
-from ..._core.modes import THREAD, look_at_elements
+from ..._core.modes import THREAD, beside_the_ops
 from ..._core.process.caller import warn_of_complex_half
 from ..._core.process.defaults import device_for, fake_place
 from ..._core.storage import fix_size, owner_of
@@ -215,7 +215,7 @@ def numpy(input: Tensor, *, force: bool = False) -> Any:
         source = source.detach().cpu().resolve_conj().resolve_neg()
     elif source.requires_grad and THREAD.modes.grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    look_at_elements()
+    beside_the_ops()
     kind = source._kind
     if isinstance(kind, LazyKind):
         bit, name = ("conjugate", "resolve_conj") if kind.conj else ("negative", "resolve_neg")

@@ -8,7 +8,7 @@ into every formula, and it can be called again from inside a formula or a hook.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush, heappushpop
 from typing import Any
 
@@ -46,11 +46,22 @@ def run_backward(
         modes.refresh()
     modes.backward_pass = own = _Pass(roots, inputs, keep_graph, accumulate_grad)
     try:
-        return own.run()
+        results = own.run()
+        for callback in own.callbacks:
+            callback()
+        return results
     finally:
         modes.grad, modes.backward_pass, modes.functions = outer
         if modes.functions:
             modes.refresh()
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call a function at the end of the backward pass that is running: hooks ask for it."""
+    own = THREAD.modes.backward_pass
+    if own is None:
+        raise RuntimeError("queue_callback is for hooks: no backward pass is running")
+    own.callbacks.append(callback)
 
 
 class _Pass:
@@ -59,6 +70,7 @@ class _Pass:
     __slots__ = (
         "__weakref__",
         "accumulate_grad",
+        "callbacks",
         "captured",
         "expected",
         "inputs",
@@ -82,6 +94,8 @@ class _Pass:
         self.roots = roots
         self.keep_graph = keep_graph
         self.accumulate_grad = accumulate_grad
+        self.callbacks: list[Callable[[], None]] = []
+        """What is to be done when it is over."""
         self.waiting: dict[Target, list[Tensor | None]] = {}
         self.ready: list[Any] = []
         """A heap of the nodes whose gradients are all there: the number that orders them, the node, the gradients."""

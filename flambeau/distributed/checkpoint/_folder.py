@@ -1,7 +1,8 @@
 """A checkpoint of several processes: a folder of safetensors files and an index that names them.
 
-Each process writes a part of the tensors, under names that no earlier checkpoint has. The index is replaced last, in
-one step: whoever looks, after a crash at any moment, finds the old checkpoint whole or the new one whole.
+Each process writes some of the tensors, every one whole, under names that no earlier checkpoint has. The index is
+replaced last, in one step: whoever looks, after a crash at any moment, finds the old checkpoint whole or the new one
+whole.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from ...serialization import load as load_objects
 from ...serialization import save as save_objects
 from .. import _calls, _objects
 from .._world import ProcessGroup
+from ..tensor._dtensor import DTensor
+from ..tensor.placement_types import Partial
 
 INDEX = "model.safetensors.index.json"
 _OBJECTS = "objects"
@@ -53,12 +57,37 @@ def named_values(state: dict[str, Any]) -> dict[str, tuple[dict[Any, Any], Any, 
     return found
 
 
-def write(folder: Path, state: dict[str, Any], group: ProcessGroup | None) -> None:
-    """Write a state of which all processes have the same."""
+@dataclass
+class Staged:
+    """A state that is ready to be written: what this process writes of it, and what all of them do."""
+
+    own: dict[str, Tensor]
+    objects: dict[str, Any]
+    shares: list[list[str]]
+    total_size: int
+
+
+def stage(state: dict[str, Any], group: ProcessGroup | None) -> Staged:
+    """Copies of the tensors that this process is to write. Spread ones are put together, one after the other."""
     rank, size = (0, 1) if group is None else (group.rank(), group.size())
     values = named_values(state)
     tensors = {name: value for name, (_, _, value) in values.items() if isinstance(value, Tensor)}
     shares = _shared_out(tensors, size)
+    mine = set(shares[rank])
+    own: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        whole = tensor.detach()
+        if isinstance(whole, DTensor):
+            whole = whole.full_tensor()  # all processes take part, and the one that writes it keeps it
+        if name in mine:
+            own[name] = whole.cpu().contiguous().clone()
+    objects = {name: value for name, (_, _, value) in values.items() if name not in tensors}
+    return Staged(own, objects, shares, sum(each.numel() * each.element_size() for each in tensors.values()))
+
+
+def write(folder: Path, staged: Staged, group: ProcessGroup | None) -> None:
+    """Write a state of which all processes have staged their parts."""
+    rank, size = (0, 1) if group is None else (group.rank(), group.size())
     folder.mkdir(parents=True, exist_ok=True)
     stamp = [uuid.uuid4().hex[:12]]
     if group is not None:
@@ -67,18 +96,15 @@ def write(folder: Path, state: dict[str, Any], group: ProcessGroup | None) -> No
     failure = None
     try:
         _check_folder(folder)
-        own = {name: tensors[name].detach().cpu().contiguous().clone() for name in shares[rank]}
-        save_file(own, folder / files[rank], {"format": "pt"})
+        save_file(staged.own, folder / files[rank], {"format": "pt"})
         if rank == 0:
-            objects = {name: value for name, (_, _, value) in values.items() if name not in tensors}
-            save_objects(objects, folder / f"{stamp[0]}-{_OBJECTS}.pt")
+            save_objects(staged.objects, folder / f"{stamp[0]}-{_OBJECTS}.pt")
     except Exception as error:
         failure = f"rank {rank}: {type(error).__name__}: {error}"
     _all_are_well(failure, group)
     if rank == 0:
-        weights = {name: files[each] for each, names in enumerate(shares) for name in names}
-        total = sum(each.numel() * each.element_size() for each in tensors.values())
-        metadata = {"total_size": total, _OBJECTS: f"{stamp[0]}-{_OBJECTS}.pt"}
+        weights = {name: files[each] for each, names in enumerate(staged.shares) for name in names}
+        metadata = {"total_size": staged.total_size, _OBJECTS: f"{stamp[0]}-{_OBJECTS}.pt"}
         text = json.dumps({"metadata": metadata, "weight_map": weights}, indent=1)
         with replacing(folder / INDEX) as file:
             file.write(text.encode())
@@ -142,9 +168,21 @@ def read(folder: Path, state: dict[str, Any], allow_missing: bool = False) -> No
     for file, wanted in by_file.items():
         with safe_open(folder / os.path.basename(file)) as opened:
             for name, target in wanted:
-                found = opened.get_tensor(name)
-                if found.shape != target.shape:
+                saved = tuple(opened.get_slice(name).get_shape())
+                if saved != tuple(target.shape):
                     raise CheckpointException(
-                        f"Size mismatch: {name} has shape {tuple(found.shape)} when saved and {tuple(target.shape)} now"
+                        f"Size mismatch: {name} has shape {saved} when saved and {tuple(target.shape)} now"
                     )
-                target.detach().copy_(found)
+                if isinstance(target, DTensor):
+                    _read_part(opened, name, target)
+                else:
+                    target.detach().copy_(opened.get_tensor(name))
+
+
+def _read_part(opened: Any, name: str, target: DTensor) -> None:
+    """Read what this process has of a spread tensor, and no more."""
+    if any(isinstance(each, Partial) for each in target.placements):
+        raise CheckpointException(f"{name} is still to be added up ({target.placements}): redistribute it before")
+    layout = target._layout
+    window = [slice(start, start + size) for start, size in zip(layout.offsets(), layout.local_shape(), strict=True)]
+    target._local_tensor.detach().copy_(opened.get_slice(name)[tuple(window)] if window else opened.get_tensor(name))

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._core.tensor import Tensor
+from ..._ops.create.like import zeros_like
 from ...nn.modules.module import Module
 from ...nn.parallel.distributed import DistributedDataParallel
 from ...optim.optimizer import Optimizer
+from .. import _calls, _objects
+from .._world import get_rank, is_initialized
+from ..tensor._dtensor import DTensor, made
+from ..tensor._layout import Layout
+from ..tensor._moving import move
+from ..tensor.placement_types import Replicate
 
 __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -35,12 +42,45 @@ def _inner(model: Module) -> Module:
     return model.module if isinstance(model, DistributedDataParallel) else model
 
 
-def _moved(value: Any, options: StateDictOptions) -> Any:
+def _given(value: Any, options: StateDictOptions) -> Any:
+    """A value of a state as it was asked for: spread tensors put together, and moved to the host."""
+    if isinstance(value, DTensor) and options.full_state_dict:
+        value = value.full_tensor()
     return value.cpu() if isinstance(value, Tensor) and options.cpu_offload else value
 
 
+def _is_dropped(options: StateDictOptions) -> bool:
+    """Whether this process gets nothing: a whole state on the host is for one of them."""
+    return options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0
+
+
+def placed(value: Any, like: Any, from_first: bool = False) -> Any:
+    """A tensor spread as `like` is. `from_first`: process 0 has it, and the others have None."""
+    if from_first and isinstance(like, Tensor):
+        data = value.detach().clone().contiguous() if isinstance(value, Tensor) else _empty_whole(like)
+        _calls.broadcast(data, group_src=0)
+        value = data
+    if isinstance(value, Tensor) and isinstance(like, DTensor) and not isinstance(value, DTensor):
+        layout = like._layout
+        whole = Layout(layout.shape, layout.mesh, tuple([Replicate()] * layout.mesh.ndim))
+        return made(move(value.detach(), whole, layout), layout)
+    return value
+
+
+def _empty_whole(like: Tensor) -> Tensor:
+    local = like._local_tensor if isinstance(like, DTensor) else like
+    return local.detach().new_empty(like.shape)
+
+
+def _plain(name: str) -> str:
+    """A name without those of wrappers."""
+    for wrapper in ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_orig_mod."):
+        name = name.replace(wrapper, "")
+    return name
+
+
 def _names(model: Module) -> dict[int, str]:
-    return {id(each): name for name, each in _inner(model).named_parameters()}
+    return {id(each): _plain(name) for name, each in _inner(model).named_parameters()}
 
 
 def _listed(optimizers: Optimizer | Iterable[Optimizer]) -> list[Optimizer]:
@@ -58,15 +98,15 @@ def get_model_state_dict(
     """Parameters and buffers by name."""
     chosen = options or StateDictOptions()
     inner = _inner(model)
-    state = {name: _moved(value, chosen) for name, value in inner.state_dict().items()}
+    state = {_plain(name): _given(value, chosen) for name, value in inner.state_dict().items()}
     if chosen.ignore_frozen_params:
         for name, each in inner.named_parameters():
             if not each.requires_grad:
-                state.pop(name, None)
+                state.pop(_plain(name), None)
     if submodules is not None:
-        wanted = [f"{name}." for name, module in inner.named_modules() if module in submodules]
+        wanted = [f"{_plain(name)}." for name, module in inner.named_modules() if module in submodules]
         state = {name: value for name, value in state.items() if name.startswith(tuple(wanted))}
-    return state
+    return {} if _is_dropped(chosen) else state
 
 
 def get_optimizer_state_dict(
@@ -82,13 +122,30 @@ def get_optimizer_state_dict(
     names = _names(model)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in _listed(optimizers):
+        _initialise(optimizer)
         for group in optimizer.param_groups:
             for each in group["params"]:
                 state = optimizer.state.get(each)
                 if state:
-                    whole["state"][names[id(each)]] = {key: _moved(value, chosen) for key, value in state.items()}
+                    whole["state"][names[id(each)]] = {key: _given(value, chosen) for key, value in state.items()}
             whole["param_groups"].append({**group, "params": [names[id(each)] for each in group["params"]]})
-    return whole
+    return {} if _is_dropped(chosen) else whole
+
+
+def _initialise(optimizer: Optimizer) -> None:
+    """Let an optimizer that has not made a step have the state that a step makes: a checkpoint is read into it."""
+    params = [each for group in optimizer.param_groups for each in group["params"] if each.requires_grad]
+    if optimizer.state or not params or any(each.grad is not None for each in params):
+        return
+    rates = [group["lr"] for group in optimizer.param_groups]
+    for each in params:
+        each.grad = zeros_like(each)
+    for group in optimizer.param_groups:
+        group["lr"] = group["lr"] * 0  # nothing moves
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate
 
 
 def get_state_dict(
@@ -108,9 +165,20 @@ def get_state_dict(
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Take over parameters and buffers."""
+    """Take over parameters and buffers; whole tensors are spread where the model's are."""
     chosen = options or StateDictOptions()
-    return _inner(model).load_state_dict(model_state_dict, strict=chosen.strict)
+    inner = _inner(model)
+    targets = inner.state_dict()
+    found: dict[str, Any] = {}
+    for name, like in targets.items():
+        plain = _plain(name)
+        if chosen.broadcast_from_rank0:
+            found[name] = placed(model_state_dict.get(plain), like, True)
+        elif plain in model_state_dict:
+            found[name] = placed(model_state_dict[plain], like)
+    known = {_plain(name) for name in targets}
+    found.update({name: value for name, value in model_state_dict.items() if name not in known})
+    return inner.load_state_dict(found, strict=chosen.strict)
 
 
 def set_optimizer_state_dict(
@@ -120,9 +188,12 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Take over the state of optimizers."""
-    _check(options or StateDictOptions())
+    """Take over the state of optimizers; whole tensors are spread where the parameters are."""
+    chosen = options or StateDictOptions()
+    _check(chosen)
     names = _names(model)
+    if chosen.broadcast_from_rank0:
+        optim_state_dict = _from_first(optim_state_dict)
     saved_groups = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
     for optimizer in _listed(optimizers):
         position, state, groups = 0, {}, []
@@ -131,12 +202,23 @@ def set_optimizer_state_dict(
             for each in group["params"]:
                 name = names[id(each)]
                 if name in optim_state_dict["state"]:
-                    state[position] = optim_state_dict["state"][name]
+                    state[position] = {
+                        key: placed(value, each) if isinstance(value, Tensor) and value.shape == each.shape else value
+                        for key, value in optim_state_dict["state"][name].items()
+                    }
                 members.append(position)
                 position += 1
             first = names[id(group["params"][0])] if group["params"] else ""
             groups.append({**group, **saved_groups.get(first, {}), "params": members})
         optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _from_first(state: dict[str, Any]) -> dict[str, Any]:
+    """The state that process 0 has, on all of them."""
+    listed: list[Any] = [state]
+    _objects.broadcast_object_list(listed, group_src=0)
+    found: dict[str, Any] = listed[0]
+    return found
 
 
 def set_state_dict(

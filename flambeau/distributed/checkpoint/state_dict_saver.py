@@ -8,9 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ..._core.tensor import Tensor
 from .._world import ProcessGroup, group_of, is_initialized, new_group
-from ._folder import write
+from ._folder import stage, write
 from .filesystem import FileSystemWriter
 from .stateful import Stateful
 
@@ -53,13 +52,8 @@ def save(
 ) -> None:
     """Write a state, the same on all processes, into a folder: each process writes a part of the tensors."""
     folder = folder_of(checkpoint_id, storage_writer)
-    write(folder, plain_state(state_dict), _taking_part(process_group, no_dist))
-
-
-def _copied(state: Any) -> Any:
-    if isinstance(state, dict):
-        return {key: _copied(value) for key, value in state.items()}
-    return state.detach().clone() if isinstance(state, Tensor) else state
+    group = _taking_part(process_group, no_dist)
+    write(folder, stage(plain_state(state_dict), group), group)
 
 
 def async_save(
@@ -74,13 +68,14 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[None]:
-    """`save` of a copy of the state, in another thread: training may go on."""
+    """`save` in another thread, of what is copied before this returns: training may go on."""
     from .._world import World, world
 
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
         raise NotImplementedError("a checkpoint is written by a thread of this process, not by another process")
-    folder, state = folder_of(checkpoint_id, storage_writer), _copied(plain_state(state_dict))
+    folder = folder_of(checkpoint_id, storage_writer)
     group = _taking_part(process_group, no_dist)
+    staged = stage(plain_state(state_dict), group)
     # A group of its own: its collectives are not mixed up with those of training.
     own = None if group is None else new_group(group._ranks, group._timeout)
     here: World = world()
@@ -88,7 +83,7 @@ def async_save(
     def run() -> None:
         here.enter()
         try:
-            write(folder, state, own)
+            write(folder, staged, own)
         finally:
             World.leave()
 

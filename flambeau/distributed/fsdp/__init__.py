@@ -1,4 +1,4 @@
-"""Parameters spread over processes, under the names of `torch.distributed.fsdp`: not built yet."""
+"""Parameters spread over processes, under the names of `torch.distributed.fsdp`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __getattr__, __dir__ = (
     Table(__name__)
     .submodules("api fully_sharded_data_parallel sharded_grad_scaler wrap")
     .elsewhere("BackwardPrefetch OptimStateKeyType ShardingStrategy StateDictType", "distributed._kinds")
+    .elsewhere("CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy", "distributed.fsdp._policies")
+    .elsewhere("FSDPModule UnshardHandle fully_shard register_fsdp_forward_method", "distributed.fsdp._fully_shard")
     .absent(
         "distributed is not built yet",
-        functions="fully_shard register_fsdp_forward_method",
-        classes="CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig "
-        "FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy "
-        "OffloadPolicy ShardedOptimStateDictConfig ShardedStateDictConfig "
-        "StateDictSettings UnshardHandle",
+        classes="CPUOffload FullOptimStateDictConfig FullStateDictConfig "
+        "FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision "
+        "ShardedOptimStateDictConfig ShardedStateDictConfig StateDictSettings",
     )
     .parts()
 )

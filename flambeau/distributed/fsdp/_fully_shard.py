@@ -1,0 +1,378 @@
+"""`fully_shard`: parameters, gradients and the state of optimizers spread over processes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from ..._core.modes import THREAD
+from ..._core.tensor import Tensor
+from ...autograd.engine import queue_callback
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...utils._pytree import tree_flatten, tree_map
+from .._world import get_world_size, is_initialized
+from ..device_mesh import DeviceMesh, init_device_mesh
+from ..tensor._dtensor import DTensor
+from ..tensor.placement_types import Shard
+from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from ._unit import Entry, Unit
+
+__all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
+
+
+class _Family:
+    """What the units below one root share: the order in which they run, and the end of the backward pass."""
+
+    def __init__(self) -> None:
+        self.order: list[_State] = []
+        self.ends_pass = False
+        self.is_last_backward = True
+
+
+class _State:
+    """What `fully_shard` knows of a module."""
+
+    def __init__(self, modules: list[Module], unit: Unit | None, policy: MixedPrecisionPolicy) -> None:
+        self.modules = modules
+        self.unit = unit
+        self.policy = policy
+        self.family: _Family | None = None
+        self.is_root = False
+        self.decides_reshard = False
+        """Whether the caller said what happens after the forward pass; a root keeps its parameters otherwise."""
+        self.forward_prefetch: list[_State] = []
+        self.backward_prefetch: list[_State] | None = None
+        self._entered = 0
+
+    # ----- the forward pass ---------------------------------------------------------------------------------------
+
+    def before_forward(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Gather the parameters; convert inputs."""
+        if self.family is None:
+            self._become_root(module)
+        self._entered += 1
+        if self.unit is not None:
+            self.unit.gather()
+            for other in self.forward_prefetch:
+                if other.unit is not None:
+                    other.unit.begin_gathering()
+        wanted = self.policy.param_dtype
+        if wanted is not None and self.policy.cast_forward_inputs:
+            return tree_map(functools.partial(_converted, wanted), (args, kwargs))
+        return None
+
+    def after_forward(self, module: Module, args: Any, output: Any) -> Any:
+        """Give up the parameters, unless they are kept; see to the backward pass."""
+        self._entered -= 1
+        assert self.family is not None
+        if self.policy.output_dtype is not None:
+            output = tree_map(functools.partial(_converted, self.policy.output_dtype), output)
+        recomputes = THREAD.modes.backward_pass is not None  # a checkpoint: the parameters are needed for longer
+        if self.unit is not None and not self._entered and not recomputes:
+            if self not in self.family.order:
+                self.family.order.append(self)
+            if self.unit.reshard_after_forward and not self._keeps_as_root():
+                self.unit.give_up()
+        for each in tree_flatten(output)[0]:
+            if isinstance(each, Tensor) and each.requires_grad:
+                each.register_hook(self._before_backward)
+        return output
+
+    def _keeps_as_root(self) -> bool:
+        return self.is_root and not self.decides_reshard
+
+    def _become_root(self, module: Module) -> None:
+        """The outermost module that runs first: all below belong to it."""
+        family = _Family()
+        for part in module.modules():
+            state = state_of(part)
+            if state is not None:
+                if state.family is not None and state is not self:
+                    raise RuntimeError(
+                        "FSDP state has already been lazily initialized: run the forward pass through the root module "
+                        "first, not through a part of it"
+                    )
+                state.family = family
+                if state.unit is not None:
+                    state.unit.finished = _let_finish(family)
+        self.is_root = True
+
+    # ----- the backward pass --------------------------------------------------------------------------------------
+
+    def _before_backward(self, grad: Tensor) -> None:
+        assert self.family is not None
+        if not self.family.ends_pass:
+            self.family.ends_pass = True
+            queue_callback(functools.partial(_end_pass, self.family))
+        if self.unit is None:
+            return
+        if self.unit.unshard_in_backward:
+            self.unit.gather()
+        for other in self._next_in_backward():
+            if other.unit is not None and other.unit.unshard_in_backward:
+                other.unit.begin_gathering()
+
+    def _next_in_backward(self) -> list[_State]:
+        """Whose parameters will be needed next: those of the unit that ran before this one in the forward pass."""
+        if self.backward_prefetch is not None:
+            return self.backward_prefetch
+        assert self.family is not None
+        order = self.family.order
+        at = order.index(self) if self in order else 0
+        return order[at - 1 : at] if at else []
+
+
+def _let_finish(family: _Family) -> Callable[[Unit], None]:
+    """While the sums of one unit are on their way, those of the one before it are taken."""
+    sent: list[Unit] = []
+
+    def finished(unit: Unit) -> None:
+        for other in sent:
+            if other is not unit:
+                other.finish_adding_up()
+        sent[:] = [unit]
+
+    return finished
+
+
+def _end_pass(family: _Family) -> None:
+    """The backward pass is over: units that did not get all gradients are finished too."""
+    family.ends_pass = False
+    for state in family.order:
+        unit = state.unit
+        if unit is not None and (unit.is_whole or unit._ready):
+            unit.after_backward()
+    for state in family.order:
+        if state.unit is not None:
+            state.unit.finish_adding_up()
+            state.unit.give_up_gathering()
+    if family.is_last_backward:
+        family.order.clear()
+
+
+def _converted(wanted: Any, value: Any) -> Any:
+    return value.to(wanted) if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def state_of(module: Module) -> _State | None:
+    """What `fully_shard` knows of a module; None if it was not applied to it."""
+    found: _State | None = vars(module).get("_fsdp_state")
+    return found
+
+
+class UnshardHandle:
+    """The end of a gathering that was begun."""
+
+    def __init__(self, unit: Unit | None) -> None:
+        self._unit = unit
+
+    def wait(self) -> None:
+        """Put the whole parameters into the module."""
+        if self._unit is not None:
+            self._unit.gather()
+            self._unit = None
+
+
+class FSDPModule:
+    """What a module can do to which `fully_shard` was applied; such modules get a class of their own."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A new module of the class that it was: copies and parts are not spread by themselves."""
+        original = next(each for each in cls.__mro__ if not issubclass(each, FSDPModule))
+        made = original.__new__(original)
+        made.__init__(*args, **kwargs)  # the call of the class does not do it for another class
+        return made
+
+    def _states(self, recurse: bool) -> list[_State]:
+        own = cast(Module, self)
+        found = [state_of(each) for each in (own.modules() if recurse else [own])]
+        return [each for each in found if each is not None]
+
+    def _units(self, recurse: bool) -> list[Unit]:
+        return [each.unit for each in self._states(recurse) if each.unit is not None]
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gather the parameters of this module's own unit."""
+        (state,) = self._states(False)
+        if state.unit is not None:
+            state.unit.begin_gathering()
+        handle = UnshardHandle(state.unit)
+        if async_op:
+            return handle
+        handle.wait()
+        return None
+
+    def reshard(self) -> None:
+        """Give up the whole parameters of this module's own unit."""
+        for unit in self._units(False):
+            unit.give_up()
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Whether backward passes add up gradients over processes, or each process collects its own."""
+        for unit in self._units(recurse):
+            unit.syncs_gradients = requires_gradient_sync
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Whether gradients are added up over the replicas of a mesh with two dimensions."""
+        for unit in self._units(recurse):
+            unit.reduces_over_replicas = requires_all_reduce
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Whether the next backward pass is the last of this forward pass."""
+        for state in self._states(False):
+            if state.family is not None:
+                state.family.is_last_backward = is_last_backward
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether whole parameters are given up between the forward and the backward pass."""
+        for state in self._states(recurse):
+            state.decides_reshard = True
+            if state.unit is not None:
+                state.unit.reshard_after_forward = reshard_after_forward
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """Whether whole parameters are given up after the backward pass."""
+        for unit in self._units(recurse):
+            unit.reshard_after_backward = reshard_after_backward
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Whether the backward pass needs the parameters: that of an embedding does not."""
+        for unit in self._units(False):
+            unit.unshard_in_backward = unshard_in_backward
+
+    def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Whose parameters are gathered while this module computes."""
+        (state,) = self._states(False)
+        state.forward_prefetch = [each for module in modules for each in module._states(False)]
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """Whose parameters are gathered while the backward pass of this module computes."""
+        (state,) = self._states(False)
+        state.backward_prefetch = [each for module in modules for each in module._states(False)]
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """What the sums of gradients are divided by, in place of the number of processes."""
+        for unit in self._units(False):
+            unit.divide_factor = factor
+
+    set_reduce_scatter_divide_factor = set_gradient_divide_factor
+
+
+def fully_shard(
+    module: Any,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[Parameter], Shard | None] | None = None,
+    mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),  # noqa: B008  (PyTorch's signature; it does not change)
+    offload_policy: OffloadPolicy = OffloadPolicy(),  # noqa: B008  (likewise)
+    ignored_params: set[Parameter] | None = None,
+    dp_mesh_dims: Any = None,
+) -> Any:
+    """Spread the parameters of a module, or of a list of modules, as one unit; inner modules come first.
+
+    `reshard_after_forward`: whether the whole parameters are given up between forward and backward pass; by default
+    they are, but for the outermost module. A number, which asks for parts over fewer processes, counts as True.
+    """
+    if isinstance(offload_policy, CPUOffloadPolicy):
+        raise RuntimeError(
+            "Cannot access accelerator device when none is available: CPUOffloadPolicy keeps the parameters of a model "
+            "on an accelerator in the host's memory, and on the CPU they are there anyway"
+        )
+    if dp_mesh_dims is not None:
+        raise NotImplementedError("fully_shard takes a mesh of one or two dimensions, and no dp_mesh_dims")
+    found = _default_mesh() if mesh is None else mesh
+    if found.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {found}")
+    modules = [module] if isinstance(module, Module) else list(module)
+    for each in modules:
+        if state_of(each) is not None:
+            raise AssertionError(
+                "Each distinct composable distributed API can only be applied to a module once. fully_shard has "
+                f"already been applied to the following module:\n{each}"
+            )
+        if type(each).forward is Module.forward:
+            raise ValueError(f"fully_shard does not support containers that do not implement forward: {each}")
+    entries = _own_entries(modules, ignored_params or set(), shard_placement_fn)
+    unit = Unit(entries, found, mp_policy, reshard_after_forward is not False) if entries else None
+    if unit is not None:
+        unit.spread()
+    state = _State(modules, unit, mp_policy)
+    state.decides_reshard = reshard_after_forward is not None
+    for each in modules:
+        vars(each)["_fsdp_state"] = state
+        each.__class__ = _spread_class(type(each))
+        each.register_state_dict_pre_hook(_before_state_dict)
+        each.register_forward_pre_hook(state.before_forward, prepend=True, with_kwargs=True)
+        each.register_forward_hook(state.after_forward)
+    return module
+
+
+def _before_state_dict(module: Module, prefix: str, keep_vars: bool) -> None:
+    state = state_of(module)
+    if state is not None and state.unit is not None:
+        state.unit.give_up()
+
+
+@functools.cache
+def _spread_class(cls: type) -> type:
+    return type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+
+
+def _default_mesh() -> DeviceMesh:
+    if not is_initialized():
+        raise RuntimeError("fully_shard needs a process group: call init_process_group first, or pass a mesh")
+    return init_device_mesh("cpu", (get_world_size(),))
+
+
+def _own_entries(
+    modules: Iterable[Module], ignored: set[Parameter], placement_of: Callable[[Parameter], Shard | None] | None
+) -> list[Entry]:
+    """The parameters of the modules that no unit below has taken."""
+    found: dict[int, Entry] = {}
+    for module in modules:
+        for part in _without_units(module):
+            for name, param in part._parameters.items():
+                if param is None or any(param is each for each in ignored):
+                    continue
+                if id(param) in found:
+                    found[id(param)].owners.append((part, name))
+                    continue
+                if isinstance(cast(Any, param), DTensor):
+                    raise NotImplementedError(
+                        f"fully_shard of a parameter that is spread already ({name}) is not built: apply it to plain "
+                        "parameters"
+                    )
+                if not param.ndim:
+                    raise ValueError("fully_shard doesn't support scalar parameters: change it to a 1-D tensor")
+                chosen = None if placement_of is None else placement_of(param)
+                found[id(param)] = Entry([(part, name)], 0 if chosen is None else chosen.dim % param.ndim)
+    return list(found.values())
+
+
+def _without_units(module: Module) -> Iterable[Module]:
+    """A module and those below it, except units and what is below them."""
+    if state_of(module) is None:
+        yield module
+        for child in module.children():
+            yield from _without_units(child)
+
+
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Treat calls of a method as forward passes. A module without `fully_shard` stays as it is."""
+    state = state_of(module)
+    if state is None:
+        return
+    if not hasattr(module, method_name):
+        raise ValueError(f"{type(module)} does not have a method {method_name}")
+    original = getattr(module, method_name)
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        converted = state.before_forward(module, args, kwargs)
+        given, options = (args, kwargs) if converted is None else converted
+        return state.after_forward(module, given, original(*given, **options))
+
+    setattr(module, method_name, wrapped)

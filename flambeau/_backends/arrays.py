@@ -141,7 +141,7 @@ def gamma_integral(
 
 
 def _recurrent_kernels(gates: Array, sizes: Sequence[int]) -> Any:
-    kernels = _kernels("recurrent", gates)
+    kernels = _kernels("recurrent", gates) if type(gates) is np.ndarray else faster_for(gates, "recurrent")
     return kernels if kernels is not None and kernels.serves(gates.dtype, sizes) else None
 
 

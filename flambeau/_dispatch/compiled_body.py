@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,10 +70,14 @@ class LargeBody:
         except KeyError:
             return self._compiled.setdefault(count, self._compile(module, count))
 
-    def into(self, target: Any, *operands: Any) -> bool:
+    def into(self, target: Any, *given: Any) -> bool:
         """Compute into `target`, which may be an operand; False: it was not done."""
+        operands: Sequence[Any] = given
         if not target.flags.c_contiguous:
-            return False
+            found = _row_by_row(target, operands)
+            if found is None:
+                return False
+            target, *operands = found
         forms = ""
         for each in operands:
             if type(each) in ARRAY_CLASSES:
@@ -99,6 +103,18 @@ class LargeBody:
                 return inner(*[each.astype(target) for each in operands])
 
         return module.pointwise(body, [self.given] * count, self.result)
+
+
+def _row_by_row(target: Any, operands: Sequence[Any]) -> list[Any] | None:
+    """Arrays of the same strides with their dimensions in the order of memory; None: it has gaps, or they differ."""
+    strides = target.strides
+    order = sorted(range(target.ndim), key=lambda axis: -strides[axis])
+    turned = target.transpose(order)
+    if not turned.flags.c_contiguous or any(
+        each.strides != strides for each in operands if type(each) in ARRAY_CLASSES
+    ):
+        return None
+    return [turned, *[each.transpose(order) if type(each) in ARRAY_CLASSES else each for each in operands]]
 
 
 def _is_huge(number: Any) -> bool:

@@ -690,7 +690,6 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     if (
         entry is None
         or entry[1] is not target._kind
-        or type(entry[0]) is not np.ufunc
         or not modes.plain
         or (other is not None and not (type(other) in PLAIN_TYPES and other._kind is target._kind))
     ):
@@ -705,13 +704,16 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         check_partial_overlap(target, other)
     node = None
     if modes.grad and (target.requires_grad or (other is not None and other.requires_grad)):
-        content = array.copy() if op.saves_first((target, *others)) else array
+        content = array.copy("K") if op.saves_first((target, *others)) else array
         before = shadow_of(target, content, target._edge())
         node = op.record((before, *others), target, made=False)
     operands = (array,) if other is None else (array, other._array)
     try:
         if array.size < LARGE or not entry[2].into(array, *operands):
-            entry[0](*operands, array)
+            if type(entry[0]) is np.ufunc:
+                entry[0](*operands, array)
+            else:
+                np.copyto(array, entry[0](*operands), casting="unsafe")
     except ValueError:
         raise _inplace_shape_error(op, target, other) from None
     end_change(target, node)

@@ -110,6 +110,24 @@ def _batch_norm(training: bool, momentum: float = 0.2) -> Callable[..., Any]:
     return run
 
 
+def _recurrent(make: Any, packed: bool = False) -> Callable[[str], Tensors]:
+    """A scenario: the results of a recurrent network of two layers, and the gradients of its parameters."""
+
+    def scenario(device: str) -> Tensors:
+        torch.manual_seed(0)
+        network = make(6, 8, 2)
+        steps = torch.randn(5, 3, 6).to(device).requires_grad_()
+        network.to(device)
+        given = torch.nn.utils.rnn.pack_padded_sequence(steps, [5, 4, 2]) if packed else steps
+        output, states = network(given)
+        output = output.data if packed else output
+        last = states[0] + states[1].cos() if isinstance(states, tuple) else states
+        ((output * output).sum() + last.sum()).backward()
+        return [output, last, steps.grad, *[each.grad for each in network.parameters()]]
+
+    return scenario
+
+
 _IMAGES, _CHANNELS = (3, 16, 6, 5), ((16,), (16,))
 _HALF = {"dtype": torch.bfloat16}
 SCENARIOS: dict[str, Callable[[str], Tensors]] = {
@@ -136,6 +154,23 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "embedding": _differentiated(
         lambda w: F.embedding(torch.tensor([[1, 2, 1], [0, 4, 2]], device=w.device), w, padding_idx=2), (5, 7)
     ),
+    "embedding of even rows": _differentiated(
+        lambda w: F.embedding(torch.tensor([3, 1, 1], dtype=torch.int32, device=w.device), w), (5, 16), **_HALF
+    ),
+    "index_select": _differentiated(lambda x: x.index_select(1, torch.tensor([2, 0, 2], device=x.device)), (4, 3, 8)),
+    "gather": _differentiated(
+        lambda x: x.transpose(0, 1).gather(
+            1, torch.tensor([[2, 0], [1, 1]], device=x.device)[..., None].expand(2, 2, 3)
+        ),
+        (3, 4, 5),
+    ),
+    "relu in place": _differentiated(_in_last(lambda x: F.relu(x * 1.0, inplace=True)), (2, 80, 7, 6)),
+    "sigmoid in place": _differentiated(lambda x: (x * 1.0).sigmoid_(), (90, 60)),
+    "rows and columns together": _differentiated(lambda x, y, z: x.T * y + z, (24, 80), (24,), (80, 1)),
+    "strided packs": _differentiated(lambda x: x.reshape(4, 6, 5, 8).permute(0, 2, 1, 3) + 1, (4, 240), **_HALF),
+    "LSTM": _recurrent(torch.nn.LSTM),
+    "LSTM, packed": _recurrent(torch.nn.LSTM, packed=True),
+    "GRU": _recurrent(torch.nn.GRU),
     "convolution": _convolution(False),
     "convolution, channels last": _convolution(True),
     "convolution of signals": _differentiated(F.conv1d, (2, 3, 11), (4, 3, 3), (4,)),

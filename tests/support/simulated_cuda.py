@@ -156,12 +156,13 @@ class SimulatedDriver:
         run.argtypes = [ctypes.c_longlong, ctypes.c_longlong, ctypes.c_char_p]
         return lambda blocks, threads, fields: self._do(lambda: run(blocks, threads, fields))
 
-    def multiply(self, result: Any, left: Any, right: Any) -> None:
+    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
         wide = np.float32 if left.dtype.itemsize == 2 else left.dtype
         target, first, second = (self._window(each) for each in (result, left, right))
 
         def step() -> None:
-            target[...] = np.matmul(first.astype(wide), second.astype(wide)).astype(target.dtype)
+            product = np.matmul(first.astype(wide), second.astype(wide))
+            target[...] = (product + target if added else product).astype(target.dtype)
 
         self._do(step)
 

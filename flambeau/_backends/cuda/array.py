@@ -183,6 +183,23 @@ def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> Dev
     return made
 
 
+def empty_beside(array: DeviceArray, dtype: Any) -> DeviceArray:
+    """A new array, uninitialised, row by row, of the shape of another one that is so.
+
+    Where the type is the same too, they share their form: nothing changes one.
+    """
+    form = array.form
+    if array.base is not None or dtype is not form.dtype:
+        form = _make(form.shape, dtype, _BEGIN, 0, None)
+    memory = driver().allocate(form.nbytes)
+    made: DeviceArray = object.__new__(DeviceArray)
+    made.form = form
+    made.memory = memory
+    made.base = None
+    made.pointer = memory.ptr
+    return made
+
+
 def zeros(shape: Any, dtype: Any) -> DeviceArray:
     """A new array of zeros."""
     made = empty(shape, dtype)

@@ -49,7 +49,7 @@ class Cuda(Backend):
         return place
 
 
-_FAMILIES = frozenset(("conv", "multi", "pointwise", "products"))
+_FAMILIES = frozenset(("conv", "multi", "pointwise", "products", "recurrent"))
 
 
 @cache

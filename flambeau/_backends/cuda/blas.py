@@ -37,11 +37,15 @@ class Blas:
             name: (one.ctypes.data, nothing.ctypes.data) for name, (one, nothing) in self._numbers.items()
         }
 
-    def multiply(self, result: Any, left: Any, right: Any) -> None:
-        """Products along the first dimension. The library counts columns first: it is given the transposed problem."""
+    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
+        """Products along the first dimension, `added` to what is there or not.
+
+        The library counts columns first: it is given the transposed problem.
+        """
         name = name_of(result.form.dtype)
         kind = _TYPES[name]
         one, nothing = self._addresses[name]
+        before = one if added else nothing
         way = _DOUBLE if name in ("float64", "complex128") else _SINGLE
         if CHOICES.shortened_products and name in ("float32", "complex64"):
             way = _SHORTENED
@@ -49,15 +53,16 @@ class Blas:
         inner = left.form.shape[-1]
         turn_a, step_a, stride_a = placed(left.form)
         turn_b, step_b, stride_b = placed(right.form)
+        step_c = max(result.form.strides[-2] // result.form.itemsize, columns)
         if not batch or batch[0] == 1:
             self._library.gemmEx(
                 self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, left.pointer,
-                kind, step_a, nothing, result.pointer, kind, columns, way, _DEFAULT,
+                kind, step_a, before, result.pointer, kind, step_c, way, _DEFAULT,
             )  # fmt: skip
         else:
             self._library.gemmStridedBatchedEx(
                 self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, stride_b,
-                left.pointer, kind, step_a, stride_a, nothing, result.pointer, kind, columns, rows * columns, batch[0],
+                left.pointer, kind, step_a, stride_a, before, result.pointer, kind, step_c, rows * columns, batch[0],
                 way, _DEFAULT,
             )  # fmt: skip
 

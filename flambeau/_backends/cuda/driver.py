@@ -61,8 +61,10 @@ class Driver(Protocol):
     def compile(self, source: str) -> Launch:
         """The function `kernel` of a source."""
 
-    def multiply(self, result: Any, left: Any, right: Any) -> None:
-        """Products of matrices along the first of three dimensions; each matrix lies by rows or by columns."""
+    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
+        """Products of matrices along the first of three dimensions, `added` to the result or not; each matrix lies by
+        rows or by columns.
+        """
 
     def seen(self, array: Any) -> Any:
         """An array as one of the library's own, over the same memory."""
@@ -198,10 +200,10 @@ class CupyDriver:
         vars(launch)["module"] = module
         return launch
 
-    def multiply(self, result: Any, left: Any, right: Any) -> None:
+    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
         if self._blas is None:
             self._blas = Blas()
-        self._blas.multiply(result, left, right)
+        self._blas.multiply(result, left, right, added)
 
     def seen(self, array: Any) -> Any:
         library, memory = self.library, array.memory

@@ -88,7 +88,7 @@ def nll_loss_gradient(
     total = _run_forward(x, target, weight, reduction, ignore_index)[1] if reduction == MEAN else None
     grad, target = _dense(grad), _dense(target)
     weights = grad if weight is None else _dense(weight)
-    result = empty(x.shape, x.dtype)
+    result = zeros(x.shape, x.dtype)
     fields = _BACKWARD.pack(
         *_sizes(x.shape, x.size),
         grad.pointer,
@@ -99,7 +99,7 @@ def nll_loss_gradient(
         0 if total is None else total.pointer,
     )
     launch = _kernel(nll_backward_source, name_of(x.dtype), name_of(target.dtype), weight is not None, reduction)
-    launch(-(-x.size // THREADS), THREADS, fields)
+    launch(-(-target.size // THREADS), THREADS, fields)
     return result
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..._codegen.cuda.elementwise import (
 )
 from ..._codegen.cuda.types import TYPES
 from ..._codegen.expr import Program, Untraceable, computed_type, trace_body
-from .array import DeviceArray, dense_like, empty
+from .array import DeviceArray, dense_like, empty, empty_beside
 from .driver import Launch, driver
 
 MOST_VARIANTS = 64
@@ -31,12 +31,38 @@ MOST_VARIANTS = 64
 
 _MOST_BYTES = 1 << 31
 _ALIGNED = 15
+_MOST_WALKS = 1024
+"""So many combinations of layouts are remembered for each function."""
+
+
+class _Walk(NamedTuple):
+    """A kernel for arrays of certain shapes and strides, and what it is told about these."""
+
+    launch: Launch
+    blocks: int
+    elements: int
+    pack: Callable[..., bytes]
+    numbers: tuple[int, ...]
+    """What follows the addresses."""
+    aligned: _Walk | None
+    """The one for addresses that are multiples of 16, if there is a better one."""
 
 
 class Pointwise:
     """A program over arrays and numbers; `operands` are the dtypes of these in memory."""
 
-    __slots__ = ("_codes", "_flat", "_strided", "memory", "operands", "program", "results", "width")
+    __slots__ = (
+        "_codes",
+        "_flat",
+        "_shapes",
+        "_strides",
+        "_walks",
+        "memory",
+        "operands",
+        "program",
+        "results",
+        "width",
+    )
 
     def __init__(self, program: Program, operands: Sequence[np.dtype[Any]], results: Sequence[np.dtype[Any]]) -> None:
         self.program = program
@@ -46,27 +72,47 @@ class Pointwise:
         self.width = vector_width(self.memory)
         self._codes = [_field_of(dtype) for dtype in operands]
         self._flat: dict[tuple[str, int], tuple[Launch, Any]] = {}
-        self._strided: dict[tuple[str, int, bool], tuple[Launch, Any]] = {}
+        self._strides: dict[tuple[str, int, bool, int], tuple[Launch, Any]] = {}
+        self._walks: dict[tuple[Any, ...], _Walk] = {}
+        self._shapes: dict[tuple[Any, ...], list[Any]] = {}
 
     # ----- the calls of those who fuse bodies -----------------------------------------------------------------------
 
     def unary(self, x: Any) -> DeviceArray:
         """The result for one array."""
-        return self.many(x)[0]
+        form = x.form
+        count = form.size
+        if not form.flags.c_contiguous or not count:
+            return self.many(x)[0]
+        made = empty_beside(x, self.results[0])
+        width = 1 if (made.pointer | x.pointer) & _ALIGNED else self.width
+        entry = self._flat.get(("c", width)) or self._compiled("c", width)
+        entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](count, made.pointer, x.pointer))
+        return made
 
     def binary(self, x: Any, y: Any) -> DeviceArray:
         """The result for two operands, of which one may be a number."""
-        if type(x) is not DeviceArray or type(y) is not DeviceArray:
+        if type(x) is not DeviceArray:
             return self.many(x, y)[0]
-        first, second = x.form, y.form  # the usual case, quickly
+        given: float
+        first = x.form  # the usual cases, quickly
         count = first.size
-        if first.shape != second.shape or not (first.flags.c_contiguous and second.flags.c_contiguous) or not count:
+        if not first.flags.c_contiguous or not count:
             return self.many(x, y)[0]
-        made = empty(first.shape, self.results[0])
-        width = 1 if (made.pointer | x.pointer | y.pointer) & _ALIGNED else self.width
-        entry = self._flat.get(("cc", width)) or self._compiled("cc", width)
-        fields = entry[1](count, made.pointer, x.pointer, y.pointer)
-        entry[0](-(-(count // width + 1) // THREADS), THREADS, fields)
+        if type(y) is DeviceArray:
+            second = y.form
+            if second is not first and (first.shape != second.shape or not second.flags.c_contiguous):
+                return self.many(x, y)[0]
+            forms, given, aligned = "cc", y.pointer, x.pointer | y.pointer
+        elif self._codes[1] == "d":
+            forms, given, aligned = "cn", float(y), x.pointer
+        else:
+            return self.many(x, y)[0]
+        made = empty_beside(x, self.results[0])
+        place = made.pointer
+        width = 1 if (aligned | place) & _ALIGNED else self.width
+        entry = self._flat.get((forms, width)) or self._compiled(forms, width)
+        entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](count, place, x.pointer, given))
         return made
 
     def _compiled(self, forms: str, width: int) -> tuple[Launch, Any]:
@@ -91,27 +137,43 @@ class Pointwise:
         if alike:
             results = tuple([empty(shape, dtype) for dtype in self.results])
             if first.size:
-                self._run_flat(first.size, results, operands, None)
+                self._run_flat(first.size, results, operands)
             return results
-        arrays = [each for each in operands if type(each) is DeviceArray]
-        if any(each.form.shape != shape for each in arrays):
-            shape = np.broadcast_shapes(*[each.form.shape for each in arrays])
-        model = next((each.form for each in arrays if each.form.shape == shape), None)
+        layout: list[Any] = []
+        for each in operands:
+            if type(each) is DeviceArray:
+                layout += each.form.shape, each.form.strides
+        key = tuple(layout)
+        made = self._shapes.get(key)
+        if made is None:
+            if len(self._shapes) >= _MOST_WALKS:
+                self._shapes.clear()
+            made = self._shapes[key] = self._made(operands)
+        results = tuple([empty(*each) for each in made])
+        self.into(results, operands)
+        return results
+
+    def _made(self, operands: Sequence[Any]) -> list[Any]:
+        """Shape, dtype and strides of each result."""
+        arrays = [each.form for each in operands if type(each) is DeviceArray]
+        shape = arrays[0].shape
+        if any(form.shape != shape for form in arrays):
+            shape = np.broadcast_shapes(*[form.shape for form in arrays])
+        model = next((form for form in arrays if form.shape == shape), None)
         made = []
         for dtype in self.results:
             strides = None
             if model is not None and not model.flags.c_contiguous:
                 strides = tuple([step // model.itemsize * dtype.itemsize for step in dense_like(model)])
-            made.append(empty(shape, dtype, strides))
-        self.into(made, operands)
-        return tuple(made)
+            made.append((shape, dtype, strides))
+        return made
 
     def flat(self, forms: str) -> Callable[..., Any]:
         """The kernel for operands without gaps."""
         count = len(self.results)
 
         def run(*arrays: Any) -> Any:
-            self._run_flat(arrays[0].form.size, arrays[:count], arrays[count:], None)
+            self._run_flat(arrays[0].form.size, arrays[:count], arrays[count:])
             return arrays[0]
 
         return run
@@ -122,78 +184,113 @@ class Pointwise:
         count = target.size
         if not count:
             return
-        arrays = [*results, *[each for each in operands if type(each) is DeviceArray]]
         shape = target.shape
-        for each in arrays:
+        alike = True
+        layout: list[Any] = []
+        for each in (*results, *operands):
+            if type(each) is not DeviceArray:
+                layout.append(None)
+                continue
             form = each.form
-            if form.shape != shape or not form.flags.c_contiguous:
-                break
-        else:
-            self._run_flat(count, results, operands, None)
+            own = form.shape
+            if alike and (own != shape or not form.flags.c_contiguous):
+                alike = False
+            layout += own, form.strides
+        if alike:
+            self._run_flat(count, results, operands)
             return
-        sizes, strides = collapsed(target.shape, [each.form for each in arrays])
-        if len(sizes) <= 1 and all(
-            step[0] == each.form.itemsize or (step[0] == 0 and number >= len(results))
-            for number, (each, step) in enumerate(zip(arrays, strides, strict=True))
-        ):
-            singles = iter([step[0] == 0 for step in strides[len(results) :]])
-            forms = "".join(
-                [NUMBER if type(each) is not DeviceArray else SINGLE if next(singles) else FLAT for each in operands]
-            )
-            self._run_flat(count, results, operands, forms)
-        else:
-            self._run_strided(count, results, operands, sizes, strides)
+        key = tuple(layout)
+        walk = self._walks.get(key)
+        if walk is None:
+            if len(self._walks) >= _MOST_WALKS:
+                self._walks.clear()
+            walk = self._walks[key] = self._planned(results, operands)
+        values: list[Any] = [0]
+        together = 0
+        for each in results:
+            values.append(each.pointer)
+            together |= each.pointer
+        for number, each in enumerate(operands):
+            if type(each) is DeviceArray:
+                values.append(each.pointer)
+                together |= each.pointer
+            else:
+                _add_number(values, each, self._codes[number])
+        if walk.aligned is not None and not together & _ALIGNED:
+            walk = walk.aligned
+        values[0] = walk.elements
+        walk.launch(walk.blocks, THREADS, walk.pack(*values, *walk.numbers))
 
     # ----- launches -------------------------------------------------------------------------------------------------
 
-    def _run_flat(self, count: int, results: Sequence[Any], operands: Sequence[Any], forms: str | None) -> None:
+    def _run_flat(self, count: int, results: Sequence[Any], operands: Sequence[Any]) -> None:
         values: list[Any] = [count]
         together = 0
         for each in results:
             values.append(each.pointer)
             together |= each.pointer
-        found = ""
-        for number, each in enumerate(operands):
-            if type(each) is DeviceArray:
-                values.append(each.pointer)
-                together |= each.pointer
-                found += FLAT
-            else:
-                _add_number(values, each, self._codes[number])
-                found += NUMBER
-        width = 1 if together & _ALIGNED else self.width
-        forms = forms or found
-        entry = self._flat.get((forms, width)) or self._compiled(forms, width)
-        entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](*values))
-
-    def _run_strided(
-        self,
-        count: int,
-        results: Sequence[Any],
-        operands: Sequence[Any],
-        sizes: Sequence[int],
-        strides: Sequence[Sequence[int]],
-    ) -> None:
-        values: list[Any] = [count, *[each.pointer for each in results]]
         forms = ""
         for number, each in enumerate(operands):
             if type(each) is DeviceArray:
                 values.append(each.pointer)
+                together |= each.pointer
                 forms += FLAT
             else:
                 _add_number(values, each, self._codes[number])
                 forms += NUMBER
-        values += sizes
-        wide = count >= _MOST_BYTES
-        for steps in strides:
-            values += steps
-            wide = wide or sum([abs(step) * size for step, size in zip(steps, sizes, strict=True)]) >= _MOST_BYTES
-        key = forms, len(sizes), wide
-        entry = self._strided.get(key)
+        width = 1 if together & _ALIGNED else self.width
+        entry = self._flat.get((forms, width)) or self._compiled(forms, width)
+        entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](*values))
+
+    def _planned(self, results: Sequence[Any], operands: Sequence[Any]) -> _Walk:
+        """How arrays of these layouts are walked through: as if they had no gaps, in packs, or one by one."""
+        arrays = [*results, *[each for each in operands if type(each) is DeviceArray]]
+        target = results[0].form
+        sizes, strides = collapsed(target.shape, [each.form for each in arrays])
+        items = [each.form.itemsize for each in arrays]
+        forms = "".join([FLAT if type(each) is DeviceArray else NUMBER for each in operands])
+        last = [steps[-1] for steps in strides]
+        beside = [step == item for step, item in zip(last, items, strict=True)]
+        single = [not step and number >= len(results) for number, step in enumerate(last)]
+        aligned = None
+        if all(one or other for one, other in zip(beside, single, strict=True)):
+            kinds = iter(single[len(results) :])
+            packed = "".join([form if form == NUMBER else SINGLE if next(kinds) else FLAT for form in forms])
+            if len(sizes) == 1:
+                aligned = self._without_gaps(target.size, packed, self.width)
+                return self._without_gaps(target.size, packed, 1)._replace(aligned=aligned)
+            aligned = self._in_packs(target.size, sizes, strides, items, packed, single)
+        return self._strided(target.size, sizes, strides, forms, 1)._replace(aligned=aligned)
+
+    def _without_gaps(self, count: int, forms: str, width: int) -> _Walk:
+        launch, pack = self._flat.get((forms, width)) or self._compiled(forms, width)
+        return _Walk(launch, -(-(count // width + 1) // THREADS), count, pack, (), None)
+
+    def _in_packs(
+        self, count: int, sizes: list[int], strides: list[list[int]], items: list[int], forms: str, single: list[bool]
+    ) -> _Walk | None:
+        """The walk by packs of 16 bytes along the last dimension, if all of them can begin at multiples of it."""
+        width = self.width
+        rows = [steps[:-1] for steps, one in zip(strides, single, strict=True) if not one]
+        if width == 1 or sizes[-1] % width or any(step % 16 for steps in rows for step in steps):
+            return None
+        sizes = [*sizes[:-1], sizes[-1] // width]
+        strides = [
+            [*steps[:-1], 0 if one else item * width] for steps, item, one in zip(strides, items, single, strict=True)
+        ]
+        return self._strided(count // width, sizes, strides, forms, width)
+
+    def _strided(self, count: int, sizes: list[int], strides: list[list[int]], forms: str, width: int) -> _Walk:
+        wide = count >= _MOST_BYTES or any(
+            sum([abs(step) * size for step, size in zip(steps, sizes, strict=True)]) >= _MOST_BYTES for steps in strides
+        )
+        key = forms, len(sizes), wide, width
+        numbers = (*sizes, *[step for steps in strides for step in steps])
+        entry = self._strides.get(key)
         if entry is None:
             launch = driver().compile(strided_source(self.program, self.memory, *key))
-            entry = self._strided[key] = launch, self._fields(forms, "q" * (len(sizes) * (1 + len(strides)))).pack
-        entry[0](-(-count // THREADS), THREADS, entry[1](*values))
+            entry = self._strides[key] = launch, self._fields(forms, "q" * len(numbers)).pack
+        return _Walk(entry[0], -(-count // THREADS), count, entry[1], numbers, None)
 
     def _fields(self, forms: str, after: str) -> Struct:
         codes = [code if form == NUMBER else "Q" for code, form in zip(self._codes, forms, strict=True)]

@@ -167,41 +167,56 @@ def flat_source(program: Program, memory: Sequence[str], forms: str, width: int)
     )
 
 
-def strided_source(program: Program, memory: Sequence[str], forms: str, dimensions: int, wide: bool) -> str:
-    """The kernel for arrays of any strides over `dimensions` common dimensions; `wide`: offsets need 64 bits."""
+def strided_source(
+    program: Program, memory: Sequence[str], forms: str, dimensions: int, wide: bool, width: int = 1
+) -> str:
+    """The kernel for arrays of any strides over `dimensions` common dimensions; `wide`: offsets need 64 bits.
+
+    With a `width` a thread has so many neighbours along the last dimension, of which the sizes and strides count packs:
+    they are side by side in all arrays but those of form SINGLE, which have one element for all of them.
+    """
     kinds = [TYPES[name] for name in memory]
     results = len(program.results)
-    fields, single, arrays = ["i64 count;"], [], []
+    fields, packs, single, arrays = ["i64 count;"], [], [], []
     for number, kind in enumerate(kinds):
-        if number >= results and forms[number - results] == NUMBER:
+        form = FLAT if number < results else forms[number - results]
+        if form == NUMBER:
             fields += _number_fields(kind, number)
             single.append(f"const {kind.compute} x{number} = {_number(kind, number)};")
-        else:
-            fields.append(f"{'' if number < results else 'const '}char* p{number};")
-            arrays.append((number, kind))
+            continue
+        fields.append(f"{'' if number < results else 'const '}char* p{number};")
+        arrays.append((number, kind, form))
+        if form == FLAT:
+            packs.append(f"struct alignas({kind.size * width}) P{number} {{ {kind.memory} at[{width}]; }};")
     fields += [f"i64 n{d};" for d in range(dimensions)]
-    fields += [f"i64 s{number}_{d};" for number, _ in arrays for d in range(dimensions)]
+    fields += [f"i64 s{number}_{d};" for number, *_ in arrays for d in range(dimensions)]
     index, offset = ("i64", "i64") if wide else ("u32", "i32")
     walk = [f"{index} rest = ({index})i;"]
-    walk += [f"{offset} o{number} = 0;" for number, _ in arrays]
+    walk += [f"{offset} o{number} = 0;" for number, *_ in arrays]
     for d in reversed(range(dimensions)):
         last = d == 0
         if last:
             walk.append(f"const {index} at{d} = rest;")
         else:
             walk.append(f"const {index} at{d} = rest % ({index})a.n{d}; rest /= ({index})a.n{d};")
-        walk += [f"o{number} += ({offset})at{d} * ({offset})a.s{number}_{d};" for number, _ in arrays]
-    for number, kind in arrays:
-        if number >= results:
+        walk += [f"o{number} += ({offset})at{d} * ({offset})a.s{number}_{d};" for number, *_ in arrays]
+    inner = []
+    for number, kind, form in arrays:
+        if number < results:
+            walk.append(f"P{number} q{number};")
+        elif form == FLAT:
+            walk.append(f"const P{number} q{number} = *(const P{number}*)(a.p{number} + o{number});")
+            inner.append(f"const {kind.compute} x{number} = {kind.loaded(f'q{number}.at[j]')};")
+        else:
             place = f"*(const {kind.memory}*)(a.p{number} + o{number})"
             walk.append(f"const {kind.compute} x{number} = {kind.loaded(place)};")
-    walk += steps_of(program, [f"x{number}" for number in range(results, len(kinds))])
-    for number, found in enumerate(program.results):
-        kind = kinds[number]
-        walk.append(f"*({kind.memory}*)(a.p{number} + o{number}) = {kind.stored(f'v{found}')};")
+    inner += steps_of(program, [f"x{number}" for number in range(results, len(kinds))])
+    inner += [f"q{n}.at[j] = {kinds[n].stored(f'v{found}')};" for n, found in enumerate(program.results)]
+    walk += ["#pragma unroll", f"for (int j = 0; j < {width}; j++) {{", *inner, "}"]
+    walk += [f"*(P{number}*)(a.p{number} + o{number}) = q{number};" for number in range(results)]
     return _kernel(
         fields,
-        [],
+        packs,
         f"""{_joined(single)}
   const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < a.count) {{

@@ -71,18 +71,18 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 
 
 def nll_backward_source(name: str, index: str, weighted: bool, reduction: int) -> str:
-    """The gradient of the log-probabilities, element by element; `total` are the weights of all targets."""
+    """The gradient of the log-probabilities of the target classes, among zeros; `total` is all targets' weight."""
     weight = "load(a.weight + t)" if weighted else "(A)1"
     grad = "load(a.in + i)" if reduction == NONE else "load(a.in)"
     share = f"{grad} / *a.total" if reduction == MEAN else grad
     return f"""{_head(name, index)}
 struct Arguments {{ {_FIELDS} const A* total; }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
-  const i64 at = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-  if (at >= a.samples * a.classes * a.places) return;
-  const i64 place = at % a.places, kind = at / a.places % a.classes, i = at / (a.places * a.classes) * a.places + place;
+  const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= a.samples * a.places) return;
   const i64 t = (i64)a.target[i];
-  save(a.out + at, t == kind && t != a.ignored ? -({weight}) * {share} : (A)0);
+  if (t == a.ignored || t < 0 || t >= a.classes) return;
+  save(a.out + (i / a.places * a.classes + t) * a.places + i % a.places, -({weight}) * {share});
 }}
 """
 

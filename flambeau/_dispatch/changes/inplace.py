@@ -59,7 +59,7 @@ def before_change(target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -
 
 def _content(target: Tensor) -> Any:
     """A copy of what `target` holds; to interpreters it is an op like any other."""
-    return _cloned(target)._array if THREAD.modes.interpreters else target._array.copy()
+    return _cloned(target)._array if THREAD.modes.interpreters else target._array.copy("K")
 
 
 def _cloned(target: Tensor) -> Tensor:

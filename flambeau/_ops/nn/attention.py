@@ -240,7 +240,13 @@ def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
             f"Number of heads in key and value must divide the number of heads in query: they are {key_heads}, "
             f"{value_heads} and {heads}"
         )
-    return key.repeat_interleave(heads // key_heads, -3), value.repeat_interleave(heads // value_heads, -3)
+    return _repeated(key, heads), _repeated(value, heads)
+
+
+def _repeated(tensor: Any, heads: int) -> Any:
+    """Each head as often as makes so many of them, one copy after the other."""
+    *batch, own, length, width = tensor._array.shape
+    return tensor.unsqueeze(-3).expand(*batch, own, heads // own, length, width).reshape(*batch, heads, length, width)
 
 
 @public("nn.functional.scaled_dot_product_attention", function=False, method=False)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._backends import arrays as array_functions
+from ..._core.backend import beside
 from ..._core.modes import THREAD
 from ..._dispatch.dispatch import Array, several
 from ..create.like import zeros_like
@@ -553,7 +554,8 @@ def lstm_layer(
     count, width = len(gates), cx.shape[-1]
     # NumPy is slow to repeat a row where there is little else to do.
     small = sizes[0] == sizes[-1] and sizes[0] * width <= _SMALL
-    scale, shift = _gate_scales(max(sizes[0], 1) if small else 1, width, gates.dtype)
+    scales = _gate_scales(max(sizes[0], 1) if small else 1, width, gates.dtype)
+    scale, shift = (beside(each, gates) for each in scales)
     gates *= scale[0]
     turned = (w_hh * scale[0][:, None]).T
     hidden, cell = _State(hx, sizes), _State(cx, sizes)

@@ -123,6 +123,7 @@ _OPERATIONS: dict[str, Operation] = {
     "fabs": lambda b, x: b.abs(x),
     "square": lambda b, x: x * x,
     "sqrt": lambda b, x: b.sqrt(x),
+    "fma": lambda b, x, y, z: b.fma(x, y, z),
     "reciprocal": lambda b, x: _divide(b, b.constant(x.type, 1), x),
     "floor": lambda b, x: b.floor(x) if x.is_float else x,
     "ceil": lambda b, x: b.ceil(x) if x.is_float else x,

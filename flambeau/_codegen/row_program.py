@@ -1,8 +1,8 @@
 """Programs for rows: what is computed of each row of an array, as a flat list of typed steps.
 
 To the steps of a `Program`, which are about one element, come loads by row, column or both, sums and largest elements
-of rows, and stores. A program is a value, like a `Program`, and is lowered to LLVM (`row_kernels.py`) and to CUDA C
-(`cuda/rows.py`). Both go through the elements of a row in the same passes: a sum has to be known before the elements
+of rows, and stores. A program is a value, like a `Program`, and is lowered to LLVM (`rows/lowering.py`) and to CUDA
+C (`cuda/rows.py`). Both go through the elements of a row in the same passes: a sum has to be known before the elements
 that it divides are gone through again.
 
 A description is written with NumPy's functions:
@@ -129,9 +129,17 @@ class RowTrace(Trace):
         self._stores.append((self._place(name, dtype, has), value.number))
 
     def finished(self, results: Iterable[Expr] = ()) -> RowProgram:
-        """Everything that was written down."""
-        handed_on = tuple(each.number for each in results)
-        return RowProgram(tuple(self.steps), tuple(self._places), tuple(self._stores), handed_on)
+        """Everything that was written down; places that are written come first, those of elements before others."""
+        written = {place: self._places[place].has == ELEMENT for place, _ in self._stores}
+        order = sorted(range(len(self._places)), key=lambda n: 2 - (n in written) - written.get(n, False))
+        moved = {old: new for new, old in enumerate(order)}
+        steps = tuple((*step[:2], moved[step[2]]) if step[0] == "load" else step for step in self.steps)
+        return RowProgram(
+            steps,
+            tuple(self._places[number] for number in order),
+            tuple((moved[place], step) for place, step in self._stores),
+            tuple(each.number for each in results),
+        )
 
 
 class Pass(NamedTuple):

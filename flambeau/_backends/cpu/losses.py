@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._codegen.rows.losses import BLOCK, NONE, cross_entropy_forward, nll_loss_backward, nll_loss_forward
 from .dtypes import name_of_type
-from .rows import SEVERAL, SHORT
+from .rows import is_short
 
 Array = Any
 
@@ -66,7 +66,7 @@ def cross_entropy(x: Array, target: Array, weight: Array | None, reduction: int,
     if not x.size or x.ndim != 2:
         return None
     samples, classes = x.shape
-    short = classes < SHORT and samples >= SEVERAL
+    short = is_short(samples, classes)
     kernel = _find(cross_entropy_forward, x, target, weight, reduction, short)
     if kernel is None:
         return None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._codegen.rows import programs
 from ..._codegen.rows.channel_norm import (
     batch_norm_lines,
     batch_norm_lines_backward,
@@ -17,10 +18,12 @@ from ..._codegen.rows.channel_norm import (
     move_statistics,
 )
 from ..._codegen.rows.group_norm import group_norm_rows, group_norm_rows_backward
-from ..._codegen.rows.layer_norm import layer_norm_rows, layer_norm_rows_backward
+from ..._codegen.rows.in_lanes import rows_in_lanes
+from ..._codegen.rows.one_by_one import rows_one_by_one, rows_with_sums
 from ..._codegen.rows.shared import LINES
 from ..._core.geometry.layout import in_format_of
 from .dtypes import name_of_type, only_gradient, wide_type
+from .rows import is_short
 
 Array = Any
 
@@ -40,6 +43,15 @@ def _find(kernel: Any, size: int, dtype: Any, parameters: Any, kept: Any, *flags
             return None
         found = _made[kernel, dtype, parameters, kept, flags] = kernel(*names, *flags)
     return found
+
+
+def _forward_rows(dtype: str, parameters: str, kept: str, short: bool, *flags: bool) -> Any:
+    return (rows_in_lanes if short else rows_one_by_one)(programs.norm(dtype, parameters, kept, *flags, wide="float64"))
+
+
+def _backward_rows(dtype: str, parameters: str, kept: str, *flags: bool) -> Any:
+    program = programs.norm_backward(dtype, parameters, kept, *flags, wide="float64")
+    return (rows_with_sums if flags[2] else rows_one_by_one)(program)
 
 
 def _dense(array: Array) -> Array:
@@ -68,25 +80,29 @@ def rms_norm(
     """The result and 1 / roots of the mean squares over the last dimensions, which these keep with size 1."""
     shape, inner = input.shape, len(normalized_shape)
     rstd = np.empty(shape[: len(shape) - inner] + (1,) * inner, wide_type(input.dtype))
-    result = _normalise_rows(input, weight, None, eps, rstd, rstd, False)
+    result = _normalise_rows(input, weight, None, eps, None, rstd, False)
     return None if result is None else (result, rstd)
 
 
 def _normalise_rows(
-    input: Array, weight: Array | None, bias: Array | None, eps: float, mean: Array, rstd: Array, centre: bool
+    input: Array, weight: Array | None, bias: Array | None, eps: float, mean: Array | None, rstd: Array, centre: bool
 ) -> Array | None:
     given = weight if weight is not None else bias
     size, dtype = input.size, input.dtype
     parameters = dtype if given is None else given.dtype
-    weighted, biased = weight is not None, bias is not None
-    kernel = _find(layer_norm_rows, size, dtype, parameters, rstd.dtype, weighted, biased, centre)
-    if kernel is None or not size:
+    if not size:
         return None
-    source = _dense(input)
-    first = source if weight is None else _dense(weight)
-    second = source if bias is None else _dense(bias)
     rows = rstd.size
-    return kernel(np.empty(input.shape, dtype), source, mean, rstd, first, second, rows, size // rows, eps)
+    length = size // rows
+    flags = is_short(rows, length), weight is not None, bias is not None, centre
+    kernel = _find(_forward_rows, size, dtype, parameters, rstd.dtype, *flags)
+    if kernel is None:
+        return None
+    arrays = [np.empty(input.shape, dtype), rstd, _dense(input)]
+    if mean is not None:
+        arrays.insert(1, mean)
+    arrays += [_dense(each) for each in (weight, bias) if each is not None]
+    return kernel(*arrays, eps, rows, length)
 
 
 def layer_norm_backward(
@@ -133,34 +149,28 @@ def _rows_backward(
     if grad.dtype is not dtype or not size:
         return None
     of_input, of_parameters = needed[0], needed[1] or needed[2]
-    weighted, centre = weight is not None, mean is not None
+    weighted, centre = weight is not None and of_input, mean is not None
     parameters = rstd.dtype if weight is None else weight.dtype
     flags = weighted, of_input, of_parameters, centre
-    kernel = _find(layer_norm_rows_backward, size, dtype, parameters, rstd.dtype, *flags)
+    kernel = _find(_backward_rows, size, dtype, parameters, rstd.dtype, *flags)
     if kernel is None:
         return None
     rows = rstd.size
     length = size // rows
-    chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // 8))
-    source = _dense(input)
-    first = source if weight is None else _dense(weight)
     results: list[Array | None] = [np.empty(input.shape, input.dtype) if of_input else None, None, None]
-    partial = source
+    sums = 0
     if of_parameters:
-        results[1:] = np.empty(shape, parameters), np.empty(shape, parameters)
-        partial = np.empty(-(-rows // chunk) * 2 * length, wide_type(input.dtype))
-    kernel(
-        *[source if each is None else each for each in results],
-        partial,
-        _dense(grad),
-        source,
-        rstd if mean is None else mean,
-        rstd,
-        first,
-        rows,
-        length,
-        chunk,
-    )
+        sums = 2 if centre else 1
+        results[1 : 1 + sums] = [np.empty(shape, parameters) for _ in range(sums)]
+    arrays = [each for each in results if each is not None]
+    arrays += [_dense(grad), _dense(input), rstd]
+    arrays += [each for each in (mean, _dense(weight) if weighted else None) if each is not None]
+    if sums:
+        chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // 8))
+        partial = np.empty(-(-rows // chunk) * sums * length, wide_type(input.dtype))
+        kernel(*arrays, rows, length, partial, chunk)
+    else:
+        kernel(*arrays, rows, length)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]
 
 

@@ -12,29 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.rows.softmax import (
-    softmax_columns,
-    softmax_columns_backward,
-    softmax_rows,
-    softmax_rows_backward,
-    softmax_short_rows,
-    softmax_short_rows_backward,
-)
+from ..._codegen.rows import programs
+from ..._codegen.rows.in_lanes import rows_in_lanes
+from ..._codegen.rows.in_tiles import rows_in_tiles
+from ..._codegen.rows.one_by_one import rows_one_by_one
 from .dtypes import name_of_type
 
 Array = Any
 
-SHORT = 32
-"""Rows below this length are put into the lanes of vectors side by side."""
-SEVERAL = 8
-"""If there are so many of them."""
+_SHORT = 32
+_SEVERAL = 8
 
 
-_KERNELS = (
-    (softmax_rows, softmax_rows_backward),
-    (softmax_columns, softmax_columns_backward),
-    (softmax_short_rows, softmax_short_rows_backward),
-)
+def is_short(rows: int, length: int) -> bool:
+    """Whether rows are put into the lanes of vectors side by side: they are short, and there are several."""
+    return length < _SHORT and rows >= _SEVERAL
 
 
 @functools.lru_cache(maxsize=1024)
@@ -48,9 +40,10 @@ def _plan(
     length = shape[dim]
     rows = math.prod(shape) // length
     inner = math.prod(shape[dim + 1 :])
-    form = 1 if inner > 1 else 2 if length < SHORT and rows >= SEVERAL else 0
-    sizes = (rows // inner, length, inner) if inner > 1 else (rows, length)
-    return _KERNELS[form][backward](name, logarithm), sizes
+    program = (programs.softmax_backward if backward else programs.softmax)(name, logarithm, "float64")
+    if inner > 1:
+        return rows_in_tiles(program), (rows // inner, length, inner)
+    return (rows_in_lanes if is_short(rows, length) else rows_one_by_one)(program), (rows, length)
 
 
 def _forward(logarithm: bool) -> Callable[[Array, int], Array | None]:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._codegen import row_programs
 from ..._codegen.cuda.rows import LONGEST, WARP, Layout, column_slots, rows_source
 from ..._codegen.cuda.types import TYPES
 from ..._codegen.row_program import COLUMN, ROW, RowProgram
+from ..._codegen.rows import programs
 from .array import DeviceArray, empty
 from .driver import driver
 from .names import name_of
@@ -125,7 +125,7 @@ def _forward(logarithm: bool) -> Callable[[DeviceArray, int], DeviceArray | None
         length = shape[dim]
         rows, made = form.size // length, empty(shape, dtype)
         aligned = not (x.pointer | made.pointer) % 16
-        plan = _plan(row_programs.softmax, (name_of(dtype), logarithm), rows, length, side, aligned)
+        plan = _plan(programs.softmax, (name_of(dtype), logarithm), rows, length, side, aligned)
         _start(plan, rows, length, side, {"x": x.pointer, "out": made.pointer})
         return made
 
@@ -144,7 +144,7 @@ def _backward(logarithm: bool) -> Callable[[DeviceArray, DeviceArray, int], Devi
         length = shape[dim]
         rows, made = grad.form.size // length, empty(shape, dtype)
         aligned = not (grad.pointer | result.pointer | made.pointer) % 16
-        plan = _plan(row_programs.softmax_backward, (name_of(dtype), logarithm), rows, length, side, aligned)
+        plan = _plan(programs.softmax_backward, (name_of(dtype), logarithm), rows, length, side, aligned)
         places = {"grad": grad.pointer, "result": result.pointer, "of_x": made.pointer}
         _start(plan, rows, length, side, places)
         return made
@@ -200,7 +200,7 @@ def _normalised(
             places[name] = each.pointer
             pointers |= each.pointer
     flags = name_of(form.dtype), name_of(parameters), name_of(kept), weight is not None, bias is not None, centre
-    plan = _plan(row_programs.norm, flags, rows, length, 1, not pointers % 16)
+    plan = _plan(programs.norm, flags, rows, length, 1, not pointers % 16)
     _start(plan, rows, length, 1, places, eps)
     return made, mean, rstd
 
@@ -252,7 +252,7 @@ def _normalised_backward(
             pointers |= each.pointer
     if mean is not None:
         places["mean"] = mean.pointer
-    plan = _plan(row_programs.norm_backward, flags, rows, length, 1, not pointers % 16)
+    plan = _plan(programs.norm_backward, flags, rows, length, 1, not pointers % 16)
     sums = []
     if of_parameters:
         wide = np.dtype(np.float64 if names[0] == "float64" else np.float32)

@@ -64,7 +64,7 @@ _JOINS = {"sum": ("0", "({x} + {y})"), "largest": ("-({type})__uint_as_float(0x7
 def rows_source(program: RowProgram, layout: Layout) -> str:
     """The kernel of a program. Its fields: rows, length, how many rows lie side by side, places, numbers.
 
-    What is added up over rows is written for each block: the places have a row for each.
+    What is added up over rows is written for each block, in the type of the sums: the places have a row for each.
     """
     return _Writer(program, layout).source()
 
@@ -83,7 +83,9 @@ class _Writer:
         self.column_loads = [n for n in loaded if program.places[n].has == COLUMN]
 
     def memory(self, place: int) -> CType:
-        return TYPES[self.program.places[place].dtype]
+        """The type of an array; sums over rows are handed on as they were computed."""
+        added = dict(self.columns).get(place)
+        return TYPES[self.program.places[place].dtype if added is None else self.program.steps[added][1]]
 
     def type_of(self, step: int) -> str:
         return TYPES[self.program.steps[step][1]].compute

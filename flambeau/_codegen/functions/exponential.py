@@ -139,3 +139,16 @@ def tanh(b: Builder, x: Value) -> Value:
     square = x * x
     near = b.fma(square * size, polynomial(b, square, form.of(TANH)), size)
     return with_sign_of(b, b.select(size < 1.0, near, 1.0 - 2.0 / grown), x)
+
+
+def exp_of_difference(b: Builder, x: Value) -> Value:
+    """exp of what is not, or hardly, above 0, in half the steps: results below the normal numbers are 0."""
+    form = format_of(x)
+    x = b.maximum(x, form.pick(-88.0, -709.0))  # to where the exponent's bits become 0
+    whole = form.whole + form.bias  # the sum's last bits are then those of the result's exponent
+    shifted = b.fma(x, 1 / math.log(2), whole)
+    power = shifted - whole
+    rest = b.fma(power, -form.pick(*LOG2_HIGH), x)
+    rest = b.fma(power, -form.pick(*LOG2_LOW), rest)
+    value = expm1_of_rest(b, rest, form) + 1.0
+    return value * b.bits(b.bits(shifted, form.integer) << form.digits, form.element)

@@ -6,7 +6,8 @@ from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
 from ..types import F64, SCALARS
-from .layer_norm import statistics
+from .one_by_one import OneRow
+from .programs import statistics
 from .shared import column_total, rows_per_share, totals, wide_of, width_of
 
 
@@ -24,8 +25,7 @@ def group_norm_rows(
         out, x, mean, rstd, weight, bias, groups, members, places, eps = inside
         with c.loop(begin, end) as row:
             first = row * members
-            source = c.at(x, scalar, first * places)
-            middle, deviation = statistics(c, source, scalar, members * places, eps, True)
+            middle, deviation = OneRow(c, statistics(dtype, "float64"), [x], [eps], members * places, row).run()
             c.store(mean, statistic, row, middle)
             c.store(rstd, statistic, row, deviation)
             with c.loop(0, members) as member:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from ..arrays import Arguments
 from ..build import Builder, Value
-from ..functions.logarithm import log
 from ..kernel import kernel
 from ..types import F64, I64, SCALARS, Scalar, float64
-from .shared import rounded, rows_per_share
-from .softmax import for_short_rows, lane_parts, row_parts
+from .in_lanes import write_rows_in_lanes
+from .one_by_one import write_rows
+from .programs import log_total
+from .shared import rounded
 
 NONE, MEAN, SUM = range(3)
 """Reductions, by PyTorch's numbers."""
@@ -134,19 +135,8 @@ def cross_entropy_forward(
     shifts = b.offset(work, samples, F64)
     wrong = b.offset(work, samples * 2, F64)
     b.store_raw(0.0, wrong, F64)
-    if short:
-        for c, (x_, tops, logs), rows in for_short_rows(b, scalar, [x, work, shifts], samples, classes):
-            top, total = lane_parts(c, x_, rows)
-            c.store(tops, float64, rows.row, c.convert(top, F64))
-            c.store(logs, float64, rows.row, log(c, total))
-    else:
-        captured = x, work, shifts, classes
-        with b.parallel(samples, rows_per_share(b, classes), *captured, unlock=True) as (c, begin, end, inside):
-            x_, tops, logs, length = inside
-            with c.loop(begin, end) as row:
-                top, total = row_parts(c, c.at(x_, scalar, row * length), scalar, length)
-                c.store(tops, float64, row, c.convert(top, F64))
-                c.store(logs, float64, row, log(c, total))
+    write = write_rows_in_lanes if short else write_rows
+    write(b, log_total(dtype, "float64"), [work, shifts, x], [], samples, classes)
     targets = _Targets(b, SCALARS[index], target, ignored, classes)
     losses, weights = b.variable(F64, 0.0), b.variable(F64, 0.0)
     with b.loop(0, samples) as row:

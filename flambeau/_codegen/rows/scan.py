@@ -13,10 +13,10 @@ import llvmlite.ir as ir
 from ..arrays import Arguments
 from ..build import Builder, Value, Variable
 from ..functions import logaddexp
+from ..functions.exponential import exp_of_difference
 from ..functions.logarithm import log
 from ..kernel import kernel
 from ..types import F32, F64, I64, SCALARS, Scalar
-from .softmax import exp
 
 Step = Callable[[Value, Value, Value], Value]
 
@@ -113,9 +113,9 @@ def _log_row(c: Builder, scalar: Scalar, target: Value, source: Value, length: V
         with c.either(highest - lowest <= reach) as (near, far):
             with near:
                 with c.when(highest > top.value):
-                    total.value = total.value * exp(c, top.value - highest)
+                    total.value = total.value * exp_of_difference(c, top.value - highest)
                     top.value = highest
-                sums = _prefix_sums(c, exp(c, values - highest)) + total.value
+                sums = _prefix_sums(c, exp_of_difference(c, values - highest)) + total.value
                 total.value = c.lane(sums, _BLOCK - 1)
                 c.store(target, scalar, place, c.convert(log(c, sums) + highest, scalar.compute))
             with far:

@@ -12,7 +12,7 @@ import pytest
 from flambeau._backends.cuda import driver as drivers
 from flambeau._backends.cuda import reduce, rows
 from flambeau._backends.cuda.array import from_host, to_host
-from flambeau._codegen import row_programs
+from flambeau._codegen.rows import programs
 from tests.support.simulated_cuda import COMPILER, SimulatedDriver
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the simulation needs a C++ compiler")
@@ -111,7 +111,7 @@ def test_layer_norm(dtype: Any, count: int, length: int) -> None:
 
 def test_each_way_is_taken() -> None:
     """The shapes above are divided as their remarks say."""
-    softmax, backward = row_programs.softmax, row_programs.norm_backward
+    softmax, backward = programs.softmax, programs.norm_backward
     assert rows._layout(softmax("float32", False), 256, True)[:4] == (4, 2, 32, 4)
     assert rows._layout(softmax("float32", False), 256, False).width == 1
     long = rows._layout(softmax("bfloat16", False), 3001, True)

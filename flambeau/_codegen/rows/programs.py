@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from .expr import Expr
-from .row_program import COLUMN, ROW, RowProgram, RowTrace
+from ..expr import Expr
+from ..row_program import COLUMN, ROW, RowProgram, RowTrace
 
 # The dtypes are those of arrays. `wide` is the type in which a device keeps the sums of rows.
 
@@ -95,10 +95,7 @@ def norm_backward(
     centre: bool,
     wide: str | None = None,
 ) -> RowProgram:
-    """(grad, x, mean, rstd, weight) -> of_x, of_weight, of_bias, those that are wanted; without `centre` no of_bias.
-
-    Sums over rows are stored in the type of elements.
-    """
+    """(grad, x, mean, rstd, weight) -> of_x, of_weight, of_bias, those that are wanted; without `centre` no of_bias."""
     rows = RowTrace(dtype, wide)
     grad, x = rows.load("grad"), rows.load("x")
     rstd = rows.load("rstd", kept, ROW)
@@ -109,7 +106,7 @@ def norm_backward(
         rest = value - rows.narrow(rows.mean(value)) if centre else value
         rows.store("of_x", (rest - standard * slope) * rstd)
     if of_parameters:
-        rows.store("of_weight", grad * standard, rows.element.name, COLUMN)
+        rows.store("of_weight", grad * standard, parameters, COLUMN)
         if centre:
-            rows.store("of_bias", grad, rows.element.name, COLUMN)
+            rows.store("of_bias", grad, parameters, COLUMN)
     return rows.finished()

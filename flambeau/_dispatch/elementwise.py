@@ -15,6 +15,7 @@ import numpy as np
 
 from .._core.arrays.lazy_signs import content
 from .._core.arrays.narrow import as_type, widened
+from .._core.arrays.quick import joint_shape
 from .._core.backend import ARRAY_CLASSES, LARGE, as_array, is_array
 from .._core.device import CPU
 from .._core.dtype import (
@@ -515,7 +516,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     if place.dataless:
         operands = [each._array for each in (left, right) if isinstance(each, Tensor)]
         try:
-            shape = np.broadcast_shapes(*[each.shape for each in operands])
+            shape = joint_shape(*[each.shape for each in operands])
             array = arranged_dataless(shape, result_kind.dtype.numpy, *operands)
         except ValueError:
             raise shape_error(op.title, left, right) from None
@@ -722,7 +723,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
 
 def _inplace_shape_error(op: Elementwise, target: Tensor, other: Tensor) -> Exception:
     try:
-        shape = np.broadcast_shapes(target._array.shape, other._array.shape)
+        shape = joint_shape(target._array.shape, other._array.shape)
     except ValueError:
         return shape_error(op.title, target, other)
     return RuntimeError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..._codegen.images.conv import Layout, channels_innermost_copy
 from ..._codegen.products.gemm import as_array, tile_for
+from ..._core.arrays.quick import dim_moved
 from ..._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
 from . import winograd, winograd_gradient
 from .conv_depthwise import Planes, fits, planes
@@ -332,7 +333,7 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
     total, *others = sums[:size].reshape(product.chunks, outputs, *kernel, channels)
     for each in others:
         total += each
-    result[...] = np.moveaxis(total, -1, 1)
+    result[...] = dim_moved(total, -1, 1)
     return _rounded(result, input.dtype, last)
 
 

@@ -21,6 +21,7 @@ from ..._codegen.rows.group_norm import group_norm_rows, group_norm_rows_backwar
 from ..._codegen.rows.in_lanes import rows_in_lanes
 from ..._codegen.rows.one_by_one import rows_one_by_one, rows_with_sums
 from ..._codegen.rows.shared import LINES
+from ..._core.arrays.quick import dim_moved
 from ..._core.geometry.layout import in_format_of
 from .dtypes import name_of_type, only_gradient, wide_type
 from .rows import is_short
@@ -283,7 +284,7 @@ def batch_norm_backward(
         places = size // (samples * channels)
         kernel(of_input, of_weight, of_bias, coming, source, mean, rstd, factors, samples, channels, places, eps)
     else:
-        coming = _dense(grad if input.ndim == 2 else np.moveaxis(grad, 1, -1))
+        coming = _dense(grad if input.ndim == 2 else dim_moved(grad, 1, -1))
         of_input = np.empty(lines.shape, input.dtype) if needed[0] else lines
         count = size // channels
         work = np.empty((4 + 2 * -(-count // LINES)) * channels, wide_type(input.dtype))

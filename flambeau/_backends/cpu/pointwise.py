@@ -22,6 +22,7 @@ from ..._codegen.elements.pointwise import (
 from ..._codegen.expr import Program, Untraceable, computed_type, trace_body
 from ..._codegen.lower import can_lower
 from ..._codegen.types import SCALARS
+from ..._core.arrays.quick import joint_shape
 
 MOST_VARIANTS = 16
 """A body whose constants differ from call to call is not worth compiling again and again."""
@@ -86,7 +87,7 @@ class Pointwise:
         arrays = [each for each in operands if type(each) is np.ndarray]
         shape = arrays[0].shape
         if any(each.shape != shape for each in arrays):
-            shape = np.broadcast_shapes(*[each.shape for each in arrays])
+            shape = joint_shape(*[each.shape for each in arrays])
         model = next((each for each in arrays if each.shape == shape), None)
         forms = "".join(map(_form, operands, [shape] * len(operands)))
         flat = "x" not in forms and CONTIGUOUS in forms

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._codegen.rows.scan import extreme_rows, scan_columns, scan_rows
 from ..._codegen.types import SCALARS
+from ..._core.arrays.quick import dim_moved, element_name
 from .dtypes import float_name
 
 
@@ -31,12 +32,12 @@ def running(kind: str, array: Any, dim: int, fade: Any = None) -> Any:
 
 def extremes(array: Any, dim: int, largest: bool) -> Any:
     """The extremes so far along `dim` and where they were last attained; None: NumPy has to do it."""
-    name = array.dtype.name if array.dtype.kind in "iu" else float_name(array)
+    name = element_name(array.dtype) if array.dtype.kind in "iu" else float_name(array)
     if name not in SCALARS or not array.size:
         return None
-    lines = np.ascontiguousarray(np.moveaxis(array, dim, -1))
+    lines = np.ascontiguousarray(dim_moved(array, dim, -1))
     values, indices = np.empty(lines.shape, array.dtype), np.empty(lines.shape, np.int64)
     length = lines.shape[-1]
     extreme_rows(largest, name)(values, indices, lines, lines.size // length, length)
     # By way of one dimension, so that dimensions of size 1 have the strides of a new array too.
-    return tuple(np.moveaxis(each, -1, dim).reshape(-1).reshape(array.shape) for each in (values, indices))
+    return tuple(dim_moved(each, -1, dim).reshape(-1).reshape(array.shape) for each in (values, indices))

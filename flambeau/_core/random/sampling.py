@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.narrow import is_complex, strided
+from ..arrays.quick import element_name
 from ..backend import LARGE, beside, faster, read, to_host
 from ..dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from ..generator import Generator
@@ -39,8 +40,6 @@ _INTEGER_LIMITS = (
     | {f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}
     | {f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)}
 )
-_NAMES = {np.dtype(code).num: np.dtype(code).name for code in "?bBhHiIlLqQefdFD"}
-"""By NumPy's number: `dtype.name` computes the name anew each time, which takes longer than a small draw."""
 BAREBONES_UNSIGNED = ("uint16", "uint32", "uint64")
 """The integer types that most of PyTorch's distributions do not know."""
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
@@ -192,7 +191,7 @@ def fill_geometric(out: Array, generator: Generator, p: float) -> None:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     if out.size == 0:
         return
-    if out.dtype.kind in "bc" or _name(out.dtype) in BAREBONES_UNSIGNED:
+    if out.dtype.kind in "bc" or element_name(out.dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("geometric_cpu", out.dtype)
     values = np.ceil(c_library.log(generator.unit64(out.size)) / math.log1p(-p))
     _store(out, rounded(values, out.dtype))
@@ -205,7 +204,7 @@ def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     if out.size == 0:
         return
-    if out.dtype.kind == "c" or _name(out.dtype) in BAREBONES_UNSIGNED:
+    if out.dtype.kind == "c" or element_name(out.dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", out.dtype)
     if not isinstance(p, (int, float)):
         _fill_bernoulli_by_element(out, generator, p)
@@ -227,7 +226,7 @@ def _thrown(out: Array, generator: Generator, p: float) -> bool:
 
 
 def _fill_bernoulli_by_element(out: Array, generator: Generator, p: Array) -> None:
-    if _name(p.dtype) not in _DIGITS:
+    if element_name(p.dtype) not in _DIGITS:
         raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
     inside = (p >= 0) & (p <= 1)
     if not read(inside.all()):
@@ -246,13 +245,14 @@ def fill_random(out: Array, generator: Generator) -> None:
     dtype = out.dtype
     if out.size == 0:
         return
-    if dtype.kind == "c" or _name(dtype) in BAREBONES_UNSIGNED:
+    name = element_name(dtype)
+    if dtype.kind == "c" or name in BAREBONES_UNSIGNED:
         raise not_implemented("random_kernel_cpu", dtype)
-    words: Array = generator.draw64(out.size) if _name(dtype) in ("float64", "int64") else generator.draw32(out.size)
-    if _name(dtype) in _DIGITS:
-        values = words % words.dtype.type(2 ** _DIGITS[_name(dtype)] + 1)
+    words: Array = generator.draw64(out.size) if name in ("float64", "int64") else generator.draw32(out.size)
+    if name in _DIGITS:
+        values = words % words.dtype.type(2 ** _DIGITS[name] + 1)
     else:
-        values = words & words.dtype.type(_INTEGER_LIMITS[_name(dtype)][1])
+        values = words & words.dtype.type(_INTEGER_LIMITS[name][1])
     _store(out, rounded(values, dtype))
 
 
@@ -283,7 +283,7 @@ def fill_random_between(out: Array, generator: Generator, low: int, high: int | 
 def _fill_all_64_bits(out: Array, generator: Generator) -> None:
     if out.size == 0:
         return
-    name = _name(out.dtype)
+    name = element_name(out.dtype)
     if name in ("bool", "float16", *BAREBONES_UNSIGNED) or out.dtype.kind == "c":
         raise not_implemented("random_full_64_bits_range_kernel_cpu", out.dtype)
     if name not in ("int64", "float64", "float32", "bfloat16"):
@@ -313,7 +313,7 @@ def rounded(values: Array, dtype: np.dtype[Any]) -> Array:
     if values.dtype == dtype:
         return values
     with np.errstate(over="ignore", invalid="ignore"):
-        if _name(dtype) in _THROUGH_FLOAT32:
+        if element_name(dtype) in _THROUGH_FLOAT32:
             values = values.astype(np.float32)
         return values.astype(dtype)
 
@@ -357,7 +357,7 @@ def _multinomial_by_search(weights: Array, count: int, generator: Generator) -> 
 
 
 def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
-    if _name(weights.dtype) not in _DIGITS:
+    if element_name(weights.dtype) not in _DIGITS:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {legacy_name(weights.dtype)}"
         )
@@ -383,11 +383,11 @@ def _check_multinomial_weights(weights: Array) -> None:
 
 def _inclusive_range(dtype: np.dtype[Any], low: int, high: int | None) -> tuple[int, int]:
     """The first and the last number of [low, high), moved inwards to numbers that `dtype` can hold."""
-    is_float = _name(dtype) in _DIGITS
+    is_float = element_name(dtype) in _DIGITS
     if high is None:
         if not is_float:
-            return low, _INTEGER_LIMITS[_name(dtype)][1]
-        last = 2 ** _DIGITS[_name(dtype)]
+            return low, _INTEGER_LIMITS[element_name(dtype)][1]
+        last = 2 ** _DIGITS[element_name(dtype)]
         low = _raised_to_representable(dtype, low)
         if low >= last:
             raise RuntimeError(
@@ -411,14 +411,14 @@ def _raised_to_representable(dtype: np.dtype[Any], low: int) -> int:
     after = _through_dtype(dtype, low + 1)
     if after >= low:
         return low
-    return after + (1 << (abs(low + 1).bit_length() - _DIGITS[_name(dtype)]))
+    return after + (1 << (abs(low + 1).bit_length() - _DIGITS[element_name(dtype)]))
 
 
 def _lowered_to_representable(dtype: np.dtype[Any], high: int) -> int:
     before = _through_dtype(dtype, high - 1)
     if before < high:
         return high
-    return before - (1 << (abs(high - 1).bit_length() - _DIGITS[_name(dtype)]))
+    return before - (1 << (abs(high - 1).bit_length() - _DIGITS[element_name(dtype)]))
 
 
 def _through_dtype(dtype: np.dtype[Any], value: int) -> int:
@@ -430,16 +430,18 @@ def _through_dtype(dtype: np.dtype[Any], value: int) -> int:
 def _check_whole_number_bounds(dtype: np.dtype[Any], low: int, last: int) -> None:
     smallest: float
     largest: float
-    if _name(dtype) in _DIGITS:
-        smallest, largest = -_LARGEST[_name(dtype)], _LARGEST[_name(dtype)]
+    if element_name(dtype) in _DIGITS:
+        smallest, largest = -_LARGEST[element_name(dtype)], _LARGEST[element_name(dtype)]
     else:
-        smallest, largest = _INTEGER_LIMITS[_name(dtype)]
+        smallest, largest = _INTEGER_LIMITS[element_name(dtype)]
         largest = min(largest, _INT64_MAX)
     for bound, value in (("from", low), ("to - 1", last)):
         if not smallest <= value <= largest:
-            raise RuntimeError(f"{bound} is out of bounds for {_c_name(dtype)}: {value} with dtype {_name(dtype)}")
-        if _name(dtype) in _DIGITS and abs(value) > 2 ** _DIGITS[_name(dtype)]:
-            digits = _DIGITS[_name(dtype)]
+            raise RuntimeError(
+                f"{bound} is out of bounds for {_c_name(dtype)}: {value} with dtype {element_name(dtype)}"
+            )
+        if element_name(dtype) in _DIGITS and abs(value) > 2 ** _DIGITS[element_name(dtype)]:
+            digits = _DIGITS[element_name(dtype)]
             warnings.warn(
                 f"{bound} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {_c_name(dtype)} "
                 "can support discrete uniform distribution only within this range.",
@@ -448,7 +450,7 @@ def _check_whole_number_bounds(dtype: np.dtype[Any], low: int, last: int) -> Non
 
 
 def _check_continuous(distribution: str, dtype: np.dtype[Any], shown: str) -> None:
-    if _name(dtype) not in _DIGITS:
+    if element_name(dtype) not in _DIGITS:
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. "
             f"dtype must be a floating point but you specified {shown}"
@@ -456,17 +458,13 @@ def _check_continuous(distribution: str, dtype: np.dtype[Any], shown: str) -> No
 
 
 def _float_name(dtype: np.dtype[Any], operation: str) -> str:
-    if _name(dtype) not in _DIGITS:
+    if element_name(dtype) not in _DIGITS:
         raise not_implemented(operation, dtype)
-    return _name(dtype)
+    return element_name(dtype)
 
 
 def not_implemented(operation: str, dtype: np.dtype[Any]) -> NotImplementedError:
     return NotImplementedError(f"\"{operation}\" not implemented for '{legacy_name(dtype)}'")
-
-
-def _name(dtype: np.dtype[Any]) -> str:
-    return _NAMES.get(dtype.num) or dtype.name
 
 
 def legacy_name(dtype: np.dtype[Any]) -> str:
@@ -474,4 +472,4 @@ def legacy_name(dtype: np.dtype[Any]) -> str:
 
 
 def _c_name(dtype: np.dtype[Any]) -> str:
-    return C_NAMES[_name(dtype)]
+    return C_NAMES[element_name(dtype)]

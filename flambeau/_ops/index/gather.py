@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, read
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import contiguous_array
@@ -117,14 +118,15 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{len(shape)} dimensions for input, and {len(given)} dimensions for indices"
         )
     dim = wrap_dim(dim, len(shape))
-    others = np.broadcast_shapes(
-        tuple(1 if i == dim else n for i, n in enumerate(shape)),
-        tuple(1 if i == dim else n for i, n in enumerate(given)),
-    )
-    wanted = [shape[dim] if i == dim else n for i, n in enumerate(others)]
+    others = joint_shape((*shape[:dim], 1, *shape[dim + 1 :]), (*given[:dim], 1, *given[dim + 1 :]))
+    wanted = (*others[:dim], shape[dim], *others[dim + 1 :])
+    places = (*others[:dim], given[dim], *others[dim + 1 :])
     positions = indices.remainder(max(shape[dim], 1))
-    positions = positions.expand(tuple(given[dim] if i == dim else n for i, n in enumerate(others)))
-    return gather(source.expand(wanted), dim, positions)
+    return gather(
+        source if wanted == shape else source.expand(wanted),
+        dim,
+        positions if places == given else positions.expand(places),
+    )
 
 
 # ----- index_select -------------------------------------------------------------------------------------------------

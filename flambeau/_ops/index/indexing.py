@@ -21,6 +21,7 @@ import numpy as np
 from ..._backends.arrays import add_slices
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, as_array, beside, is_array, read
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import beside_the_ops
@@ -399,7 +400,7 @@ def _result_dims(advanced: Advanced) -> tuple[int, list[int]]:
 
 def _broadcast_shape(arrays: list[Array]) -> Shape:
     try:
-        return np.broadcast_shapes(*(array.shape for array in arrays))
+        return joint_shape(*(array.shape for array in arrays))
     except ValueError:
         shapes = ", ".join(str(list(array.shape)) for array in arrays)
         raise IndexError(

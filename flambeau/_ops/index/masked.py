@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, overload
 
 import numpy as np
 
 from ..._backends.arrays import fill_where
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
@@ -183,7 +185,7 @@ def _same_shape(input: Tensor, mask: Tensor) -> Tensor:
     if input._array.shape == mask._array.shape:
         return input
     try:
-        shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+        shape = joint_shape(input._array.shape, mask._array.shape)
     except ValueError:
         raise shape_error("masked_fill", mask, input) from None
     return input if shape == input._array.shape else input.expand(shape)
@@ -218,13 +220,13 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def _masked_select_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], mask: Tensor) -> Tensor:
-    shape = np.broadcast_shapes(self_sym_sizes, mask._array.shape)
+    shape = joint_shape(self_sym_sizes, mask._array.shape)
     return grad.new_zeros(shape).masked_scatter(mask, grad)
 
 
 @primitive("MaskedSelectBackward0", self=_masked_select_gradient, shape=shape_in_elements("masked_select"))
 def _masked_select(self: Array, mask: Array) -> Array:
-    shape = np.broadcast_shapes(self.shape, mask.shape)
+    shape = joint_shape(self.shape, mask.shape)
     return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)].reshape(-1)
 
 
@@ -239,7 +241,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 def _masked_scatter_source(grad: Tensor, mask: Tensor, source_sym_sizes: tuple[int, ...]) -> Tensor:
     selected = grad.masked_select(mask)
-    missing = int(np.prod(source_sym_sizes)) - selected._array.size
+    missing = math.prod(source_sym_sizes) - selected._array.size
     if missing:
         from ..shape.join import cat
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import is_array
 
 _HALF_SIZE = 2
@@ -47,7 +48,7 @@ def _add_at(target: Any, key: Any, values: Any) -> None:
     # `add.at` is quick for one index array on a flat array only.
     if target.flags.c_contiguous and target.ndim > 1 and target.dtype.kind != "b":
         places = np.ravel_multi_index(np.broadcast_arrays(*key), target.shape).reshape(-1)
-        flat = np.broadcast_to(values, np.broadcast_shapes(*(each.shape for each in key))).reshape(-1)
+        flat = np.broadcast_to(values, joint_shape(*(each.shape for each in key))).reshape(-1)
         np.add.at(target.reshape(-1), places, flat)
     else:
         np.add.at(target, key, values)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import joint_shape
 from ..._core.dtype import FLOAT, LEGACY_NAMES, complex64, complex128, float32, float64
 from ..._core.tensor import Tensor
 from ..._dispatch.host_read import host_read
@@ -109,7 +110,7 @@ def batch_shape(name: str, A: Tensor, B: Tensor) -> tuple[int, ...]:
     """The shape to which the batch dimensions of two tensors of matrices broadcast."""
     one, two = A._array.shape[:-2], B._array.shape[:-2]
     try:
-        return np.broadcast_shapes(one, two)
+        return joint_shape(one, two)
     except ValueError:
         raise RuntimeError(
             f"{name}: the batch dimensions {list(one)} and {list(two)} of the shapes {list(A._array.shape)} and "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import dim_moved, joint_shape
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, primitive
@@ -78,9 +80,9 @@ def _contracted(left: Tensor, right: Tensor, first: list[int], second: list[int]
     free_left = [each for each in range(left._array.ndim) if each not in first]
     free_right = [each for each in range(right._array.ndim) if each not in second]
     shape = tuple([left._array.shape[i] for i in free_left] + [right._array.shape[i] for i in free_right])
-    summed = int(np.prod([left._array.shape[i] for i in first]))
-    rows = int(np.prod([left._array.shape[i] for i in free_left]))
-    columns = int(np.prod([right._array.shape[i] for i in free_right]))
+    summed = math.prod([left._array.shape[i] for i in first])
+    rows = math.prod([left._array.shape[i] for i in free_left])
+    columns = math.prod([right._array.shape[i] for i in free_right])
     one = _permute(left, tuple(free_left + first))
     two = _permute(right, tuple(second + free_right))
     if not shape:
@@ -229,9 +231,9 @@ def _dense(tensor: Any) -> Any:
 )
 def _cross(self: Array, other: Array, dim: int) -> Array:
     left, right = np.broadcast_arrays(self, other)
-    a, b = np.moveaxis(left, dim, 0), np.moveaxis(right, dim, 0)
+    a, b = dim_moved(left, dim, 0), dim_moved(right, dim, 0)
     result = np.empty(left.shape, left.dtype, like=self)
-    parts = np.moveaxis(result, dim, 0)
+    parts = dim_moved(result, dim, 0)
     for place in range(3):
         one, two = (place + 1) % 3, (place + 2) % 3
         parts[place] = a[one] * b[two] - a[two] * b[one]  # in half precision too every step is rounded, as in PyTorch
@@ -251,7 +253,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     if sizes != [3, 3]:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
     try:
-        np.broadcast_shapes(input._array.shape, other._array.shape)
+        joint_shape(input._array.shape, other._array.shape)
     except ValueError:
         raise shape_error("linalg.cross", input, other) from None
     if input._kind.dtype is not other._kind.dtype:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._backends import lapack
 from ..._core.arrays.lazy_signs import content, every_element
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, beside, read
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
@@ -466,7 +467,7 @@ def _lstsq_gradients(grads: Any, needs: Any, self: Any, b: Any, solution: Any) -
 def _lstsq(self: Array, b: Array, rcond: Any, driver: str) -> Any:
     rows, columns = self.shape[-2:]
     real = self.real.dtype
-    batch = np.broadcast_shapes(self.shape[:-2], b.shape[:-2])
+    batch = joint_shape(self.shape[:-2], b.shape[:-2])
     solution = np.matmul(_pinv.kernel(self, None, rcond, False), b)
     # The solution is the upper part of LAPACK's array, which has room for max(rows, columns) rows.
     padding = np.zeros((*batch, max(rows, columns), b.shape[-1]), self.dtype, like=self)

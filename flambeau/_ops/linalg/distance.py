@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.lazy_signs import every_element
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, beside
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
@@ -201,7 +202,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 def _expanded(x: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
     try:
-        shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
+        shape = joint_shape(x1._array.shape, x2._array.shape)
     except ValueError:
         from ..._dispatch.elementwise import shape_error
 

@@ -6,10 +6,9 @@ that an operand lacks have size 1. Two operands at a time are then multiplied an
 
 from __future__ import annotations
 
+import math
 import string
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import Operand
@@ -282,7 +281,7 @@ def _product_sum(left: Tensor, right: Tensor, summed: list[int], only_two: bool)
     if only_two and rows and wide and wide[-1] < rows[0]:  # the other way round, the result need not be transposed
         return _product_sum(right, left, summed, False)
     sizes = [
-        int(np.prod([shape[dim] for dim in dims]))
+        math.prod([shape[dim] for dim in dims])
         for shape, dims in ((one, batch), (one, rows), (one, summed), (two, columns))
     ]
     left = reshaped(_permute(left, (*batch, *rows, *summed, *columns)), (sizes[0], sizes[1], sizes[2]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..._backends.arrays import half_product
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
 from ..._core.geometry.layout import contiguous_array
@@ -334,14 +336,14 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
     first, second = left._array.shape, right._array.shape
     rows, columns = (first[-2:-1] if len(first) > 1 else ()), (second[-1:] if len(second) > 1 else ())
     try:
-        batch = np.broadcast_shapes(first[:-2], second[:-2])
+        batch = joint_shape(first[:-2], second[:-2])
     except ValueError:
         raise _batch_error(left, right) from None
     if len(first) == 1:
         left = _unsqueeze(left, 0)
     if len(second) == 1:
         right = _unsqueeze(right, 1)
-    count = int(np.prod(batch))
+    count = math.prod(batch)
     one = reshaped(left.expand(*batch, *left._array.shape[-2:]), (count, *left._array.shape[-2:]))
     two = reshaped(right.expand(*batch, *right._array.shape[-2:]), (count, *right._array.shape[-2:]))
     return _unsafe_view(bmm(one, two), (*batch, *rows, *columns))
@@ -382,7 +384,7 @@ def _folded(left: Tensor, right: Tensor) -> Tensor:
     else:
         large, small = left, right
     shape = large._array.shape
-    rows = int(np.prod(shape[:-1]))
+    rows = math.prod(shape[:-1])
     folded = reshaped(large, (rows, shape[-1]))
     if small._array.ndim == 1:
         return _unsafe_view(mv(folded, small), shape[:-1])

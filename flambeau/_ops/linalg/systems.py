@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import lapack
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, read
 from ..._core.process.caller import warn_of_old_name
 from ..._core.tensor import Tensor
@@ -328,7 +329,7 @@ def solve_upper(U: Array, B: Array) -> Array:
     try:
         return lapack.solve(U, B)  # elimination finds nothing to do below the diagonal
     except np.linalg.LinAlgError:
-        shape = np.broadcast_shapes(U.shape[:-2], B.shape[:-2])
+        shape = joint_shape(U.shape[:-2], B.shape[:-2])
         X = np.array(np.broadcast_to(B, (*shape, *B.shape[-2:])), like=U)
         for row in range(U.shape[-1] - 1, -1, -1):
             X[..., row, :] /= U[..., row, row, None]
@@ -402,7 +403,7 @@ def _old_triangular_gradients(
 
 @several("TriangularSolveBackward0", joint=_old_triangular_gradients, results=("solution", "cloned_coefficient"))
 def _triangular_solve(self: Array, A: Array, upper: bool, transpose: bool, unitriangular: bool) -> Any:
-    batch = np.broadcast_shapes(self.shape[:-2], A.shape[:-2])
+    batch = joint_shape(self.shape[:-2], A.shape[:-2])
     matrix = A.swapaxes(-1, -2) if transpose else A
     solution = solve_triangle(matrix, self, upper != transpose, unitriangular)
     return column_major(solution), column_major(np.broadcast_to(A, (*batch, *A.shape[-2:])).copy())

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import convolutions
+from ..._core.arrays.quick import dim_moved
 from ..._core.geometry.layout import contiguous_array
 from ..._core.geometry.moving_windows import (
     Geometry,
@@ -160,14 +161,14 @@ class _Plan:
         outputs = weight.shape[0] // self.groups
         grouped = weight.reshape(self.groups, outputs, self.channels, *self.kernel)
         if self.rows:
-            grouped = np.moveaxis(grouped, 2, -1)
+            grouped = dim_moved(grouped, 2, -1)
         return grouped.reshape(self.groups, outputs, self.depth)
 
     def weights_back(self, matrices: Any) -> Any:
         """The opposite of `weights`."""
         outputs = matrices.shape[1]
         if self.rows:
-            grouped = np.moveaxis(matrices.reshape(self.groups, outputs, *self.kernel, self.channels), -1, 2)
+            grouped = dim_moved(matrices.reshape(self.groups, outputs, *self.kernel, self.channels), -1, 2)
         else:
             grouped = matrices.reshape(self.groups, outputs, self.channels, *self.kernel)
         return grouped.reshape(self.groups * outputs, self.channels, *self.kernel)

@@ -486,7 +486,8 @@ def _glu_gradient(grad: Tensor, self: Tensor, dim: int) -> Tensor:
 @primitive("GluBackward0", self=_glu_gradient)
 @in_single
 def _glu(self: Array, dim: int) -> Array:
-    value, gate = np.split(self, 2, dim)
+    half, before = self.shape[dim] // 2, (slice(None),) * dim
+    value, gate = self[(*before, slice(half))], self[(*before, slice(half, None))]
     return value / (1 + np.exp(-gate))
 
 

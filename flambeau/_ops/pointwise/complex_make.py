@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES, float16, float32, float64, from_numpy_dtype
 from ..._core.tensor import Tensor
@@ -31,7 +32,7 @@ def _check_pair(first: Tensor, second: Tensor) -> None:
 
 def _joined(real: Any, imag: Any) -> Any:
     real, imag = as_array(real), as_array(imag)
-    pairs = np.empty((*np.broadcast_shapes(real.shape, imag.shape), 2), real.dtype, like=real)
+    pairs = np.empty((*joint_shape(real.shape, imag.shape), 2), real.dtype, like=real)
     pairs[..., 0] = real
     pairs[..., 1] = imag
     return pairs.view(from_numpy_dtype(real.dtype).to_complex().numpy)[..., 0]

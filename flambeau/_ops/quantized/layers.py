@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import dim_moved
 from ..._core.device import CPU
 from ..._core.quantized import (
     CODES,
@@ -69,7 +70,7 @@ def quantized_layer(
     codes = np.rint(scaled * (units / np.float32(scale))).astype(np.float64) + zero_point
     codes = np.clip(codes, zero_point if relu else low, high).astype(CODES[target])
     if channel == 1 and codes.ndim > 3:  # PyTorch's kernels leave the channels of images last
-        codes = np.moveaxis(np.ascontiguousarray(np.moveaxis(codes, 1, -1)), -1, 1)
+        codes = dim_moved(np.ascontiguousarray(dim_moved(codes, 1, -1)), -1, 1)
     return quantized_tensor(codes, per_tensor(scale, zero_point), target)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import read
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
@@ -337,7 +338,7 @@ def _normal_of_widths(mean: float, std: Array, generator: Any) -> Array:
     std=lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes),
 )
 def _normal_each(mean: Array, std: Array, generator: Any) -> Array:
-    result = _standard_normals(np.broadcast_shapes(mean.shape, std.shape), mean, generator)
+    result = _standard_normals(joint_shape(mean.shape, std.shape), mean, generator)
     result *= std.astype(mean.dtype, copy=False)
     result += mean
     return result
@@ -369,7 +370,7 @@ def normal(
 
 def _check_broadcast(left: Any, right: Any) -> None:
     try:
-        np.broadcast_shapes(left.shape, right.shape)
+        joint_shape(left.shape, right.shape)
     except ValueError:
         raise shape_error("normal", left, right) from None
 
@@ -395,7 +396,7 @@ def _normal_into(out: Tensor, mean: Any, std: Any, generator: Generator | None) 
     _check_out(out)
     _refuse_graph(out, mean, std)
     if isinstance(std, Tensor):
-        resize_output(out, np.broadcast_shapes(std.shape, getattr(mean, "shape", ())))
+        resize_output(out, joint_shape(std.shape, getattr(mean, "shape", ())))
         out.normal_(generator=generator)
         return out.mul_(std).add_(mean)
     _check_broadcast(mean, out)

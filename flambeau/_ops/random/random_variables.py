@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import joint_shape
 from ..._core.dtype import FLOAT, LEGACY_NAMES
 from ..._core.generator import Generator, default_generator
 from ..._core.random import rejection_sampling
@@ -47,7 +48,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 @primitive(
     "NotImplemented",
     draws=True,
-    shape=lambda count, prob, generator: np.empty_like(count, shape=np.broadcast_shapes(count.shape, prob.shape)),
+    shape=lambda count, prob, generator: np.empty_like(count, shape=joint_shape(count.shape, prob.shape)),
     count=no_derivative("binomial"),
     prob=no_derivative("binomial"),
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, as_array
 from ..._core.dtype import BOOL, FLOAT, LEGACY_NAMES, promote_types
 from ..._core.tensor import Tensor
@@ -175,7 +176,7 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
             f"norm(): input dtype should be either floating point or complex. Got {LEGACY_NAMES[common]} instead."
         )
     try:
-        np.broadcast_shapes(input._array.shape, other._array.shape)
+        joint_shape(input._array.shape, other._array.shape)
     except ValueError:
         raise shape_error("dist", input, other) from None
     return _dist(input.to(common), other.to(common), float(p))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.quick import dim_moved
 from ..._core.backend import LARGE, as_array, read
 from ..._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, int64, uint8
 from ..._core.dtype import dtype as DType
@@ -113,7 +114,7 @@ def _total(array: Any, dim: tuple[int, ...] | None, keepdim: bool) -> Any:
         size = array.shape[axis]
         if axis != array.ndim - 1 and array.dtype.kind in "fc":
             whole = size // _BLOCK * _BLOCK
-            lines = np.moveaxis(array, axis, 0)
+            lines = dim_moved(array, axis, 0)
             blocks = np.add.reduce(lines[:whole].reshape(-1, _BLOCK, *lines.shape[1:]), 1)
             total = _total(blocks, (0,), False) + np.add.reduce(lines[whole:], 0)
             return total.reshape(kept_shape(array.shape, dim)) if keepdim else contiguous_array(total)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.quick import dim_moved
 from ..._core.backend import LARGE, read
 from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.geometry.layout import contiguous_array
@@ -113,7 +114,7 @@ def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
     done = arrays.running_extremes(array, dim, largest)
     if done is not None:
         return done
-    lines = np.moveaxis(array, dim, 0)
+    lines = dim_moved(array, dim, 0)
     comparable = lines.astype(np.uint8) if lines.dtype == bool else lines
     values = (np.maximum if largest else np.minimum).accumulate(comparable, axis=0)
     attained = comparable == values
@@ -123,8 +124,8 @@ def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
     places = np.where(attained, np.arange(len(lines), dtype=np.int64, like=array).reshape(shape), 0)
     indices = np.maximum.accumulate(places, axis=0)
     return (
-        contiguous_array(np.moveaxis(values.astype(array.dtype), 0, dim)),
-        contiguous_array(np.moveaxis(indices, 0, dim)),
+        contiguous_array(dim_moved(values.astype(array.dtype), 0, dim)),
+        contiguous_array(dim_moved(indices, 0, dim)),
     )
 
 
@@ -177,7 +178,7 @@ def _fading_sum(self: Array, fade: Array, dim: int) -> Array:
             return done
     wide = _wide(self.dtype)
     result = np.array(self, wide, order="C", like=self)
-    lines, fades = np.moveaxis(result, dim, 0), np.moveaxis(fade.astype(wide, copy=False), dim, 0)
+    lines, fades = dim_moved(result, dim, 0), dim_moved(fade.astype(wide, copy=False), dim, 0)
     for place in range(1, len(lines)):
         lines[place] += fades[place] * lines[place - 1]
     return result.astype(self.dtype, copy=False)
@@ -216,7 +217,7 @@ def _logcumsumexp(self: Array, dim: int) -> Array:
 
 def _complex_logcumsumexp(array: Any, dim: int) -> Any:
     result = np.array(array, np.complex128, order="C", like=array)
-    lines = np.moveaxis(result, dim, 0)
+    lines = dim_moved(result, dim, 0)
     for place in range(1, len(lines)):
         before, here = lines[place - 1], lines[place]
         swap = before.real > here.real

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,12 @@ def _bounds(shape: tuple[int, ...], lengths: Array | None, offsets: Array | None
         assert lengths is not None
         ends = np.cumsum(lengths, -1)
         starts = ends - lengths
-    outer = np.arange(int(np.prod(shape[:axis], dtype=np.int64)), like=ends).reshape(*shape[:axis], 1) * shape[axis]
+    outer = np.arange(math.prod(shape[:axis]), like=ends).reshape(*shape[:axis], 1) * shape[axis]
     return (starts + outer).ravel(), (ends + outer).ravel()
 
 
 def _rows(data: Array, axis: int) -> Array:
-    return data.reshape(int(np.prod(data.shape[: axis + 1], dtype=np.int64)), -1 if data.size else 0)
+    return data.reshape(math.prod(data.shape[: axis + 1]), -1 if data.size else 0)
 
 
 def _reduce_segments(rows: Array, starts: Array, ends: Array, combine: Any, fill: Any) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.arrays.quick import dim_moved, element_name
 from ..._core.backend import as_array, backend_of_array, read
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
 from ..._core.geometry.layout import contiguous_array, empty_array, strides_like
@@ -45,7 +46,7 @@ def ordered_positions(array: Any, dim: int, descending: bool) -> Any:
 
 
 def _sortable(array: Any) -> Any:
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    return array.astype(np.float32) if element_name(array.dtype) == "bfloat16" else array
 
 
 def taken(array: Any, indices: Any, dim: int) -> Any:
@@ -155,7 +156,7 @@ _ONE_BY_ONE = 8
 def _positions_one_by_one(array: Any, k: int, dim: int, largest: bool) -> Any:
     """The positions of the `k` first in order; None where some of them are what found elements are replaced by."""
     last = neutral("amax" if largest else "amin", array.dtype)
-    lines = np.array(np.moveaxis(array, dim, -1), order="C", like=array)
+    lines = np.array(dim_moved(array, dim, -1), order="C", like=array)
     rows = lines.reshape(-1, lines.shape[-1])
     positions = np.empty((len(rows), k), np.int64, like=array)
     every = np.arange(len(rows), like=array)
@@ -165,7 +166,7 @@ def _positions_one_by_one(array: Any, k: int, dim: int, largest: bool) -> Any:
             return None
         positions[:, number] = found
         rows[every, found] = last
-    return np.moveaxis(positions.reshape(*lines.shape[:-1], k), -1, dim)
+    return dim_moved(positions.reshape(*lines.shape[:-1], k), -1, dim)
 
 
 def _places_of_smallest(rows: Any) -> Any:
@@ -238,14 +239,14 @@ def _selected(array: Any, dim: int, keepdim: bool, kind: str, rank: int = 0) -> 
     done = arrays.ranked(array, dim, keepdim, kind, rank)
     if done is not None:
         return done
-    lines = np.moveaxis(_sortable(array), dim, -1)
+    lines = dim_moved(_sortable(array), dim, -1)
     size = lines.shape[-1]
     missing = np.isnan(lines).sum(-1) if lines.dtype.kind == "f" else np.zeros(lines.shape[:-1], np.int64, like=array)
     if kind == "median":  # of elements among which there is a NaN, that
         ranks = np.where(missing > 0, size - missing, (size - 1) // 2)
     else:
         ranks = np.maximum(size - missing - 1, 0) // 2 if kind == "nanmedian" else np.full_like(missing, rank)
-    positions = np.moveaxis(_positions_of_ranks(lines, ranks[..., None]), -1, dim)
+    positions = dim_moved(_positions_of_ranks(lines, ranks[..., None]), -1, dim)
     return _chosen(array, positions, dim, keepdim)
 
 
@@ -329,7 +330,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, o
 def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), np.zeros((), np.int64, like=self)
-    lines = np.moveaxis(_sortable(self), dim, -1)
+    lines = dim_moved(_sortable(self), dim, -1)
     ordered = np.sort(lines, -1)
     places = np.arange(lines.shape[-1], like=lines)
     begins = np.ones(lines.shape, bool, like=lines)
@@ -338,7 +339,7 @@ def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     counts = places - np.maximum.accumulate(np.where(begins, places, 0), -1)
     values = np.take_along_axis(ordered, counts.argmax(-1)[..., None], -1)
     last = np.where(lines == values, places, 0).max(-1, keepdims=True)
-    return _chosen(self, np.moveaxis(last, -1, dim), dim, keepdim)
+    return _chosen(self, dim_moved(last, -1, dim), dim, keepdim)
 
 
 @public()
@@ -361,16 +362,16 @@ def _unique(self: Array, dim: int | None) -> Any:
         shape = self.shape
     else:
         values, inverse, counts = np.unique(
-            np.moveaxis(_sortable(self), dim, 0), return_inverse=True, return_counts=True, axis=0, equal_nan=False
+            dim_moved(_sortable(self), dim, 0), return_inverse=True, return_counts=True, axis=0, equal_nan=False
         )
-        values = np.moveaxis(contiguous_array(values), 0, dim)
+        values = dim_moved(contiguous_array(values), 0, dim)
         shape = (self.shape[dim],)
     return values.astype(self.dtype, copy=False), inverse.reshape(shape).astype(np.int64), counts.astype(np.int64)
 
 
 @several(None, shape=shape_in_elements("unique_consecutive"))
 def _unique_consecutive(self: Array, dim: int | None) -> Any:
-    lines = self.reshape(-1) if dim is None else np.moveaxis(self, dim, 0)
+    lines = self.reshape(-1) if dim is None else dim_moved(self, dim, 0)
     if len(lines) == 0:
         return (
             np.array(self, like=self),
@@ -383,7 +384,7 @@ def _unique_consecutive(self: Array, dim: int | None) -> Any:
     counts = np.diff(np.append(starts, len(lines))).astype(np.int64)
     if dim is None:
         return lines[starts], inverse.reshape(self.shape), counts
-    return np.moveaxis(contiguous_array(lines[starts]), 0, dim), inverse, counts
+    return dim_moved(contiguous_array(lines[starts]), 0, dim), inverse, counts
 
 
 def _with_extras(results: tuple[Tensor, ...], inverse: bool, counts: bool) -> Any:

@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from ..._core.arrays.quick import joint_shape
 from ..._core.modes import THREAD
 from ..._core.size import Size
 from ..._core.tensor import Tensor
@@ -222,7 +221,7 @@ def common_shape(tensors: Sequence[Tensor]) -> tuple[int, ...]:
         own = tensor._array.shape
         if own != shape:
             try:
-                shape = np.broadcast_shapes(shape, own)
+                shape = joint_shape(shape, own)
             except ValueError:
                 raise _mismatch(shape, own) from None
     return shape

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import joint_shape
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT
 from ..._core.modes import THREAD, recording
@@ -251,7 +252,7 @@ def mul(input: Any, other: Any) -> Any:
             )
         return _mul_sparse(input, other)
     try:
-        shape = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+        shape = joint_shape(tuple(input.shape), tuple(other.shape))
     except ValueError:
         shape = ()
     if shape != tuple(input.shape):

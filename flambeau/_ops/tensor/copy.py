@@ -9,6 +9,7 @@ import numpy as np
 from ..._backends.arrays import copy_into
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.lazy_signs import content, settle
+from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, backend_of_array, moved
 from ..._core.device import contiguous_format
 from ..._core.geometry.layout import empty_array, has_format, strides_like
@@ -266,7 +267,7 @@ def check_broadcast(target: tuple[int, ...], source: tuple[int, ...]) -> None:
                 f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
                 f"{max(len(target), len(source)) - dim}: copy_ cannot store shape {list(source)} in {list(target)}"
             )
-    shape = np.broadcast_shapes(target, source)
+    shape = joint_shape(target, source)
     if shape != target:
         raise RuntimeError(
             f"output with shape {list(target)} doesn't match the broadcast shape {list(shape)}: copy_ cannot change "

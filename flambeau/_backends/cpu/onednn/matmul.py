@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._core.arrays.quick import joint_shape
 from .constants import BF16, BIAS, DST, F16, F32, MAX_DIMS, S8, S32, SRC, U8, WEIGHTS
 from .library import Handle, Unsupported, get
 from .memory import Array, Shape, address, data_type, dense_strides, descriptor, element_strides, new_array
@@ -60,7 +62,7 @@ def _plan(
         raise ValueError(f"matrices of shapes {a_shape} and {b_shape} cannot be multiplied")
     if 0 in a_shape or 0 in b_shape:
         raise Unsupported("oneDNN is not asked about empty arrays")
-    shape = (*np.broadcast_shapes(a_shape[:-2], b_shape[:-2]), a_shape[-2], b_shape[-1])
+    shape = (*joint_shape(a_shape[:-2], b_shape[:-2]), a_shape[-2], b_shape[-1])
     if len(shape) > MAX_DIMS:
         raise Unsupported(f"oneDNN's arrays have at most {MAX_DIMS} dimensions")
     kind, other, result_kind = _kinds(a_dtype, b_dtype)
@@ -69,7 +71,7 @@ def _plan(
     right = _matrices(b_shape, b_strides, b_dtype.itemsize, whole=True)
     addend = None
     if added is not None:
-        if added[2] != dtype or np.broadcast_shapes(added[0], shape) != shape:
+        if added[2] != dtype or joint_shape(added[0], shape) != shape:
             raise Unsupported(f"oneDNN does not add {added[2]} of shape {added[0]} to {dtype} of shape {shape}")
         addend = _matrices(*added[:2], dtype.itemsize)
     repeated = left is not None and right is not None and _batch(left, right) != shape[:-2]
@@ -124,7 +126,7 @@ def _matrices(shape: Shape, strides: Shape, size: int, whole: bool = False) -> t
 
 def _batch(left: tuple[Shape, Shape], right: tuple[Shape, Shape]) -> Shape:
     """The leading sizes of the product as oneDNN sees it: smaller than they should be where both factors repeat."""
-    return np.broadcast_shapes(left[0][:-2], right[0][:-2])
+    return joint_shape(left[0][:-2], right[0][:-2])
 
 
 def _folded(layout: tuple[Shape, Shape]) -> tuple[Shape, Shape] | None:
@@ -133,7 +135,7 @@ def _folded(layout: tuple[Shape, Shape]) -> tuple[Shape, Shape] | None:
     for dim in range(len(sizes) - 2):
         if strides[dim] != strides[dim + 1] * sizes[dim + 1]:
             return None
-    return (int(np.prod(sizes[:-1])), sizes[-1]), strides[-2:]
+    return (math.prod(sizes[:-1]), sizes[-1]), strides[-2:]
 
 
 def _layout(layout: tuple[Shape, Shape], rank: int, kind: int) -> Handle:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.quick import dim_moved
 from ...._core.dtype import FLOAT, LEGACY_NAMES
 from ...._core.geometry.layout import contiguous_array
 from ...._core.geometry.sample_points import pixel_of_nan, tap_of_nan
@@ -177,7 +178,7 @@ def _sampled_backward(
             values = np.where(exists, np.take_along_axis(flat, index, 2) * wanted, grad.dtype.type(0)).sum(1)
             for dim, tap in enumerate(taps):
                 of_places[dim] += values * _product([*chosen[:dim], slopes[dim][tap], *chosen[dim + 1 :]])
-    of_grid = np.moveaxis((of_places * moves)[::-1], 0, -1).reshape(grid.shape)
+    of_grid = dim_moved((of_places * moves)[::-1], 0, -1).reshape(grid.shape)
     nothing = np.zeros((), grad.dtype, like=grad)
     return (
         of_input.reshape(input.shape) if output_mask[0] else np.broadcast_to(nothing, input.shape),

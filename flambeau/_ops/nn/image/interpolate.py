@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.quick import dim_moved
 from ...._core.dtype import FLOAT, float32, float64, uint8
 from ...._core.geometry.moving_windows import channel_last
 from ...._core.tensor import Tensor
@@ -89,7 +90,7 @@ def _resized(array: Any, rule: Rule, counts: Sizes, align_corners: bool, factors
             result = np.clip((total + (1 << (bits - 1))) >> bits, 0, 255).astype(np.uint8)
         else:
             result = apply_taps(result, axis - moved, taps)
-    return laid_out(np.moveaxis(result, -1, 1) if moved else result, last).astype(array.dtype, copy=False)
+    return laid_out(dim_moved(result, -1, 1) if moved else result, last).astype(array.dtype, copy=False)
 
 
 def _pulled_back(grad: Any, rule: Rule, input_size: Sizes, align_corners: bool, factors: Factors, rank: int) -> Any:
@@ -98,7 +99,7 @@ def _pulled_back(grad: Any, rule: Rule, input_size: Sizes, align_corners: bool, 
     result, moved = channels_to_end(_widened(grad), rank)
     for axis in range(-rank, 0):
         result = apply_taps(result, axis - moved, lines[axis])
-    return laid_out(np.moveaxis(result, -1, 1) if moved else result, moved).astype(grad.dtype, copy=False)
+    return laid_out(dim_moved(result, -1, 1) if moved else result, moved).astype(grad.dtype, copy=False)
 
 
 def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive[Tensor]:

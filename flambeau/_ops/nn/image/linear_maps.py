@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._core.arrays.quick import dim_moved
 from ...._core.backend import beside
 from ...._core.geometry.moving_windows import channel_last
 
@@ -82,4 +83,4 @@ def take_combined(array: Any, flat: Any, counts: Sequence[int]) -> Any:
 def channels_to_end(array: Any, rank: int) -> tuple[Any, bool]:
     """`array` with its dimensions as they lie in memory if the channel is innermost, and whether it is."""
     last = channel_last(array, rank)
-    return (np.moveaxis(array, 1, -1) if last else array), last
+    return (dim_moved(array, 1, -1) if last else array), last

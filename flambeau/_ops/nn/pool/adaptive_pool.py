@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.quick import dim_moved
 from ...._core.backend import beside
 from ...._core.dtype import FLOAT
 from ...._core.geometry.moving_windows import channel_last
@@ -58,7 +59,7 @@ def _average(array: Any, counts: Sizes, last: bool) -> Any:
         result = apply_taps(result, place, taps) / beside(
             lengths.astype(array.dtype).reshape(-1, *[1] * (-1 - place)), array
         )
-    return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
+    return laid_out(dim_moved(result, -1, 1) if moved else result, last)
 
 
 def _average_in_halves(array: Any, counts: Sizes) -> Any:
@@ -88,7 +89,7 @@ def _average_backward(grad: Tensor, source: Tensor, rank: int, last: bool) -> An
         place = axis - moved
         share = result / beside(lengths.astype(grad.dtype).reshape(-1, *[1] * (-1 - place)), grad)
         result = apply_taps(share, place, transposed(taps, spatial[axis]))
-    return laid_out(np.moveaxis(result, -1, 1) if moved else result, last)
+    return laid_out(dim_moved(result, -1, 1) if moved else result, last)
 
 
 def _again2d(grad: Tensor, self_sym_sizes: Sizes) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...._core.arrays.quick import dim_moved
 from ...._core.geometry.moving_windows import channel_last, output_sizes
 from ...._core.tensor import Tensor
 
@@ -127,12 +128,12 @@ def empty(shape: Sizes, array_type: Any, last: bool, source: Any) -> Any:
     """New memory beside `source`, with the channel innermost if `last`."""
     if not last:
         return np.empty(shape, array_type, like=source)
-    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), array_type, like=source), -1, 1)
+    return dim_moved(np.empty((shape[0], *shape[2:], shape[1]), array_type, like=source), -1, 1)
 
 
 def laid_out(array: Any, last: bool) -> Any:
     """The same elements, row-major or with the channel innermost; the array itself where they lie so."""
-    if (np.moveaxis(array, 1, -1) if last else array).flags.c_contiguous:
+    if (dim_moved(array, 1, -1) if last else array).flags.c_contiguous:
         return array
     result = empty(array.shape, array.dtype, last, array)
     result[...] = array

@@ -214,6 +214,8 @@ class EventList(list[Any]):
         self.metadata: dict[str, Any] = {}
         self.memory: tuple[list[int], list[list[int]]] = ([], [])
         """Times in microseconds, and the bytes of tensors by category at each."""
+        self.spans: list[tuple[str, float, float]] = []
+        """What was under way beside the ops: a name, and the microseconds of its start and its end."""
 
     @property
     def self_cpu_time_total(self) -> float:
@@ -305,26 +307,26 @@ class EventList(list[Any]):
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the events as a file for chrome://tracing and Perfetto; a name with `.gz` is compressed."""
-        process = os.getpid()
-        marks = [{"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": "python"}}]
-        marks += [
-            {
-                "ph": "C",
-                "name": "Memory of tensors",
-                "pid": process,
-                "tid": 0,
-                "ts": time,
-                "args": {"bytes": sum(sizes)},
-            }
+        write_trace(path, self.trace_events(os.getpid(), "python"), self.metadata)
+
+    def trace_events(self, process: int, name: str, shift: float = 0) -> list[dict[str, Any]]:
+        """The events as such files have them: of a process with a number and a name, so many microseconds later."""
+        events: list[dict[str, Any]] = [
+            {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": name}}
+        ]
+        events += [
+            {"ph": "C", "name": "Memory of tensors", "tid": 0, "ts": time, "args": {"bytes": sum(sizes)}}
             for time, sizes in zip(*self.memory, strict=True)
         ]
-        document = {
-            "schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [*marks, *map(_trace_event, self)],
-            **self.metadata,
-        }  # fmt: skip
-        opened = gzip.open if os.fspath(path).endswith(".gz") else open
-        with opened(path, "wt", encoding="utf-8") as file:
-            json.dump(document, file)
+        for number, (what, start, end) in enumerate(self.spans):
+            common = {"cat": "collective", "name": what, "id": f"{process}.{number}", "tid": 0}
+            events += [{"ph": "b", "ts": start, **common}, {"ph": "e", "ts": end, **common}]
+        events += map(_trace_event, self)
+        for event in events:
+            event["pid"] = process
+            if "ts" in event:
+                event["ts"] += shift
+        return events
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """What `export_stacks` can count."""
@@ -341,6 +343,14 @@ class EventList(list[Any]):
                 times[";".join(frames)] += int(event.self_cpu_time_total) if metric == "self_cpu_time_total" else 0
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(f"{stack} {time}\n" for stack, time in times.items() if time > 0)
+
+
+def write_trace(path: str | os.PathLike[str], events: list[dict[str, Any]], metadata: dict[str, Any]) -> None:
+    """Write a file for chrome://tracing and Perfetto."""
+    document = {"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events, **metadata}
+    opened = gzip.open if os.fspath(path).endswith(".gz") else open
+    with opened(path, "wt", encoding="utf-8") as file:
+        json.dump(document, file)
 
 
 _UNITS = {"us": 1.0, "ms": 1e3, "s": 1e6}
@@ -389,6 +399,6 @@ def _trace_event(event: Any) -> dict[str, Any]:
         details["Bytes"] = event.own_memory
     return {
         "ph": "X", "cat": "user_annotation" if event.is_user_annotation else "cpu_op", "name": event.trace_name,
-        "pid": os.getpid(), "tid": event.thread, "ts": event.time_range.start, "dur": event.cpu_time_total,
+        "tid": event.thread, "ts": event.time_range.start, "dur": event.cpu_time_total,
         "args": details,
     }  # fmt: skip

@@ -16,7 +16,7 @@ __getattr__, __dir__ = (
     .submodules(
         "algorithms checkpoint constants device_mesh distributed_c10d elastic fsdp launcher nn optim pipelining rpc run"
     )
-    .submodules("tensor testing utils _composable _functional_collectives _tensor")
+    .submodules("profiling tensor testing utils _composable _functional_collectives _tensor")
     .elsewhere("ReduceOp reduce_op", "distributed.reductions")
     .elsewhere("Store HashStore FileStore PrefixStore", "distributed.stores")
     .elsewhere("TCPStore", "distributed.tcp_store")

@@ -122,6 +122,13 @@ def started(
     """Start the op `name`. Whoever calls waits for it soon, or lets it be attended to."""
     call = Call(engine, start, written)
     OPS[name](list(tensors), call)
+    if THREAD.modes.interpreters and call.pending is not None:
+        from ..profiler._recorder import current_recorder
+
+        recorder = current_recorder()
+        if recorder is not None:
+            nbytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+            recorder.under_way.append((f"{name}, {nbytes:,} bytes", call.pending))
     return Work(
         [call.pending] if call.pending is not None else [],
         list(tensors[:written]) if result is None else result,

@@ -27,6 +27,9 @@ class Pending(Protocol):
     def source(self) -> int:
         """The member from which a received message came."""
 
+    def span(self) -> tuple[int, int] | None:
+        """When it began and when it ended, as `perf_counter_ns` says; None: that is not known."""
+
 
 class Engine(Protocol):
     """Collectives between the members of one group, on contiguous flat arrays: of the host, and others it `takes`.

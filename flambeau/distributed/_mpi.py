@@ -42,6 +42,7 @@ class _Started:
         self._place = place
         self._status = _mpi().Status()
         self._done = False
+        self._began = self._ended = time.perf_counter_ns()
         self._error: BaseException | None = None
         self.after: Callable[[], None] | None = None
         self._callbacks: list[Callable[[], None]] = []
@@ -59,6 +60,7 @@ class _Started:
 
     def _finish(self) -> None:
         self._done = True
+        self._ended = time.perf_counter_ns()
         if self.after is not None and self._error is None:
             self.after()
         callbacks, self._callbacks = self._callbacks, []
@@ -94,6 +96,10 @@ class _Started:
     def source(self) -> int:
         """The member from which a received message came."""
         return int(self._status.Get_source())
+
+    def span(self) -> tuple[int, int] | None:
+        """When it began, and when it was seen to be over."""
+        return (self._began, self._ended) if self._done else None
 
 
 class MPIEngine:

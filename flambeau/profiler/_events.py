@@ -32,6 +32,8 @@ def events_of(recorder: Recorder) -> EventList:
             running[-1].append_cpu_child(event)
         running.append(event)
         events.append(event)
+    spans = [(name, each.span()) for name, each in recorder.under_way]
+    events.spans = [(name, span[0] / 1e3, span[1] / 1e3) for name, span in spans if span is not None]
     return events
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from time import perf_counter_ns
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .._core.modes import THREAD
 from .._core.process.caller import IS_INTERNAL
@@ -36,6 +36,13 @@ class Details(NamedTuple):
     phase: int = FORWARD
 
 
+class Spanning(Protocol):
+    """Something that goes on beside the ops."""
+
+    def span(self) -> tuple[int, int] | None:
+        """When it began and when it ended, as `perf_counter_ns` says; None: that is not known."""
+
+
 Note = tuple[Any, ...]
 """An op or the name of a range, start, end; then, if they were asked for, the fields of `Details`."""
 
@@ -50,6 +57,8 @@ class Recorder(Interpreter):
         self.notes: list[Note] = []
         self.with_modules = with_modules
         self.memory: MemoryLog | None = None
+        self.under_way: list[tuple[str, Spanning]] = []
+        """What was started and goes on beside the ops."""
         self.thread = threading.get_ident()
         self.started = 0
         self.is_entered = False

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks PyTorch's
 MINUTES = timedelta(minutes=4)
 
 
-@pytest.fixture(scope="module", params=[2])
+@pytest.fixture(scope="module", params=[2, 4])
 def found(request: pytest.FixtureRequest) -> Iterator[tuple[list[Any], list[Any]]]:
     """What the ranks of both libraries found: by rank, and then by scenario."""
     if pytorch is None:
@@ -59,7 +59,10 @@ def assert_close(own: Any, expected: Any, tolerance: float, where: str) -> None:
 @pytest.mark.parametrize("name", [each.__name__ for each in training_scenarios.SCENARIOS])
 def test_as_gloo(found: tuple[list[Any], list[Any]], name: str) -> None:
     ours, theirs = found
-    tolerance = 1e-2 if name == "hooks" else 1e-9  # one of the hooks rounds to half precision
+    if name not in theirs[0]:
+        pytest.skip("for two ranks")
+    # One of the hooks rounds to half precision; columns that are nearly parallel enlarge what rounding did to them.
+    tolerance = {"hooks": 1e-2, "compressed": 1e-6}.get(name, 1e-9)
     for rank, (own, expected) in enumerate(zip(ours, theirs, strict=True)):
         assert_close(own[name], expected[name], tolerance, f"rank {rank}")
 
@@ -135,6 +138,21 @@ def test_powersgd_of_enough_rank_is_exact() -> None:
     for late, early in run_in_threads(work, 2, MINUTES):
         assert early == 0
         assert late < 1e-9  # each gradient is a matrix of rank 1
+
+
+def test_gradients_that_travel_in_bfloat16() -> None:
+    """PyTorch allows it between GPUs alone: each gradient is rounded, halved and added, with a rounding each time."""
+    from flambeau.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
+
+    def work(rank: int) -> Any:
+        model = DistributedDataParallel(flambeau.nn.Linear(5, 3))
+        model.register_comm_hook(None, bf16_compress_hook)
+        inputs = [flambeau.randn(4, 5, generator=flambeau.Generator().manual_seed(other)) for other in range(2)]
+        model(inputs[rank]).sum().backward()
+        means = [x.sum(0).expand(3, 5).bfloat16() / 2 for x in inputs]
+        assert model.module.weight.grad.equal((means[0] + means[1]).float())
+
+    run_in_threads(work, 2, MINUTES)
 
 
 def test_gradients_arrive_while_the_backward_pass_goes_on() -> None:

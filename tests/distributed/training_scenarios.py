@@ -130,6 +130,89 @@ def hooks(torch: Any, rank: int, size: int) -> Any:
     return found
 
 
+def compressed(torch: Any, rank: int, size: int) -> Any:
+    """PowerSGD with matrices of which two have the same shape."""
+    power = torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook
+    found = []
+    plainest = {"warm_start": False, "use_error_feedback": False}
+    for options in ({}, plainest, {"orthogonalization_epsilon": 1e-3, "random_seed": 4}):
+        layers = [torch.nn.Linear(*shape).double() for shape in ((8, 6), (6, 10), (10, 8), (8, 6))]
+        model = torch.nn.Sequential(*layers)
+        with torch.no_grad():
+            for number, each in enumerate(model.parameters()):
+                each.copy_(_values(torch, tuple(each.shape), number))
+        model = _wrapped(torch, model)
+        state = power.PowerSGDState(None, 2, 2, 1, **options)
+        model.register_comm_hook(state, power.powerSGD_hook)
+        for step in range(5):
+            model.zero_grad()
+            model(_values(torch, (3, 8), 10 * step + rank)).pow(2).sum().backward()
+            found.append([each.grad.clone() for each in model.parameters()])
+    return found
+
+
+def saved_tensor_hooks(torch: Any, rank: int, size: int) -> Any:
+    """What the graph keeps is packed and unpacked while gradients are exchanged."""
+    model, packed = _wrapped(torch, _network(torch, rank)), []
+
+    def pack(tensor: Any) -> Any:
+        packed.append(1)
+        return tensor.numpy() if not tensor.requires_grad else tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, torch.as_tensor):
+        loss = model(_values(torch, (2, 1, 8, 8), rank)).sum()
+    loss.backward()
+    return bool(packed), [each.grad.clone() for each in model.parameters()]
+
+
+def static_and_unused(torch: Any, rank: int, size: int) -> Any:
+    """A parameter that is never used, and passes without exchange between others."""
+    model = torch.nn.ModuleDict({name: torch.nn.Linear(3, 3).double() for name in ("used", "never", "last")})
+    with torch.no_grad():
+        for number, each in enumerate(model.parameters()):
+            each.copy_(_values(torch, tuple(each.shape), number))
+
+    class Part(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = model
+
+        def forward(self, x: Any) -> Any:
+            return self.layers["last"](self.layers["used"](x).tanh())
+
+    wrapped, found = _wrapped(torch, Part(), static_graph=True), []
+    for step in range(5):
+        x = _values(torch, (2, 3), 10 * step + rank)
+        if step % 2:
+            with wrapped.no_sync():
+                wrapped(x).sum().backward()
+        else:
+            wrapped(x).sum().backward()
+        found.append([None if each.grad is None else each.grad.clone() for each in wrapped.parameters()])
+        if not step % 2:
+            wrapped.zero_grad()
+    return found
+
+
+def uneven_divided(torch: Any, rank: int, size: int) -> Any:
+    """`join` that divides by those that are left, with buffers, and an error where it is asked for."""
+    model = _wrapped(torch, _network(torch, rank), find_unused_parameters=rank < 0)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05)
+    with model.join(divide_by_initial_world_size=False):
+        for step in range(2 + rank):
+            optimizer.zero_grad()
+            model(_values(torch, (2, 1, 8, 8), 10 * step + rank)).pow(2).mean().backward()
+            optimizer.step()
+    found = [each.detach().clone() for each in model.state_dict().values()]
+    try:
+        with model.join(throw_on_early_termination=True):
+            for _ in range(2 + rank):
+                model(_values(torch, (2, 1, 8, 8), rank)).pow(2).mean().backward()
+    except RuntimeError as error:
+        return found, "exhausted" in str(error)
+    return found, None
+
+
 def own_hook(torch: Any, rank: int, size: int) -> Any:
     def double(state: list[int], bucket: Any) -> Any:
         state.append(len(bucket.gradients()))
@@ -180,14 +263,23 @@ def differentiable(torch: Any, rank: int, size: int) -> Any:
 
 SCENARIOS: tuple[Scenario, ...] = (
     fifty_steps, small_buckets_as_views, accumulation, unused_parameters, forgotten_parameters, static_graph, hooks,
-    own_hook, uneven_inputs, differentiable,
+    own_hook, uneven_inputs, differentiable, compressed, saved_tensor_hooks, static_and_unused, uneven_divided,
 )  # fmt: skip
+
+
+OF_MANY = (fifty_steps, unused_parameters, compressed, uneven_divided)
+"""Those that more than two ranks play."""
 
 
 def run_all(torch: Any, rank: int, size: int) -> Iterator[tuple[str, Any]]:
     import importlib
 
-    for module in ("nn.parallel", "distributed.nn.functional", "distributed.algorithms.ddp_comm_hooks.default_hooks"):
+    for module in (
+        "nn.parallel",
+        "distributed.nn.functional",
+        "distributed.algorithms.ddp_comm_hooks.default_hooks",
+        "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
+    ):
         importlib.import_module(f"{torch.__name__}.{module}")
-    for scenario in SCENARIOS:
+    for scenario in SCENARIOS if size == 2 else OF_MANY:
         yield scenario.__name__, plain(scenario(torch, rank, size), 10_000)

@@ -56,6 +56,10 @@ class Started:
         """The member from which a received message came."""
         return self._source()
 
+    def span(self) -> tuple[int, int] | None:
+        """When it began and when it ended, as `perf_counter_ns` says; None while it goes on."""
+        return (self._task.began, self._task.ended) if self._task.done else None
+
 
 class MeshEngine:
     """Collectives of one group over connections that all groups share."""

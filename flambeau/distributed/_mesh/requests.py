@@ -54,15 +54,15 @@ Steps = Generator[Sequence[Request], None, None]
 class Task(Request):
     """An algorithm under way."""
 
-    __slots__ = ("callbacks", "deadline", "label", "limit", "missing", "place", "started", "steps", "waits_for")
+    __slots__ = ("began", "callbacks", "deadline", "ended", "label", "limit", "missing", "place", "steps", "waits_for")
 
     def __init__(self, steps: Steps, label: str, limit: float, place: Place | None) -> None:
         super().__init__()
         self.steps = steps
         self.label = label
         self.limit = limit
-        self.started = time.monotonic()
-        self.deadline = self.started + limit
+        self.deadline = time.monotonic() + limit
+        self.began = self.ended = time.perf_counter_ns()
         self.place = place
         self.missing = 0
         self.callbacks: list[Callable[[], None]] = []
@@ -84,6 +84,7 @@ class Task(Request):
                 if self.missing:
                     return False
         except StopIteration:
+            self.ended = time.perf_counter_ns()
             self.done = True
         except BaseException as error:
             self.fail(error)
@@ -94,6 +95,7 @@ class Task(Request):
         if isinstance(error, DistBackendError) and self.label not in str(error):
             error = DistBackendError(f"{error}. It was in {self.label}, called at {describe_place(self.place)}")
         self.error = error
+        self.ended = time.perf_counter_ns()
         self.done = True
         self.steps.close()
 

@@ -73,6 +73,10 @@ class _Started:
         """The member from which a received message came."""
         return self._source
 
+    def span(self) -> tuple[int, int] | None:
+        """What the GPU does is in its own profile."""
+        return None
+
 
 def _is_on_device(array: Any) -> bool:
     return type(array) is DeviceArray

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ...._core.generator import Generator
 from ...._core.tensor import Tensor
+from ...._ops.random.draws import randn
+from ...._ops.shape.join import cat, stack
 from ....futures import Future
 from ... import _calls
 from ..._buckets import GradBucket
@@ -44,9 +48,9 @@ class PowerSGDState:
         self.use_error_feedback = use_error_feedback
         self.warm_start = warm_start
         self.orthogonalization_epsilon = orthogonalization_epsilon
-        self.generator = Generator().manual_seed(random_seed)
+        self.rng = np.random.RandomState(random_seed)
         self.error_dict: dict[int, Tensor] = {}
-        self.q_memory_dict: dict[tuple[int, int], Tensor] = {}
+        self.q_memory_dict: dict[int, list[Tensor]] = {}
         self.iter = 0
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
@@ -54,48 +58,88 @@ class PowerSGDState:
         if bucket.is_last():
             self.iter += 1
 
-    def is_worth_it(self, rows: int, columns: int) -> bool:
+    def is_worth_it(self, gradient: Tensor) -> bool:
         """Whether the factors are enough smaller than the matrix."""
-        return (rows + columns) * self.matrix_approximation_rank * self.min_compression_rate < rows * columns
+        rows, count = gradient.shape[0] if gradient.dim() else 1, gradient.numel()
+        factors = (rows + count // max(1, rows)) * self.matrix_approximation_rank
+        return factors * self.min_compression_rate < count
+
+    def first_factors(self, bucket: int, matrices: Sequence[Tensor]) -> list[Tensor]:
+        """The factors from which a step starts: those of the step before, or random ones."""
+        if self.warm_start and bucket in self.q_memory_dict:
+            return [self.orthogonal(each) for each in self.q_memory_dict[bucket]]
+        generator = Generator().manual_seed(int(self.rng.randint(1_000_000_000)))
+        found = []
+        for matrix in matrices:
+            rank = min(*matrix.shape, self.matrix_approximation_rank)
+            start = randn(matrix.shape[1], rank, dtype=matrix.dtype, generator=generator).to(matrix.device)
+            found.append(self.orthogonal(start))
+        return found
+
+    def orthogonal(self, matrix: Tensor) -> Tensor:
+        """Columns of length one that are at right angles; with an epsilon, by Gram and Schmidt's process."""
+        from ....linalg import qr
+
+        if self.orthogonalization_epsilon == 0:
+            found: Tensor = qr(matrix)[0]
+            return found
+        columns: list[Tensor] = []
+        for column in matrix.unbind(1):
+            for before in columns:
+                column = column - (before * column).sum() * before
+            columns.append(column / (column.norm() + self.orthogonalization_epsilon))
+        return stack(columns, 1)
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
     """The mean over all processes: of matrices in two factors, of everything else as it is."""
-    from ....linalg import qr
-
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
         return allreduce_hook(state.process_group, bucket)
     size = group_of(state.process_group).size()
-    buffer = bucket.buffer()
+    buffer, index = bucket.buffer(), bucket.index()
     kept = None
     if state.use_error_feedback:
-        if bucket.index() in state.error_dict:
-            buffer.add_(state.error_dict[bucket.index()])
+        if index in state.error_dict:
+            buffer.add_(state.error_dict[index])
         kept = buffer.clone()
-    for number, gradient in enumerate(bucket.gradients()):
-        rows = gradient.shape[0] if gradient.dim() > 1 else 1
-        columns = math.prod(gradient.shape[1:]) if gradient.dim() > 1 else gradient.numel()
-        if gradient.dim() < 2 or not state.is_worth_it(rows, columns):
-            _calls.all_reduce(gradient.div_(size), group=state.process_group)
-            continue
-        matrix, key = gradient.view(rows, columns), (bucket.index(), number)
-        right = state.q_memory_dict.get(key) if state.warm_start else None
-        if right is None:
-            rank = min(rows, columns, state.matrix_approximation_rank)
-            right = matrix.new_empty(columns, rank).normal_(generator=state.generator)
-            right = qr(right)[0]
-        left = matrix @ right
-        _calls.all_reduce(left, group=state.process_group)
-        left = qr(left + state.orthogonalization_epsilon)[0]
-        right = matrix.t() @ left
-        _calls.all_reduce(right, group=state.process_group)
-        right = right / size
-        state.q_memory_dict[key] = right
+    gradients = bucket.gradients()
+    _summed(state, [each.div_(size) for each in gradients if not state.is_worth_it(each)])
+    matrices = _by_shape([each.view(each.shape[0], -1) for each in gradients if state.is_worth_it(each)])
+    rights = state.first_factors(index, matrices)
+    lefts = [matrix @ right for matrix, right in zip(matrices, rights, strict=True)]
+    _summed(state, lefts)
+    lefts = [state.orthogonal(left) for left in lefts]
+    rights = [matrix.t() @ left for matrix, left in zip(matrices, lefts, strict=True)]
+    _summed(state, rights)
+    rights = [right / size for right in rights]
+    if state.warm_start:
+        state.q_memory_dict[index] = rights
+    for matrix, left, right in zip(matrices, lefts, rights, strict=True):
         matrix.copy_(left @ right.t())
     if kept is not None:
-        state.error_dict[bucket.index()] = kept - buffer
+        state.error_dict[index] = kept - buffer
     state.maybe_increase_iter(bucket)
     future: Future[Tensor] = Future()
     future.set_result(buffer)
     return future
+
+
+def _by_shape(matrices: Sequence[Tensor]) -> list[Tensor]:
+    """Matrices of one shape behind the first one of them: in this order random factors are drawn."""
+    by_shape: dict[Any, list[Tensor]] = {}
+    for matrix in matrices:
+        by_shape.setdefault(matrix.shape, []).append(matrix)
+    return [matrix for alike in by_shape.values() for matrix in alike]
+
+
+def _summed(state: PowerSGDState, tensors: Sequence[Tensor]) -> None:
+    """The sums over all processes, in place; they travel as one."""
+    if not tensors:
+        return
+    flat = cat([each.reshape(-1) for each in tensors])
+    _calls.all_reduce(flat, group=state.process_group)
+    start = 0
+    for each in tensors:
+        each.copy_(flat[start : start + each.numel()].view(each.shape))
+        start += each.numel()

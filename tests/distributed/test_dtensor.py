@@ -288,7 +288,8 @@ def test_what_it_says() -> None:
         assert ones(3, device_mesh=mesh, placements=[Shard(0)]).full_tensor().tolist() == [1, 1, 1]
         with mesh:
             assert zeros(2, 2).placements == (Replicate(),)
-        assert torch.zeros_like(spread).placements == spread.placements
+        for same in (torch.zeros_like(spread), spread.clone(), spread.to(torch.float64), spread.detach(), -spread):
+            assert same.placements == spread.placements
         return repr(spread)
 
     shown = run_in_threads(work, 2)

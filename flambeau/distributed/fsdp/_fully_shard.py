@@ -181,9 +181,7 @@ class FSDPModule:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A new module of the class that it was: copies and parts are not spread by themselves."""
         original = next(each for each in cls.__mro__ if not issubclass(each, FSDPModule))
-        made = original.__new__(original)
-        made.__init__(*args, **kwargs)  # the call of the class does not do it for another class
-        return made
+        return original(*args, **kwargs)
 
     def _states(self, recurse: bool) -> list[_State]:
         own = cast(Module, self)
@@ -316,9 +314,14 @@ def _before_state_dict(module: Module, prefix: str, keep_vars: bool) -> None:
         state.unit.give_up()
 
 
-@functools.cache
+_CLASSES: dict[type, type] = {}
+
+
 def _spread_class(cls: type) -> type:
-    return type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+    """The class of modules of a class to which `fully_shard` was applied."""
+    if cls not in _CLASSES:
+        _CLASSES[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+    return _CLASSES[cls]
 
 
 def _default_mesh() -> DeviceMesh:

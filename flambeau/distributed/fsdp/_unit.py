@@ -168,7 +168,7 @@ class Unit:
         for number, (entry, tensor) in enumerate(zip(self.entries, self._room.tensors, strict=True)):
             entry.whole = Parameter(tensor, entry.spread.requires_grad)
             if entry.spread.requires_grad:
-                entry.whole.register_post_accumulate_grad_hook(lambda _, number=number: self._has_gradient(number))
+                entry.whole.register_post_accumulate_grad_hook(self._hook(number))
 
     def give_up(self) -> None:
         """Put the parts back into the modules, and give up the memory of the whole parameters."""
@@ -188,6 +188,9 @@ class Unit:
             self._gathering = None
 
     # ----- gradients ----------------------------------------------------------------------------------------------
+
+    def _hook(self, number: int) -> Callable[[Tensor], None]:
+        return lambda _: self._has_gradient(number)
 
     def _has_gradient(self, number: int) -> None:
         self._ready.add(number)

@@ -87,17 +87,17 @@ def distribute_module(
     return module
 
 
-def replicate_rest(module: Module, mesh: DeviceMesh) -> None:
+def replicate_rest(module: Module, mesh: DeviceMesh, src_data_rank: int | None = 0) -> None:
     """Spread what a module itself has, and is not spread yet: everybody gets it."""
     everywhere = [Replicate()] * mesh.ndim
     param: Any
     for key, param in module._parameters.items():
         if param is not None and not isinstance(param, DTensor):
-            spread = distribute_tensor(param.data, mesh, everywhere)
+            spread = distribute_tensor(param.data, mesh, everywhere, src_data_rank=src_data_rank)
             module.register_parameter(key, Parameter(spread, param.requires_grad))
     for key, buffer in module._buffers.items():
         if buffer is not None and not isinstance(buffer, DTensor):
-            module._buffers[key] = distribute_tensor(buffer, mesh, everywhere)
+            module._buffers[key] = distribute_tensor(buffer, mesh, everywhere, src_data_rank=src_data_rank)
 
 
 def _made_by(

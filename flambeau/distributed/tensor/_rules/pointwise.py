@@ -30,6 +30,7 @@ _PRODUCTS = frozenset(["mul", "div", "mul_number", "div_number"])
 """Linear in the first operand, `mul` in either."""
 
 
+@cases("clone", "to_copy", "to_device")
 def elementwise(call: Call, number: int) -> list[Case]:
     """Cut along any dimension of the result: an operand that is broadcast there is needed whole."""
     shape = np.broadcast_shapes(*call.shapes)

@@ -15,17 +15,22 @@ _KINDS = frozenset(("add", "multiply", "maximum", "minimum", "square", "present"
 _DOUBLE = np.dtype(np.float64)
 
 
+_INTEGERS = {np.dtype(name): name for name, scalar in SCALARS.items() if not scalar.is_float and name != "bool"}
+_computed: dict[tuple[str, np.dtype[Any], np.dtype[Any]], np.dtype[Any] | None] = {}
+
+
 def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Any:
     """`array` reduced by the ufunc called `kind` to `dtype`; None: NumPy has to do it.
 
     The reduced dimensions are gone from the result. Sums and products of floats are computed in float64. There are two
     kinds more: the sums of the squares and of the elements that are "present", which NaN is not.
     """
-    if kind not in _KINDS or _name(array.dtype) is None or _name(dtype) is None:
+    key = kind, array.dtype, dtype
+    if key not in _computed:
+        _computed[key] = _type_to_compute_in(*key)
+    computed = _computed[key]
+    if computed is None:
         return None
-    if array.dtype.kind in "iu" and (dtype.kind not in "iu" or array.itemsize > dtype.itemsize):
-        return None
-    computed = dtype if dtype.kind in "iu" or kind in ("maximum", "minimum") else _DOUBLE
     if (dims is None or len(dims) == 1) and array.size and array.flags.c_contiguous and array.ndim:
         first, last = (0, array.ndim - 1) if dims is None else (dims[0], dims[0])
         return np.asarray(_reduced_run(kind, array, first, last, computed), dtype)
@@ -39,7 +44,12 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
     return np.asarray(array.transpose(back), dtype, order="C")
 
 
-_INTEGERS = {np.dtype(name): name for name, scalar in SCALARS.items() if not scalar.is_float and name != "bool"}
+def _type_to_compute_in(kind: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | None:
+    if kind not in _KINDS or _name(given) is None or _name(wanted) is None:
+        return None
+    if given.kind in "iu" and (wanted.kind not in "iu" or given.itemsize > wanted.itemsize):
+        return None
+    return wanted if wanted.kind in "iu" or kind in ("maximum", "minimum") else _DOUBLE
 
 
 def _name(dtype: np.dtype[Any]) -> str | None:
@@ -89,10 +99,11 @@ def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:
 def _reduced_run(kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], centres: Any = None) -> Any:
     """Neighbouring dimensions of a contiguous array reduced."""
     given, computed = _name(array.dtype), _name(dtype)
-    shape = array.shape[:first] + array.shape[last + 1 :]
-    outer = math.prod(array.shape[:first])
-    length = math.prod(array.shape[first : last + 1])
-    inner = math.prod(array.shape[last + 1 :])
+    shape = array.shape
+    outer = math.prod(shape[:first]) if first else 1
+    inner = math.prod(shape[last + 1 :])
+    length = array.size // (outer * inner)
+    shape = shape[:first] + shape[last + 1 :]
     while True:
         chunk = COLUMN_CHUNK if inner > 1 else ROW_CHUNK if length > 2 * ROW_CHUNK else length
         chunks = -(-length // chunk)

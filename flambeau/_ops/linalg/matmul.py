@@ -208,6 +208,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 _DOT_PART = 4096
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def _dot_in_parts(left: Any, right: Any) -> Any:
@@ -218,8 +219,11 @@ def _dot_in_parts(left: Any, right: Any) -> Any:
         left[start : start + _DOT_PART].dot(right[start : start + _DOT_PART])
         for start in range(0, left.size, _DOT_PART)
     ]
+    total = sum(map(float, parts))
+    if abs(total) <= _FLOAT32_MAX:  # the rule, without a context for the exception
+        return np.float32(total)
     with np.errstate(over="ignore"):
-        return np.float32(sum(map(float, parts)))
+        return np.float32(total)
 
 
 @primitive(

@@ -184,9 +184,10 @@ def _flip(self: Array, dims: tuple[int, ...]) -> Array:
     return _flipped(self, dims)
 
 
-def _flipped(array: Any, dims: Any) -> Any:
+def _flipped(array: Any, dims: tuple[int, ...]) -> Any:
     result = empty_array(array.shape, strides_like(array, None), array.dtype, backend_of_array(array))
-    result[...] = np.flip(array, dims) if array.ndim else array
+    backwards = slice(None, None, -1)
+    result[...] = array[tuple([backwards if dim in dims else slice(None) for dim in range(array.ndim)])]
     return result
 
 
@@ -219,7 +220,7 @@ def _rot90(self: Array, k: int, dims: tuple[int, ...]) -> Array:
         return self.copy("C")
     if turns == 2:
         return _flipped(self, dims)
-    return _flipped(self, dims[1] if turns == 1 else dims[0]).swapaxes(*dims)
+    return _flipped(self, (dims[1 if turns == 1 else 0],)).swapaxes(*dims)
 
 
 @public()

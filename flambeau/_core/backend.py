@@ -7,6 +7,7 @@ pushes them into the table; ops never ask.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -107,6 +108,21 @@ class Backend:
     def to_host(self, array: Any) -> Any:
         """An array of the host with the elements of one of this backend: where one waits for the device."""
         return array
+
+    def without_waiting(self) -> Any:
+        """A context in which copies from the host and to it need not be done when a call returns."""
+        return contextlib.nullcontext()
+
+    def is_recording(self) -> bool:
+        """Whether work is written down, to be done later and again, instead of done."""
+        return False
+
+    def used_by(self, array: Any, stream: int) -> None:
+        """A queue of the device works with an array: its memory is not to be used again before that is done."""
+        raise NotImplementedError(
+            f"Could not run 'aten::record_stream' with arguments from the '{self.device_type.upper()}' backend: it is "
+            "about an accelerator's memory"
+        )
 
     def window(self, memory: Any, shape: tuple[int, ...], array_type: Any, start: int, strides: tuple[int, ...]) -> Any:
         """An array over part of the memory of a dense one; start and strides count bytes."""

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .arrays.dataless import new_owner
-from .backend import backend_of, backend_of_array, is_array, moved, read, to_host
-from .device import CPU, META, device
+from .backend import backend_of, backend_of_array, is_array, is_installed, moved, read, to_host
+from .device import CPU, META, device, usable_device
+from .slots import SLOTS
 
 _STRIDED_BASE: Any = type(as_strided(np.empty(1), (1,), (8,)).base)
 """What stands between the result of NumPy's `as_strided` and the array that it was made from."""
@@ -252,6 +253,31 @@ class UntypedStorage:
         memory = self.bytes()
         return self if type(memory) is np.ndarray else _new_storage(to_host(memory), CPU)
 
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """This storage if it is on a device, else a copy there."""
+        target = usable_device(device)
+        if target == self.device:
+            return self
+        if target.dataless:
+            return UntypedStorage(self.nbytes(), device=target)
+        return _new_storage(moved(self.bytes(), backend_of(target.type)), target)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """This storage on a CUDA device."""
+        return self.to(device="cuda" if device is None else device)
+
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """A copy in memory that is page-locked for an accelerator; this storage if it is that already."""
+        if self.device.type != "cpu":
+            raise TypeError(f"cannot pin '{self.device.type}' only CPU memory can be pinned")
+        if self.is_pinned():
+            return self
+        try:
+            usable_device("cuda")
+        except AssertionError as error:
+            raise RuntimeError(f"Cannot access accelerator device when none is available. {error}") from None
+        return _new_storage(SLOTS.pinned_copy(self.bytes()), CPU)
+
     def resizable(self) -> bool:
         """Whether `resize_` may move the memory: not if a NumPy array or another buffer shares it."""
         return self.device.dataless or (self._owner.base is None and id(self._owner) not in _FIXED)
@@ -318,8 +344,8 @@ class UntypedStorage:
         return type(getattr(base, "obj", base)).__name__ in ("mmap", "SharedBlock")
 
     def is_pinned(self, device: Any = "cuda") -> bool:
-        """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
-        return False
+        """Whether the memory is page-locked for an accelerator."""
+        return self.device.type == "cpu" and is_installed("cuda") and SLOTS.is_pinned(self._owner)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._owner is other._owner

@@ -129,9 +129,8 @@ class TypedStorage:
         return self
 
     def cpu(self) -> TypedStorage:
-        """This storage if it is on the CPU."""
-        self._untyped_storage.cpu()
-        return self
+        """This storage if it is on the CPU, else a copy there."""
+        return self.to(device="cpu")
 
     def _to(self, target: dtype) -> TypedStorage:
         memory = UntypedStorage.from_buffer(as_type(self._elements(), target.numpy).tobytes())
@@ -139,10 +138,8 @@ class TypedStorage:
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
         """A storage with the same elements on a device, this one if it is there."""
-        from .device import usable_device
-
-        target = usable_device(device)
-        return self if target == self.device else TypedStorage(self.size(), dtype=self.dtype).copy_(self)
+        found = self._untyped_storage.to(device=device)
+        return self if found is self._untyped_storage else TypedStorage(wrap_storage=found, dtype=self.dtype)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the class of storages of this dtype."""
@@ -164,8 +161,8 @@ class TypedStorage:
         return self._untyped_storage.filename
 
     def pin_memory(self, device: Any = None) -> TypedStorage:
-        """A copy in memory that is page-locked for an accelerator, of which there is none."""
-        raise RuntimeError("Cannot access accelerator device when none is available: memory is pinned for one")
+        """A copy in memory that is page-locked for an accelerator."""
+        return TypedStorage(wrap_storage=self._untyped_storage.pin_memory(device), dtype=self.dtype)
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
         """A copy on a CUDA device."""
@@ -192,8 +189,8 @@ class TypedStorage:
         return self._untyped_storage.is_shared()
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Whether the memory is page-locked for an accelerator; CPU memory here never is."""
-        return False
+        """Whether the memory is page-locked for an accelerator."""
+        return self._untyped_storage.is_pinned()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and self._untyped_storage == other._untyped_storage

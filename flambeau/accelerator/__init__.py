@@ -1,15 +1,17 @@
-"""The accelerator in use, under the names of `torch.accelerator`: this installation has none."""
+"""The accelerator in use, under the names of `torch.accelerator`: a CUDA device, or none."""
 
 from __future__ import annotations
 
 from .._core.names.absent import Table
+from ..cuda._missing import where_present
 
 NONE_AVAILABLE = (
     "Cannot access accelerator device when none is available: torch.accelerator.{name} needs one, and this "
     "installation of Flambeau has none"
 )
 
-__getattr__, __dir__ = (
+__getattr__, __dir__ = where_present(
+    "_accelerator",
     Table(__name__)
     .submodules("graphs memory")
     .returning(lambda: None, functions="current_accelerator")
@@ -27,6 +29,5 @@ __getattr__, __dir__ = (
         "empty_cache empty_host_cache get_memory_info max_memory_allocated max_memory_reserved memory_allocated "
         "memory_reserved memory_stats reset_accumulated_memory_stats reset_peak_memory_stats",
         "accelerator.memory",
-    )
-    .parts()
+    ),
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 
@@ -22,7 +24,9 @@ def setters(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any]
         if unknown:
             raise TypeError(f"set_flags() got an unexpected keyword argument '{min(unknown)}'")
         before = tuple(module[name] for name in names)
-        module.update((name, value) for name, value in wanted.items() if value is not None)
+        for name, value in wanted.items():
+            if value is not None:
+                _set(module, name, value)
         return before
 
     @contextlib.contextmanager
@@ -32,6 +36,24 @@ def setters(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any]
         try:
             yield
         finally:
-            module.update(zip(names, before, strict=True))
+            for name, value in zip(names, before, strict=True):
+                _set(module, name, value)
 
     return set_flags, flags
+
+
+def _set(module: dict[str, Any], name: str, value: Any) -> None:
+    setattr(sys.modules[module["__name__"]], name, value)
+
+
+def with_effect(module: str, effect: Callable[[str, Any], None]) -> None:
+    """Let `effect(name, value)` be called whenever somebody sets an attribute of a module."""
+
+    class Settings(ModuleType):
+        """A module whose settings something depends on."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            effect(name, value)
+
+    sys.modules[module].__class__ = Settings

@@ -8,24 +8,60 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from .._backends.cuda.choices import CHOICES
 from .._core.names.absent import Table
+from .._dispatch.public.choices import set_float32_matmul_precision
 from .._ops.nn import attention
+from ..cuda import is_available as _has_device
 
-matmul = SimpleNamespace(
-    allow_tf32=False,
-    allow_fp16_reduced_precision_reduction=True,
-    allow_bf16_reduced_precision_reduction=True,
-    allow_fp16_accumulation=False,
-    fp32_precision="none",
-)
+
+class _Products:
+    """How products of matrices are computed on CUDA devices."""
+
+    __slots__ = (
+        "_said", "allow_bf16_reduced_precision_reduction", "allow_fp16_accumulation",
+        "allow_fp16_reduced_precision_reduction",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._said = False
+        self.allow_fp16_reduced_precision_reduction = True
+        self.allow_bf16_reduced_precision_reduction = True
+        self.allow_fp16_accumulation = False
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether operands of float32 may be shortened to 19 bits (TF32)."""
+        return CHOICES.shortened_products
+
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        self._said = True
+        set_float32_matmul_precision("high" if value else "highest")
+
+    @property
+    def fp32_precision(self) -> str:
+        """The same as a word: "tf32", "ieee", or "none" if nobody has chosen."""
+        if CHOICES.shortened_products:
+            return "tf32"
+        return "ieee" if self._said else "none"
+
+    @fp32_precision.setter
+    def fp32_precision(self, value: str) -> None:
+        if value not in ("none", "ieee", "tf32"):
+            raise RuntimeError(f"Unknown precision: {value}")
+        self.allow_tf32 = value == "tf32"
+        self._said = value != "none"
+
+
+matmul = _Products()
 cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
 
 __getattr__, __dir__ = (
     Table(__name__)
     .returning(
         lambda: False,
-        functions="is_built is_ck_sdpa_available is_flash_attention_available can_use_cudnn_attention "
-        "can_use_efficient_attention can_use_flash_attention",
+        functions="is_ck_sdpa_available can_use_efficient_attention can_use_flash_attention",
     )
     .raising(
         AttributeError,
@@ -34,6 +70,21 @@ __getattr__, __dir__ = (
     )
     .parts()
 )
+
+
+def is_built() -> bool:
+    """Whether CUDA devices can be used here."""
+    return _has_device()
+
+
+def is_flash_attention_available() -> bool:
+    """Whether attention can be computed in one kernel."""
+    return _has_device()
+
+
+def can_use_cudnn_attention(params: Any, debug: bool = False) -> bool:
+    """Whether cuDNN's attention takes such operands."""
+    return _has_device() and cudnn_sdp_enabled()
 
 
 class _LinalgBackend(enum.Enum):

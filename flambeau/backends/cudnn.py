@@ -1,10 +1,12 @@
-"""What programs set for cuDNN, which this build does not use."""
+"""What programs set for cuDNN, which computes convolutions and attention on CUDA devices."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from typing import Any
 
-from ._flags import setters
+from .._backends.cuda.choices import CHOICES
+from ..cuda import is_available as _has_device
+from ._flags import setters, with_effect
 
 enabled = True
 benchmark = False
@@ -13,23 +15,54 @@ allow_tf32 = True
 benchmark_limit = 10
 fp32_precision = "none"
 depthwise_kernel: str | None = None
-conv = SimpleNamespace(fp32_precision="tf32")
-rnn = SimpleNamespace(fp32_precision="tf32")
+
+
+class _Precision:
+    """In what float32 is computed by one family of the library's functions: "ieee", "tf32", or as others say."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._fp32_precision = "tf32"
+
+    @property
+    def fp32_precision(self) -> str:
+        return self._fp32_precision
+
+    @fp32_precision.setter
+    def fp32_precision(self, value: str) -> None:
+        if value not in ("none", "ieee", "tf32"):
+            raise RuntimeError(f"Unknown precision: {value}")
+        self._fp32_precision = value
+        if self._name == "conv":
+            CHOICES.shortened_convolutions = value == "tf32"
+
+
+conv, rnn = _Precision("conv"), _Precision("rnn")
+
+
+def _library() -> Any:
+    if not _has_device():
+        return None
+    from .._backends.cuda.cudnn import library
+
+    return library()
 
 
 def is_available() -> bool:
     """Whether the library can be used: it needs a GPU."""
-    return False
+    return _library() is not None
 
 
 def version() -> int | None:
     """The library's version, or None where there is none."""
-    return None
+    found = _library()
+    return None if found is None else int(found.backend_version())
 
 
-def is_acceptable(tensor: object) -> bool:
+def is_acceptable(tensor: Any) -> bool:
     """Whether the library could work on a tensor."""
-    return False
+    types = ("torch.float16", "torch.bfloat16", "torch.float32", "torch.float64")
+    return enabled and tensor.is_cuda and str(tensor.dtype) in types and is_available()
 
 
 set_flags, flags = setters(
@@ -42,3 +75,17 @@ set_flags, flags = setters(
     fp32_precision="none",
     depthwise_kernel=None,
 )
+
+
+def _take_effect(name: str, value: Any) -> None:
+    if name == "benchmark":
+        CHOICES.measured = bool(value)
+    elif name == "deterministic":
+        CHOICES.deterministic = bool(value)
+    elif name == "enabled":
+        CHOICES.uses_cudnn = bool(value)
+    elif name == "allow_tf32":
+        conv.fp32_precision = rnn.fp32_precision = "tf32" if value else "none"
+
+
+with_effect(__name__, _take_effect)

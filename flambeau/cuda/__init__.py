@@ -11,7 +11,6 @@ from ._missing import NOT_COMPILED, STORAGES, TENSORS, is_present, where_present
 
 has_half = True
 has_magma = False
-default_generators: tuple[Any, ...] = ()
 _device_t = Any
 _MEMORY = (
     "CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete caching_allocator_disabled "
@@ -25,11 +24,12 @@ _MEMORY = (
 )
 
 __getattr__, __dir__ = where_present(
-    "_device",
+    "_device _nvidia_ml _types",
     Table(__name__)
-    .submodules("amp comm gds graphs green_contexts memory nccl nvtx profiler random sparse streams tunable")
+    .submodules("amp comm gds graphs green_contexts jiterator memory nccl nvtx profiler random sparse streams tunable")
     .returning(lambda: False, functions="is_bf16_supported is_initialized is_tf32_supported")
     .returning(lambda: False, functions="_is_in_bad_fork _is_compiled")
+    .constant("default_generators", ())
     .returning(list, functions="get_arch_list")
     .returning(lambda: "", functions="get_gencode_flags")
     .returning(lambda: None, functions="set_stream")

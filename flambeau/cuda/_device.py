@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._backends.cuda.driver import driver
+from .._backends.cuda.waits import WAITS
 from .._core.backend import is_installed
 from .._core.device import usable_device
-from ._streams import current_stream, default_stream, set_stream
+from .._core.random.philox import cuda_generator
+from ._streams import current_stream, default_stream, get_stream_from_external, set_stream
+
+__all__ = [
+    "can_device_access_peer", "check_error", "cudart", "current_blas_handle", "current_solver_handle",
+    "current_stream", "default_generators", "default_stream", "get_arch_list", "get_device_capability",
+    "get_device_name", "get_device_properties", "get_gencode_flags", "get_stream_from_external",
+    "get_sync_debug_mode", "init", "ipc_collect", "is_bf16_supported", "is_initialized", "is_tf32_supported",
+    "set_device", "set_stream", "set_sync_debug_mode", "synchronize",
+]  # fmt: skip
+
+default_generators = (cuda_generator,)
 
 
 def _library() -> Any:
     usable_device("cuda")
-    import cupy
-
-    return cupy.cuda
+    return driver().library
 
 
 def init() -> None:
@@ -31,8 +42,8 @@ def is_initialized() -> bool:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 can be computed with."""
-    return True
+    """Whether bfloat16 can be computed with; by the device itself, without emulation."""
+    return including_emulation or get_device_capability()[0] >= 8
 
 
 def is_tf32_supported() -> bool:
@@ -45,14 +56,38 @@ def _is_compiled() -> bool:
 
 
 def set_device(device: Any) -> None:
-    """Let a device be the one in use."""
-    usable_device(device if not isinstance(device, int) else f"cuda:{device}")
+    """Let a device be the one in use; a negative ordinal changes nothing."""
+    if not (isinstance(device, int) and device < 0):
+        usable_device(device if not isinstance(device, int) else f"cuda:{device}")
 
 
 def synchronize(device: Any = None) -> None:
     """Wait for everything that the device was given to do; what kernels found wrong is raised here."""
     usable_device("cuda")
     driver().synchronize()
+
+
+_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What happens when an operation makes the host wait: nothing ("default"), a warning ("warn") or an error."""
+    usable_device("cuda")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _MODES:
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, got " + repr(debug_mode)
+            )
+        debug_mode = _MODES[debug_mode]
+    if debug_mode not in _MODES.values():
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1 or 2, got {debug_mode}")
+    WAITS.mode = debug_mode
+
+
+def get_sync_debug_mode() -> int:
+    """What `set_sync_debug_mode` has set: 0, 1 or 2."""
+    usable_device("cuda")
+    return WAITS.mode
 
 
 class _DeviceProperties:
@@ -70,11 +105,16 @@ class _DeviceProperties:
         self.warp_size: int = found["warpSize"]
         self.L2_cache_size: int = found["l2CacheSize"]
         self.shared_memory_per_block: int = found["sharedMemPerBlock"]
+        self.shared_memory_per_block_optin: int = found.get("sharedMemPerBlockOptin", self.shared_memory_per_block)
+        self.shared_memory_per_multiprocessor: int = found.get("sharedMemPerMultiprocessor", 0)
         self.regs_per_multiprocessor: int = found["regsPerMultiprocessor"]
         self.is_integrated: int = found["integrated"]
+        self.is_multi_gpu_board: int = found.get("isMultiGpuBoard", 0)
         self.pci_bus_id: int = found["pciBusID"]
         self.pci_device_id: int = found["pciDeviceID"]
         self.pci_domain_id: int = found["pciDomainID"]
+        unique = found.get("uuid", b"")
+        self.uuid: str = unique.hex() if isinstance(unique, bytes) else str(unique)
 
     def __repr__(self) -> str:
         return (
@@ -106,17 +146,101 @@ def get_arch_list() -> list[str]:
     return [f"sm_{major}{minor}"]
 
 
+def get_gencode_flags() -> str:
+    """What tells NVIDIA's compiler to make such kernels."""
+    return " ".join(f"-gencode compute={each.replace('sm', 'compute')},code={each}" for each in get_arch_list())
+
+
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether one device reads another one's memory; there is one."""
+    for each in (device, peer_device):
+        usable_device(each if not isinstance(each, int) else f"cuda:{each}")
     return False
 
 
 def ipc_collect() -> None:
     """Free what other processes have given back; nothing is shared with any."""
+    usable_device("cuda")
 
 
-__all__ = [
-    "can_device_access_peer", "current_stream", "default_stream", "get_arch_list", "get_device_capability",
-    "get_device_name", "get_device_properties", "init", "ipc_collect", "is_bf16_supported", "is_initialized",
-    "is_tf32_supported", "set_device", "set_stream", "synchronize",
-]  # fmt: skip
+def current_blas_handle() -> int:
+    """The handle with which cuBLAS is called."""
+    return int(_library().get_cublas_handle())
+
+
+def current_solver_handle() -> int:
+    """The handle with which cuSOLVER is called."""
+    return int(_library().device.get_cusolver_handle())
+
+
+def check_error(res: int) -> None:
+    """Raise what a number that the runtime returned means, unless it is 0."""
+    from . import CudaError
+
+    if res != 0:
+        raise CudaError(res)
+
+
+class _Runtime:
+    """The functions of CUDA's runtime that programs call, under its names; they return 0, or raise."""
+
+    class cudaError:
+        """What the functions return."""
+
+        success = 0
+
+    cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice = 1, 2, 3
+
+    def _call(self, name: str, *args: Any) -> int:
+        function: Callable[..., Any] = getattr(_library().runtime, name)
+        function(*args)
+        return 0
+
+    def cudaMemGetInfo(self, device: int = 0) -> tuple[int, int]:
+        """How many bytes of the device are free, and how many there are."""
+        return driver().pool.device_memory()
+
+    def cudaProfilerStart(self) -> int:
+        """Let NVIDIA's profilers look from now on."""
+        return self._call("profilerStart")
+
+    def cudaProfilerStop(self) -> int:
+        """Let them look no more."""
+        return self._call("profilerStop")
+
+    def cudaHostRegister(self, pointer: int, size: int, flags: int = 0) -> int:
+        """Let memory of the host be page-locked."""
+        return self._call("hostRegister", pointer, size, flags)
+
+    def cudaHostUnregister(self, pointer: int) -> int:
+        """Undo `cudaHostRegister`."""
+        return self._call("hostUnregister", pointer)
+
+    def cudaDeviceSynchronize(self) -> int:
+        """Wait for the device."""
+        synchronize()
+        return 0
+
+    def cudaStreamCreate(self, pointer: int) -> int:
+        """A new queue, whose handle is written to an address."""
+        import ctypes
+
+        ctypes.c_void_p.from_address(pointer).value = _library().runtime.streamCreate()
+        return 0
+
+    def cudaStreamDestroy(self, stream: int) -> int:
+        """Forget a queue."""
+        return self._call("streamDestroy", stream)
+
+    def cudaGetErrorString(self, code: int) -> str:
+        """What a number that the runtime returned means."""
+        return "no error" if code == 0 else f"CUDA error {code}"
+
+
+_runtime = _Runtime()
+
+
+def cudart() -> Any:
+    """The functions of CUDA's runtime that programs call directly."""
+    usable_device("cuda")
+    return _runtime

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._backends.cuda.driver import driver
-from .._backends.cuda.memory.block import USED, PooledMemory
+from .._backends.cuda.memory.block import USED, WAITING, PooledMemory
 from .._backends.cuda.memory.pool import Pool
 from .._backends.cuda.memory.statistics import nested
 from .._backends.cuda.memory.summary import summary
@@ -160,6 +160,9 @@ def reset_accumulated_host_memory_stats() -> None:
 # ----- what the pool consists of ------------------------------------------------------------------------------------
 
 
+_STATES = {USED: "active_allocated", WAITING: "active_pending_free"}
+
+
 def _frames(place: Place | None) -> list[dict[str, Any]]:
     if place is None:
         return []
@@ -178,7 +181,7 @@ def memory_snapshot(mempool_id: tuple[int, int] | None = None, include_traces: b
             used = block.state == USED
             parts.append({
                 "address": at, "size": block.size, "requested_size": block.requested if used else 0,
-                "state": "active_allocated" if used else "inactive",
+                "state": _STATES.get(block.state, "inactive"),
                 "frames": _frames(block.place) if include_traces else [],
             })  # fmt: skip
             at += block.size
@@ -233,7 +236,7 @@ def caching_allocator_delete(mem_ptr: int) -> None:
 
 def caching_allocator_enable(value: bool = True) -> None:
     """Whether memory that nobody needs is kept for later."""
-    _pool().keeps = bool(value)
+    _pool().keep(bool(value))
     if not value:
         empty_cache()
 

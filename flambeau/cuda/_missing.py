@@ -15,15 +15,16 @@ def is_present() -> bool:
     return is_installed("cuda") or importlib.import_module("flambeau._backends.cuda.backend").missing() is None
 
 
-def where_present(module: str, table: Table) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a module: its names as `module` has them where there is a device."""
+def where_present(modules: str, table: Table) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module: its names as one of `modules` has them where there is a device."""
     absent, names = table.parts()
 
     def get(name: str) -> Any:
         if name in table.makers and is_present():
-            found = getattr(importlib.import_module(f"flambeau.cuda.{module}"), name, None)
-            if found is not None:
-                return found
+            for module in modules.split():
+                found = getattr(importlib.import_module(f"flambeau.cuda.{module}"), name, None)
+                if found is not None:
+                    return found
         return absent(name)
 
     return get, names

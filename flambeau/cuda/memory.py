@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Any
 
 from .._core.names.absent import Table
 from ._missing import NEEDS_CUDA, NOT_COMPILED, where_present
 
 __getattr__, __dir__ = where_present(
-    "_memory",
+    "_memory _nvidia_ml",
     Table(__name__)
     .returning(
         lambda: 0,
@@ -19,6 +17,7 @@ __getattr__, __dir__ = where_present(
         "memory_reserved",
     )
     .returning(lambda: None, functions="caching_allocator_enable empty_cache")
+    .returning(contextlib.nullcontext, functions="caching_allocator_disabled")
     .returning(OrderedDict, functions="host_memory_stats memory_stats")
     .returning(dict, functions="host_memory_stats_as_nested_dict memory_stats_as_nested_dict")
     .returning(lambda: "pynvml module not found, please install nvidia-ml-py", functions="list_gpu_processes")
@@ -38,9 +37,3 @@ __getattr__, __dir__ = where_present(
     .raising(KeyError, NEEDS_CUDA, functions="memory_summary")
     .raising(RuntimeError, NEEDS_CUDA, functions="use_mem_pool", classes="CUDAPluggableAllocator MemPool"),
 )
-
-
-@contextlib.contextmanager
-def caching_allocator_disabled(*args: Any) -> Iterator[None]:
-    """A context in which freed memory is not kept; without a device there is none to keep."""
-    yield

@@ -17,7 +17,7 @@ from .._core.modes import THREAD
 from .._core.process.caller import Place, calling_place
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._core.version import note_changes
-from .._dispatch.abstract.list_rules import are_apart, kernels_for, run_at_once
+from .._dispatch.abstract.list_rules import are_apart, kernels_for, run_at_once, run_with_steps
 from .._dispatch.changes.storing import store_number
 from .._dispatch.interpreter import interpret
 from .._dispatch.op import Op
@@ -95,7 +95,7 @@ def _update(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[
     left: Sequence[int] = range(len(params))
     if modes.plain and not modes.grad:
         left = _update_at_once(rule, numbers, lists)
-        if len(left) == len(params) > 1:
+        if len(left) == len(params) > 1 and not _on_device(numbers):
             left = _update_joined(rule, numbers, lists)
     for position in left:
         tensors: list[Any] = [each[position] for each in lists]
@@ -103,6 +103,11 @@ def _update(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[
             tensors[1] = tensors[1].resolve_conj()  # it is only read
             tensors = as_real(tensors)
         rule(None if numbers is None else numbers[position], *tensors)
+
+
+def _on_device(numbers: Sequence[Any] | None) -> bool:
+    """Whether the numbers of a step are tensors: nobody may look at them."""
+    return numbers is not None and len(numbers) > 0 and isinstance(numbers[0], Tensor)
 
 
 def _update_at_once(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> Sequence[int]:
@@ -113,6 +118,8 @@ def _update_at_once(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[S
     if kernels is None or None in [each._counter for each in params] or not are_apart(params, grads):
         return every
     kinds = [each._kind for each in params]
+    if numbers is not None and _on_device(numbers):
+        return () if run_with_steps(kernels, rule, numbers, lists) else every
     if kinds.count(kinds[0]) == len(kinds) and (numbers is None or numbers.count(numbers[0]) == len(numbers)):
         return () if run_at_once(kernels, rule, numbers and numbers[0], lists) else every
     groups: dict[Any, list[int]] = {}
@@ -258,13 +265,16 @@ def as_real(tensors: list[Tensor]) -> list[Tensor]:
     return [view_as_real(each) if each._kind.dtype.is_complex else each for each in tensors]
 
 
-def advance(steps: Sequence[Tensor]) -> list[float]:
-    """Count one further step in each of `steps`; returns the new values."""
+def advance(steps: Sequence[Tensor]) -> Sequence[Any]:
+    """Count one further step in each of `steps`; returns the new values: those on a device as they are there."""
     if not PLAIN_TYPES.issuperset(map(type, steps)) and not all(isinstance(step, Tensor) for step in steps):
         raise RuntimeError(
             "API has changed, `state_steps` argument must contain a list of singleton tensors: it holds numbers"
         )
     place = calling_place(3)
+    if steps and not steps[0]._kind.is_cpu:
+        update_all(_count_on, None, list({id(each): each for each in steps}.values()))
+        return steps
     values = [float(step._array) + 1 for step in steps]
     owners = list(map(id, steps))
     if len(set(owners)) != len(owners):  # a parameter that is there twice is updated twice
@@ -274,8 +284,17 @@ def advance(steps: Sequence[Tensor]) -> list[float]:
     return values
 
 
+def _count_on(_: None, step: Any) -> None:
+    step.add_(1)
+
+
 def check_capturable(capturable: bool, params: Sequence[Tensor]) -> None:
-    """Refuse `capturable=True` for parameters on devices that capture nothing."""
+    """Refuse `capturable=True` for parameters on devices that capture nothing, and False where work is captured."""
+    if not capturable and params and params[0]._kind.backend.is_recording():
+        raise RuntimeError(
+            "Attempting CUDA graph capture of step() but capturable is False: the step looks at numbers of the host, "
+            "which a replay would not count on. Make the optimizer with capturable=True."
+        )
     if capturable and any(each.device.type != "cuda" for each in params):
         raise AssertionError(
             "If capturable=True, params and state_steps must be on supported devices: ['cuda']. "
@@ -325,7 +344,7 @@ def with_decay(grad: Any, param: Any, weight_decay: Any) -> Any:
 
 def add_scaled(param: Any, direction: Any, factor: Any) -> None:
     """`param += factor * direction`; a factor that requires gradients gets them."""
-    if isinstance(factor, Tensor) and factor.requires_grad:
+    if isinstance(factor, Tensor) and (factor.requires_grad or not factor._kind.is_cpu):
         param.add_(direction * factor)
     else:
         param.add_(direction, alpha=number(factor))
@@ -333,7 +352,7 @@ def add_scaled(param: Any, direction: Any, factor: Any) -> None:
 
 def add_quotient(param: Any, numerator: Any, denominator: Any, factor: Any) -> None:
     """`param += factor * numerator / denominator`; a factor that requires gradients gets them."""
-    if isinstance(factor, Tensor) and factor.requires_grad:
+    if isinstance(factor, Tensor) and (factor.requires_grad or not factor._kind.is_cpu):
         param.addcdiv_(numerator * factor, denominator)
     else:
         param.addcdiv_(numerator, denominator, value=number(factor))

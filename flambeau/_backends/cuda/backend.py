@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -12,6 +14,9 @@ import numpy as np
 from ..._core.backend import Backend, backend_of, install, is_installed
 from ..._core.device import device
 from .array import DeviceArray, empty, from_host, to_host, window, zeros
+from .driver import driver
+from .memory.block import PooledMemory
+from .waits import HERE
 
 INSTALL = 'pip install "flambeau[cuda]"'
 
@@ -40,6 +45,21 @@ class Cuda(Backend):
 
     def to_host(self, array: Any) -> Any:
         return to_host(array)
+
+    @contextlib.contextmanager
+    def without_waiting(self) -> Iterator[None]:
+        before, HERE.goes_on = HERE.goes_on, True
+        try:
+            yield
+        finally:
+            HERE.goes_on = before
+
+    def is_recording(self) -> bool:
+        return HERE.recording is not None
+
+    def used_by(self, array: Any, stream: int) -> None:
+        if isinstance(array.memory, PooledMemory):
+            driver().pool.used_by(array.memory, stream)
 
     def window(self, memory: Any, shape: Any, array_type: Any, start: int, strides: Any) -> Any:
         return window(memory, shape, array_type, start, strides)

@@ -12,6 +12,8 @@ class _Choices:
     """Whether convolutions of float32 may: `backends.cudnn.allow_tf32`."""
     measured = False
     """Whether the ways to compute a convolution are tried, the quickest to be kept: `backends.cudnn.benchmark`."""
+    uses_cudnn = True
+    """Whether cuDNN may be used at all: `backends.cudnn.enabled`."""
     deterministic = False
     """Whether only ways that always give the same bits are taken: `backends.cudnn.deterministic`."""
 

@@ -22,11 +22,27 @@ def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float],
 
     Its results go to the lists `changed`. False: nothing was done, because the program or the arrays do not allow it.
     """
+    return _update(program, changed, numbers, lists, None)
+
+
+def update_with_steps(
+    steps: Sequence[Any], program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]
+) -> bool:
+    """The same with an array of one number for each position, which is an input between the lists and the numbers."""
+    if any(name_of(each.dtype) != "float32" or each.form.size != 1 for each in steps):
+        return False
+    return _update(program, changed, numbers, lists, steps)
+
+
+def _update(
+    program: Program, changed: tuple[int, ...], numbers: Sequence[float], lists: Sequence[Sequence[Any]], steps: Any
+) -> bool:
     name = name_of(lists[0][0].dtype)
     if name not in _FLOATS or not _alike(lists) or not can_write(program):
         return False
-    launch, most, pack = _kernel(program, name, len(lists), len(numbers), changed)
-    columns = list(zip(*lists, strict=True))
+    rows = lists if steps is None else [*lists, steps]
+    launch, most, pack = _kernel(program, name, len(lists), len(numbers), changed, steps is not None)
+    columns = list(zip(*rows, strict=True))
     for start in range(0, len(columns), most):
         chosen = [column for column in columns[start : start + most] if column[0].form.size]
         if not chosen:
@@ -38,7 +54,7 @@ def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float],
             begin.append(blocks)
             sizes.append(size)
             blocks += -(-size // PER_BLOCK)
-        places = [[column[at].pointer for column in chosen] + empty for at in range(len(lists))]
+        places = [[column[at].pointer for column in chosen] + empty for at in range(len(rows))]
         flat = [place for row in places for place in row]
         launch(blocks, THREADS, pack(len(chosen), *(numbers or [0.0]), *begin, *empty, *sizes, *empty, *flat))
     return True
@@ -56,7 +72,8 @@ def _alike(lists: Sequence[Sequence[Any]]) -> bool:
 
 
 @cache
-def _kernel(program: Program, name: str, lists: int, numbers: int, changed: tuple[int, ...]) -> Any:
-    most = capacity(lists, numbers)
-    layout = Struct(f"=q{max(numbers, 1)}d{2 * most}q{lists * most}Q")
-    return driver().compile(list_source(program, name, lists, numbers, changed)), most, layout.pack
+def _kernel(program: Program, name: str, lists: int, numbers: int, changed: tuple[int, ...], stepped: bool) -> Any:
+    rows = lists + stepped
+    most = capacity(rows, numbers)
+    layout = Struct(f"=q{max(numbers, 1)}d{2 * most}q{rows * most}Q")
+    return driver().compile(list_source(program, name, lists, numbers, changed, stepped)), most, layout.pack

@@ -19,21 +19,29 @@ def capacity(lists: int, numbers: int) -> int:
     return (_MOST_BYTES - 8 * (numbers + 2)) // (8 * (lists + 2))
 
 
-def list_source(program: Program, dtype: str, lists: int, numbers: int, changed: Sequence[int]) -> str:
-    """The kernel that runs `program` on an element of each list and writes the lists `changed`."""
+def list_source(
+    program: Program, dtype: str, lists: int, numbers: int, changed: Sequence[int], stepped: bool = False
+) -> str:
+    """The kernel that runs `program` on an element of each list and writes the lists `changed`.
+
+    `stepped`: a number for each array, on the device, is an input after the lists.
+    """
     kind = TYPES[dtype]
-    most = capacity(lists, numbers)
+    rows = lists + stepped
+    most = capacity(rows, numbers)
     computed = TYPES[program.steps[0][1]].compute
-    inputs = [f"x{number}" for number in range(lists)]
+    inputs = [f"x{number}" for number in range(rows)]
     inputs += [f"({computed})a.numbers[{number}]" for number in range(numbers)]
     loads = [f"const {computed} x{n} = ({computed}){kind.loaded(f'p{n}[i]')};" for n in range(lists)]
     stores = [
         f"p{target}[i] = {kind.stored(f'v{found}')};" for target, found in zip(changed, program.results, strict=True)
     ]
     pointers = [f"{kind.memory}* p{n} = ({kind.memory}*)a.at[{n}][array];" for n in range(lists)]
+    if stepped:
+        pointers.append(f"const {computed} x{lists} = ({computed})*(const float*)a.at[{lists}][array];")
     return f"""{functions()}
 struct Arguments {{
-  i64 count; double numbers[{max(numbers, 1)}]; i64 begin[{most}]; i64 size[{most}]; u64 at[{lists}][{most}];
+  i64 count; double numbers[{max(numbers, 1)}]; i64 begin[{most}]; i64 size[{most}]; u64 at[{rows}][{most}];
 }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 block = blockIdx.x;

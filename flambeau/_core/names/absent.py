@@ -111,6 +111,11 @@ class Table:
         self._add(functions, maker)
         return self
 
+    def constant(self, name: str, value: Any) -> Table:
+        """A value that is no function."""
+        self._add(name, lambda _: value)
+        return self
+
     def submodules(self, names: str) -> Table:
         """Modules that load on first use."""
         self._add(names, lambda name: importlib.import_module(f"{self.module}.{name}"))

@@ -17,7 +17,7 @@ from ..._core.process.caller import calling_place
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._core.version import note_changes
-from .tracing import traced_rule
+from .tracing import STEP, traced_rule
 
 Rule = Callable[..., Any]
 
@@ -51,6 +51,17 @@ def _owners(tensors: Sequence[Tensor]) -> set[int]:
 
 def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
     """Run a rule on tensors of one kind, of which none is to be recorded; False if no kernel can do it."""
+    return _run(kernels.update, rule, number, lists)
+
+
+def run_with_steps(kernels: Any, rule: Rule, steps: Sequence[Tensor], lists: Lists) -> bool:
+    """The same with a number for each tensor that nobody has looked at: tensors of one element, on the device."""
+    places = [each._array for each in steps]
+    update = getattr(kernels, "update_with_steps", None)
+    return update is not None and _run(lambda *args: update(places, *args), rule, STEP, lists)
+
+
+def _run(update: Callable[..., bool], rule: Rule, number: Any, lists: Lists) -> bool:
     kind = lists[0][0]._kind
     if kind.indirect:
         return False
@@ -62,7 +73,7 @@ def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
         program, changed, numbers = traced_rule(rule, number, kind.dtype.name, len(lists))
     except (Untraceable, OverflowError):  # the latter: a number that no float can hold
         return False
-    if not kernels.update(program, changed, numbers, *[[each._array for each in tensors] for tensors in lists]):
+    if not update(program, changed, numbers, *[[each._array for each in tensors] for tensors in lists]):
         return False
     place = calling_place()
     for position in changed:

@@ -28,6 +28,10 @@ _WIDE = {"float32": "float32", "float64": "float64", "float16": "float32", "bflo
 """The type in which elements of a dtype are computed with."""
 
 
+STEP = object()
+"""In place of the number of a rule: one that only the device knows, and that follows the tensors as an input."""
+
+
 class Recording:
     """The steps of a function on tensors of one dtype."""
 
@@ -168,6 +172,20 @@ class AbstractTensor:
     sqrt = _unary("sqrt", np.sqrt)
     neg = __neg__ = _unary("negative", np.negative)
     abs = _unary("absolute", np.absolute)
+
+    def __rpow__(self, base: Any) -> AbstractTensor:
+        recording = self.recording
+        if not recording.as_inputs:
+            return NotImplemented
+        return AbstractTensor(recording, recording.apply("power", recording.operand(base), self.number))
+
+    def __pow__(self, exponent: Any) -> AbstractTensor:
+        if not self.recording.as_inputs:
+            return NotImplemented
+        if exponent != 0.5:
+            raise Untraceable(f"a power of {exponent}")
+        root: AbstractTensor = self.sqrt()
+        return root
 
     def maximum(self, other: AbstractTensor) -> AbstractTensor:
         return self._extreme("maximum", other)
@@ -350,8 +368,12 @@ def traced_rule(
         raise Untraceable(f"tensors of {dtype}")
     trace = Trace()
     recording = Recording(trace, wide, None, None if wide == dtype else f"round_{dtype}", as_inputs=True)
-    recording.tensors = [AbstractTensor(recording, trace.number("input", wide, each)) for each in range(tensors)]
-    rule(number, *recording.tensors)
-    changed = tuple([position for position, each in enumerate(recording.tensors) if each.number != position])
+    unknown = number is STEP
+    if unknown and wide != dtype:
+        raise Untraceable(f"steps, which are of float32, beside tensors of {dtype}")
+    inputs = [AbstractTensor(recording, trace.number("input", wide, each)) for each in range(tensors + unknown)]
+    recording.tensors = list(inputs)  # numbers follow them
+    rule(inputs.pop() if unknown else number, *inputs)
+    changed = tuple([position for position, each in enumerate(inputs) if each.number != position])
     results = tuple([recording.tensors[each].number for each in changed])
     return Program(tuple(trace.steps), results), changed, recording.numbers

@@ -1,7 +1,8 @@
-"""Choices that scripts make and that change nothing in results: precision of products, threads."""
+"""Choices that scripts make, of which the CPU's results do not depend: precision of products, threads."""
 
 from __future__ import annotations
 
+from ..._backends.cuda.choices import CHOICES
 from ..._core.process.threads import num_threads
 
 
@@ -19,9 +20,10 @@ _CHOICES = _Choices()
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Say how precise products of float32 matrices must be. They are always as precise as float32 is."""
+    """Say how precise products of float32 matrices must be: below "highest" CUDA devices shorten operands (TF32)."""
     if precision in ("highest", "high", "medium"):
         _CHOICES.matmul_precision = precision
+        CHOICES.shortened_products = precision != "highest"
     else:
         import warnings
 

@@ -55,7 +55,11 @@ def converted(input: Tensor, kind: Kind, memory_format: Any) -> Tensor:
         strides = tuple([step * array_type.itemsize for step in strides_like(input._array, memory_format)])
         array = empty_meta(input._array.shape, array_type, strides)
     else:
-        array = moved(copied(content(input), memory_format, array_type), kind.backend)
+        array = content(input)
+        dense = array.flags.c_contiguous and memory_format in (None, preserve_format)
+        if not dense or array.dtype != array_type or type(array) is kind.backend.array_class:
+            array = copied(array, memory_format, array_type)
+        array = moved(array, kind.backend)
     return recorded(_to_device, (input, kind.dtype, memory_format, source), array, kind)
 
 
@@ -99,6 +103,8 @@ def to(
             raise TypeError(
                 f"to() received an invalid combination of arguments: {[type(each).__name__ for each in args]}"
             )
+        if flags:
+            non_blocking = non_blocking or bool(flags[0])
         if len(flags) == 2:
             copy = copy or bool(flags[1])
         if (dtype is not None and named_dtype is not None) or (device is not None and named_device is not None):
@@ -112,6 +118,9 @@ def to(
         copy = copy or (kind.is_cpu and str(device) == "cpu:0")  # as in PyTorch: a numbered CPU is another one
     if kind.plain is input._kind.plain and not copy and (memory_format is None or _suits(input, memory_format)):
         return input
+    if non_blocking and kind.backend is not input._kind.backend:
+        with (input._kind if kind.is_cpu else kind).backend.without_waiting():
+            return converted(input, kind.plain, memory_format)
     return converted(input, kind.plain, memory_format)
 
 
@@ -159,7 +168,8 @@ def cpu(input: Tensor, memory_format: Any = preserve_format) -> Tensor:
 @public(function=False)
 def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = preserve_format) -> Tensor:
     """The tensor on a CUDA device."""
-    return to(input, "cuda" if device is None else device, memory_format=memory_format)
+    place = "cuda" if device is None else device
+    return to(input, place, non_blocking=non_blocking, memory_format=memory_format)
 
 
 _LEGACY_KINDS = {

@@ -221,6 +221,9 @@ def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
             target[...] = source
             note_change(counter)
             return input
+    if non_blocking and not input._kind.is_cpu and isinstance(other, Tensor) and other._kind.is_cpu:
+        with input._kind.backend.without_waiting():
+            return _copy_recorded(input, other)
     return _copy_recorded(input, other)
 
 

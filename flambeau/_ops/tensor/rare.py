@@ -74,10 +74,8 @@ def module_load(input: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 @public(function=False)
 def record_stream(input: Tensor, s: Any) -> None:
-    """Say that a queue of an accelerator uses this memory: on the CPU there is no queue."""
-    raise NotImplementedError(
-        "Could not run 'aten::record_stream' with arguments from the 'CPU' backend: it is about an accelerator's memory"
-    )
+    """Say that a queue of an accelerator uses this memory, which is not to be used again before that is done."""
+    input._kind.backend.used_by(input._array, getattr(s, "cuda_stream", 0))
 
 
 def _warn_of_resize(name: str) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_left, insort
-from collections import deque
 
 from ...._core.process.caller import Place
+from .statistics import SMALL, Journal
 
 UNIT = 512
 """All sizes are multiples of it."""
-SMALL = 1 << 20
-"""Requests up to this size share segments of `SMALL_SEGMENT`, and never those of larger ones."""
 SMALL_SEGMENT, LARGE_SEGMENT = 2 << 20, 20 << 20
 OWN_SEGMENT = 10 << 20
 """From this size on a request that finds no room has a segment of its own."""
 
-USED, KEPT, FREE = range(3)
-"""A tensor has it; it waits for a request of exactly its size; it can be cut and joined."""
+USED, KEPT, FREE, WAITING = range(4)
+"""A tensor has it; it is for a request of exactly its size; it can be cut and joined; other queues still use it."""
 
 
 def segment_size(size: int) -> int:
@@ -29,19 +28,16 @@ def segment_size(size: int) -> int:
 class Block:
     """A piece of a segment, with the pieces before and after it there."""
 
-    __slots__ = (
-        "after", "before", "place", "pointer", "requested", "returned", "segment", "shelf", "size", "state", "users"
-    )  # fmt: skip
+    __slots__ = ("after", "before", "home", "place", "pointer", "requested", "shelf", "size", "state", "users")
 
-    def __init__(self, pointer: int, size: int, shelf: Shelf, returned: deque[Block], segment: int) -> None:
+    def __init__(self, pointer: int, size: int, shelf: Shelf) -> None:
         self.pointer = pointer
         self.size = size
         self.requested = 0
         self.shelf = shelf
-        self.returned = returned
-        self.segment = segment
-        """The address of the segment that it is cut from."""
-        self.state = USED
+        self.home: list[Block] = []
+        """Where its shelf keeps the blocks of its size."""
+        self.state = FREE
         self.before: Block | None = None
         self.after: Block | None = None
         self.users: set[int] | None = None
@@ -51,29 +47,40 @@ class Block:
 
 
 class PooledMemory:
-    """A block in use: it goes back to its pool when nothing refers to it."""
+    """A block in use: it goes back to its shelf when nothing refers to it."""
 
     __slots__ = ("block", "ptr")
     ptr: int
     block: Block
 
     def __del__(self) -> None:
-        # Only noted: this may run anywhere, in the middle of the pool's own work too.
+        # This may run anywhere, in the middle of the pool's own work too: each step is whole in itself.
         block = self.block
-        block.returned.append(block)
+        journal = block.shelf.journal
+        journal.sizes.append(-block.size)
+        journal.requests.append(-block.requested)
+        if block.users is None:
+            block.state = KEPT
+            block.home.append(block)
+        else:
+            block.state = WAITING
+            block.shelf.waiting.append(block)
 
 
 class Shelf:
     """The free blocks of one size class, of one queue: what its work is done with can be used again by its next."""
 
-    __slots__ = ("kept", "ordered", "pool", "small", "stream")
+    __slots__ = ("journal", "kept", "ordered", "pool", "small", "stream", "waiting")
 
-    def __init__(self, pool: int, stream: int, small: bool) -> None:
+    def __init__(self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block]) -> None:
         self.pool = pool
         self.stream = stream
         self.small = small
+        self.journal = journal
+        self.waiting = waiting
+        """Where blocks go that other queues use too."""
         self.kept: dict[int, list[Block]] = {}
-        """Blocks as they came back, by size: most requests repeat one of before."""
+        """Blocks as they came back, by size: most requests repeat one of before. A list stays the same one for ever."""
         self.ordered: list[tuple[int, int, Block]] = []
         """The free blocks, by size and address."""
 
@@ -89,33 +96,25 @@ class Shelf:
         """A block for use; what it does not need becomes a free one."""
         rest = block.size - size
         if rest >= UNIT if self.small else rest > SMALL:
-            other = Block(block.pointer + size, rest, self, block.returned, block.segment)
-            other.state = FREE
+            other = Block(block.pointer + size, rest, self)
             other.before, other.after = block, block.after
             if other.after is not None:
                 other.after.before = other
             block.after = other
             block.size = size
             insort(self.ordered, (rest, other.pointer, other))
-        block.state = USED
+        block.home = self.kept.setdefault(block.size, [])
         return block
-
-    def keep(self, block: Block) -> None:
-        """Take back a block as it is."""
-        block.state = KEPT
-        found = self.kept.get(block.size)
-        if found is None:
-            self.kept[block.size] = [block]
-        else:
-            found.append(block)
 
     def settle(self) -> bool:
         """Join the blocks that came back with their free neighbours; whether there were any."""
-        kept, self.kept = self.kept, {}
-        for blocks in kept.values():
-            for block in blocks:
-                self._join(block)
-        return bool(kept)
+        found = False
+        for blocks in tuple(self.kept.values()):
+            with contextlib.suppress(IndexError):  # other threads take from the list too
+                while True:
+                    self._join(blocks.pop())
+                    found = True
+        return found
 
     def _join(self, block: Block) -> None:
         before, after = block.before, block.after

@@ -17,9 +17,10 @@ from typing import Any, Protocol
 
 from ...._core.process.caller import calling_place
 from ...._core.process.locks import new_reentrant_lock
-from .block import SMALL, UNIT, USED, Block, PooledMemory, Shelf, neighbours, segment_size
-from .statistics import Statistics
+from .block import KEPT, UNIT, USED, Block, PooledMemory, Shelf, neighbours, segment_size
+from .statistics import LONGEST, SMALL, Statistics
 
+_new = object.__new__
 COMMON = 0
 """The pool of everybody."""
 
@@ -91,8 +92,9 @@ class Pool:
         self._shelves: dict[tuple[int, int], tuple[Shelf, Shelf]] = {}
         self._segments: dict[int, tuple[Block, int]] = {}
         """For the address of a segment its first block, and its size."""
-        self._returned: deque[Block] = deque()
-        self._waiting: deque[tuple[list[Any], Block]] = deque()
+        self._came_back: list[Block] = []
+        """Blocks that nobody needs, and that other queues still use: marks in these are to be set."""
+        self._marked: deque[tuple[list[Any], Block]] = deque()
         self._holders: dict[int, int] = {}
         """For each private pool how many graphs and contexts use it."""
         self._numbers = itertools.count(1)
@@ -101,54 +103,66 @@ class Pool:
         self.limit: int | None = None
         self.notes_places = False
         self.keeps = True
-        """Whether freed segments stay here."""
+        """Whether freed segments stay here: see `keep`."""
+        self._shared = 0
+        """How many blocks are in use by several queues."""
+        self._special = False
+        self._sizes, self._requests = self.statistics.journal.sizes, self.statistics.journal.requests
+
+    def keep(self, value: bool) -> None:
+        """Whether segments in which nothing is in use stay here, or go back to the device with the next request."""
+        self.keeps = value
+        self._special = True
 
     # ----- taking and giving back -----------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> PooledMemory:
         """Memory, uninitialised; it comes back when nothing refers to it."""
         size = (nbytes + UNIT - 1) & -UNIT or UNIT
-        with self._lock:
-            if self._returned or self._waiting:
-                self._collect()
-                if not self.keeps:
-                    self.give_back()
-            shelves = self._here.shelves or self.stream_changed()
-            shelf = shelves[0] if size <= SMALL else shelves[1]
-            kept = shelf.kept.get(size)
-            if kept:
-                block = kept.pop()
-                block.state = USED
-            else:
-                block = self._found(shelf, size, nbytes)
-            block.requested = nbytes
-            counted = self.statistics
-            counted.sizes.append(block.size)
-            counted.requests.append(nbytes)
+        shelves = self._here.shelves or self.stream_changed()
+        if self._special or len(self._sizes) > LONGEST:
+            self._do_special()
+        try:
+            block = shelves[size > SMALL].kept[size].pop()
+        except LookupError:
+            block = self._found(shelves[size > SMALL], size, nbytes)
+        block.state = USED
+        block.requested = nbytes
+        self._sizes.append(block.size)
+        self._requests.append(nbytes)
         if self.notes_places:
             block.place = calling_place()
-        memory = PooledMemory()
+        memory = _new(PooledMemory)
         memory.ptr = block.pointer
         memory.block = block
         return memory
+
+    def _do_special(self) -> None:
+        """What a request does beside its own business while anything unusual goes on."""
+        with self._lock:
+            self._collect()
+            if not self.keeps:
+                self.give_back()
+            self._special = bool(self._came_back or self._marked or not self.keeps or self._shared)
 
     def stream_changed(self) -> tuple[Shelf, Shelf]:
         """Look anew from where this thread takes memory: its queue or its pool is another one."""
         key = self._here.pool, self._supplier.stream()
         found = self._shelves.get(key)
         if found is None:
-            found = self._shelves[key] = Shelf(*key, True), Shelf(*key, False)
+            found = self._shelves[key] = self._shelf(*key, True), self._shelf(*key, False)
         self._here.shelves = found
         return found
 
+    def _shelf(self, pool: int, stream: int, small: bool) -> Shelf:
+        return Shelf(pool, stream, small, self.statistics.journal, self._came_back)
+
     def _found(self, shelf: Shelf, size: int, nbytes: int) -> Block:
-        self.statistics.add_up_if_long()
-        block = shelf.best(size)
-        if block is None and shelf.settle():
+        with self._lock:
             block = shelf.best(size)
-        if block is None:
-            block = shelf.cut(self._segment(shelf, size, nbytes), size)
-        return block
+            if block is None and shelf.settle():
+                block = shelf.best(size)
+            return shelf.cut(self._segment(shelf, size, nbytes), size) if block is None else block
 
     def _segment(self, shelf: Shelf, size: int, nbytes: int) -> Block:
         wanted = segment_size(size)
@@ -160,7 +174,7 @@ class Pool:
             if pointer is None:
                 self.statistics.failures += 1
                 raise self._exhausted(nbytes, self)
-        block = Block(pointer, wanted, shelf, self._returned, pointer)
+        block = Block(pointer, wanted, shelf)
         self._segments[pointer] = block, wanted
         self.statistics.segment(wanted, shelf.small, 1)
         return block
@@ -175,23 +189,19 @@ class Pool:
 
     def _collect(self) -> None:
         """Put what came back on its shelf, as far as no queue needs it any more."""
-        returned, counted = self._returned, self.statistics
-        while returned:
-            block = returned.popleft()
-            counted.sizes.append(-block.size)
-            counted.requests.append(-block.requested)
-            block.place = None
-            if block.users:
-                self._waiting.append(([], block))
-                counted.waiting(block.size, block.shelf.small, 1)
-            else:
-                block.shelf.keep(block)
-        if self._waiting and not self._recording:  # a mark would become part of the record
+        counted = self.statistics
+        if len(self._sizes) > LONGEST:
+            counted.add_up()
+        while self._came_back:
+            block = self._came_back.pop()
+            counted.waiting(block.size, block.shelf.small, 1)
+            self._marked.append(([], block))
+        if self._marked and not self._recording:  # a mark would become part of the record
             self._look_at_marks(wait=False)
 
     def _look_at_marks(self, wait: bool) -> None:
-        for _ in range(len(self._waiting)):
-            marks, block = self._waiting.popleft()
+        for _ in range(len(self._marked)):
+            marks, block = self._marked.popleft()
             if not marks:
                 marks = [self._supplier.mark(stream) for stream in sorted(block.users or ())]
             if wait:
@@ -199,23 +209,27 @@ class Pool:
                     self._supplier.wait_for(mark)
             if all(self._supplier.reached(mark) for mark in marks):
                 block.users = None
+                self._shared -= 1
                 self.statistics.waiting(block.size, block.shelf.small, -1)
-                block.shelf.keep(block)
+                block.state = KEPT
+                block.home.append(block)
             else:
-                self._waiting.append((marks, block))
+                self._marked.append((marks, block))
 
     def used_by(self, memory: PooledMemory, stream: int) -> None:
         """Another queue works with a memory: it is not handed out again before that is done."""
         block = memory.block
         if stream != block.shelf.stream:
             with self._lock:
+                self._shared += block.users is None
                 block.users = {stream} if block.users is None else block.users | {stream}
+                self._special = True
 
     def give_back(self) -> None:
         """Return to the device the segments in which nothing is in use."""
         with self._lock:
             self._collect()
-            if self._waiting and not self._recording:
+            if self._marked and not self._recording:
                 self._look_at_marks(wait=True)
             for (pool, _), shelves in tuple(self._shelves.items()):
                 if pool != COMMON and self._holders.get(pool):

@@ -7,10 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from .block import SMALL
-
-_LONGEST = 1 << 16
+SMALL = 1 << 20
+"""Requests up to this size share small segments, and never those of larger ones: they are counted apart."""
+LONGEST = 1 << 16
 """So many changes are written down before they are added up."""
+
+
+class Journal:
+    """What every request changes: only written down, and added up when somebody asks."""
+
+    __slots__ = ("requests", "sizes")
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        """The sizes of blocks as they are handed out, and negative as they come back."""
+        self.requests: list[int] = []
+        """The bytes that were asked for, likewise."""
+
+
+def _taken(steps: list[int]) -> Any:
+    """What is written down so far, taken out; others may write meanwhile."""
+    found = steps[:]
+    del steps[: len(found)]
+    return np.array(found, np.int64)
 
 
 class Gauge:
@@ -52,14 +71,11 @@ _KINDS = (
 
 
 class Statistics:
-    """All gauges of a pool. What every request changes is only written down, and added up when somebody asks."""
+    """All gauges of a pool."""
 
     def __init__(self) -> None:
         self.gauges = {f"{kind}.{side}": Gauge() for kind in _KINDS for side in _SIDES}
-        self.sizes: list[int] = []
-        """The sizes of blocks as they are handed out, and negative as they come back."""
-        self.requests: list[int] = []
-        """The bytes that were asked for, likewise."""
+        self.journal = Journal()
         self.failures = self.retries = self.device_calls = self.device_returns = 0
 
     def _both(self, kind: str, small: bool, amount: int) -> None:
@@ -87,25 +103,17 @@ class Statistics:
             for kind, now in (("inactive_split", len(found)), ("inactive_split_bytes", sum(found))):
                 self._both(kind, small, now - self.gauges[f"{kind}.{side}"].current)
 
-    def add_up(self, at_least: int = 0) -> None:
-        """Bring the gauges up to date if so many changes are written down."""
-        if len(self.sizes) < max(at_least, 1):
-            return
-        sizes, requests = np.array(self.sizes, np.int64), np.array(self.requests, np.int64)
-        self.sizes.clear()
-        self.requests.clear()
-        small = np.abs(sizes) <= SMALL
-        for side, chosen in (("all", slice(None)), ("small_pool", small), ("large_pool", ~small)):
-            steps = sizes[chosen]
+    def add_up(self) -> None:
+        """Bring the gauges up to date."""
+        sizes, requests = _taken(self.journal.sizes), _taken(self.journal.requests)
+        for side, keeps in (("all", None), ("small_pool", np.less_equal), ("large_pool", np.greater)):
+            steps = sizes if keeps is None else sizes[keeps(np.abs(sizes), SMALL)]
             for name in ("allocation", "active"):
                 self.gauges[f"{name}.{side}"].follow(np.sign(steps))
             for name in ("allocated_bytes", "active_bytes"):
                 self.gauges[f"{name}.{side}"].follow(steps)
-            self.gauges[f"requested_bytes.{side}"].follow(requests[chosen])
-
-    def add_up_if_long(self) -> None:
-        """Keep the list of changes short."""
-        self.add_up(_LONGEST)
+            wanted = requests if keeps is None else requests[keeps(np.abs(requests), SMALL)]
+            self.gauges[f"requested_bytes.{side}"].follow(wanted)
 
     def reset_peaks(self) -> None:
         """Let the highest values begin again from the present ones."""

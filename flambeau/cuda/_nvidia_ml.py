@@ -1,0 +1,72 @@
+"""What NVIDIA's management library says of a device: how busy it is, how warm, who uses it (package nvidia-ml-py)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .._core.device import usable_device
+
+
+def _library() -> Any:
+    try:
+        found = importlib.import_module("pynvml")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "nvidia-ml-py does not seem to be installed or it can't be imported: pip install nvidia-ml-py"
+        ) from None
+    found.nvmlInit()
+    return found
+
+
+def _handle() -> tuple[Any, Any]:
+    usable_device("cuda")
+    library = _library()
+    return library, library.nvmlDeviceGetHandleByIndex(0)
+
+
+def utilization(device: Any = None) -> int:
+    """The percentage of time in which kernels were running."""
+    library, handle = _handle()
+    return int(library.nvmlDeviceGetUtilizationRates(handle).gpu)
+
+
+def memory_usage(device: Any = None) -> int:
+    """The percentage of time in which the memory was read or written."""
+    library, handle = _handle()
+    return int(library.nvmlDeviceGetUtilizationRates(handle).memory)
+
+
+def device_memory_used(device: Any = None) -> int:
+    """The bytes that all processes use of the device."""
+    library, handle = _handle()
+    return int(library.nvmlDeviceGetMemoryInfo(handle).used)
+
+
+def temperature(device: Any = None) -> int:
+    """Degrees Celsius."""
+    library, handle = _handle()
+    return int(library.nvmlDeviceGetTemperature(handle, 0))
+
+
+def power_draw(device: Any = None) -> int:
+    """Milliwatts."""
+    library, handle = _handle()
+    return int(library.nvmlDeviceGetPowerUsage(handle))
+
+
+def clock_rate(device: Any = None) -> int:
+    """The clock of the processors, in MHz."""
+    library, handle = _handle()
+    return int(library.nvmlDeviceGetClockInfo(handle, 1))
+
+
+def list_gpu_processes(device: Any = None) -> str:
+    """The processes that use the device, and how much of its memory."""
+    try:
+        library, handle = _handle()
+    except ModuleNotFoundError:
+        return "pynvml module not found, please install nvidia-ml-py"
+    found = library.nvmlDeviceGetComputeRunningProcesses(handle)
+    lines = [f"process {each.pid:>10d} uses {each.usedGpuMemory / 2**20:>12.3f} MB GPU memory" for each in found]
+    return "\n".join(["GPU:0", *(lines or ["no processes are running"])])

@@ -1,0 +1,81 @@
+"""Where the host waits for the device, and what it learns then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau._backends.cuda.waits import WAITS
+
+cuda = torch.cuda
+F = torch.nn.functional
+
+
+def _steps(make: Any, autocast: bool = False) -> Any:
+    torch.manual_seed(0)
+    layers = torch.nn
+    net = layers.Sequential(
+        layers.Embedding(11, 16), layers.Linear(16, 32), layers.GELU(), layers.LayerNorm(32), layers.Dropout(0.1),
+        layers.Flatten(), layers.Linear(128, 5),
+    ).cuda()  # fmt: skip
+    optimizer = make(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    given, labels = torch.randint(0, 11, (6, 4)).cuda(), torch.randint(0, 5, (6,)).cuda()
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+            loss = F.cross_entropy(net(given), labels)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        scheduler.step()
+        return loss.detach()
+
+    step()
+    return step
+
+
+@pytest.mark.parametrize("autocast", [False, True], ids=["float32", "autocast"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_a_training_step_does_not_wait(name: str, autocast: bool) -> None:
+    step = _steps(lambda params: getattr(torch.optim, name)(params, 1e-2), autocast)
+    cuda.set_sync_debug_mode("error")
+    before = WAITS.count
+    losses = [step() for _ in range(3)]
+    assert WAITS.count == before
+    cuda.set_sync_debug_mode("default")
+    assert all(each.item() > 0 for each in losses)
+    assert WAITS.count == before + 3
+
+
+def test_modes() -> None:
+    given = torch.ones(3, device="cuda")
+    assert cuda.get_sync_debug_mode() == 0
+    cuda.set_sync_debug_mode("warn")
+    assert cuda.get_sync_debug_mode() == 1
+    with pytest.warns(UserWarning, match="called a synchronizing CUDA operation") as caught:
+        given.sum().item()
+    assert caught[0].filename == __file__
+    cuda.set_sync_debug_mode(2)
+    with pytest.raises(RuntimeError, match="called a synchronizing CUDA operation"):
+        given.tolist()
+    cuda.synchronize()
+    with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
+        cuda.set_sync_debug_mode("loud")
+
+
+_WRONG = {
+    "nll_loss": lambda: F.cross_entropy(torch.zeros(4, 3, device="cuda"), torch.tensor([0, 1, 7, 2], device="cuda")),
+}
+
+
+@pytest.mark.parametrize("op", _WRONG)
+def test_a_wrong_index_is_reported_at_the_next_wait(op: str) -> None:
+    result = _WRONG[op]()  # nothing yet
+    with pytest.raises(IndexError, match=f"(?s)7 is out of bounds.*{op}.*test_waits.py"):
+        result.sum().item()
+    cuda.synchronize()  # once
+    assert torch.ones(2, device="cuda").sum().item() == 2

@@ -113,6 +113,13 @@ class Backend:
         """A context in which copies from the host and to it need not be done when a call returns."""
         return contextlib.nullcontext()
 
+    def all_within(self, array: Any, low: int, high: int, op: str) -> bool:
+        """Whether all numbers are from `low` on and below `high`.
+
+        A device that would have to be waited for says yes, and raises the error for `op` at the next wait.
+        """
+        return not array.size or bool(read(array.min() >= low) and read(array.max() < high))
+
     def is_recording(self) -> bool:
         """Whether work is written down, to be done later and again, instead of done."""
         return False
@@ -226,6 +233,12 @@ def read(value: Any) -> Any:
         return value.item()
     backend = _BY_ARRAY.get(type(value))
     return value if backend is None else backend.to_host(value).item()
+
+
+def all_within(array: Any, low: int, high: int, op: str) -> bool:
+    """Whether all of an array's numbers are from `low` on and below `high`, as far as its device knows by now."""
+    backend = _BY_ARRAY.get(type(array))
+    return backend is None or backend.all_within(array, low, high, op)  # an abstract array has no elements
 
 
 def moved(array: Any, target: Backend) -> Any:

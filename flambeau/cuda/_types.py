@@ -15,7 +15,7 @@ from .._core.typed_storage import TypedStorage
 def _tensor_type(name: str) -> Any:
     from .._ops.tensor.legacy import TENSOR_TYPES, LegacyTensor, TensorType
 
-    element = TENSOR_TYPES[name].dtype
+    element = TENSOR_TYPES[name].kind.dtype
     body = {
         "kind": kind_of(element, usable_device("cuda")), "dtype": element, "is_cuda": True,
         "__module__": "torch.cuda", "__doc__": f"Tensors of {element} on a CUDA device.",
@@ -36,7 +36,8 @@ class _Storage(_LegacyStorage):
 @cache
 def _storage_type(name: str) -> Any:
     body = {"dtype": CLASSES[name].dtype, "__module__": "torch.cuda", "device": device("cuda", 0)}
-    return type(_Storage)(name, (_Storage,), body)
+    made: Any = type(_Storage)
+    return made(name, (_Storage,), body)
 
 
 def __getattr__(name: str) -> Any:

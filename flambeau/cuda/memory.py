@@ -34,6 +34,7 @@ __getattr__, __dir__ = where_present(
         "reset_accumulated_host_memory_stats reset_accumulated_memory_stats reset_max_memory_allocated "
         "reset_max_memory_cached reset_peak_host_memory_stats reset_peak_memory_stats",
     )
+    .raising(RuntimeError, NEEDS_CUDA, functions="_dump_snapshot _record_memory_history _snapshot")
     .raising(KeyError, NEEDS_CUDA, functions="memory_summary")
     .raising(RuntimeError, NEEDS_CUDA, functions="use_mem_pool", classes="CUDAPluggableAllocator MemPool"),
 )

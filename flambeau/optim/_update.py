@@ -112,7 +112,7 @@ def _on_device(numbers: Sequence[Any] | None) -> bool:
 
 def _update_at_once(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> Sequence[int]:
     """Update by a kernel made of the rule what allows it; returns the positions of the others."""
-    params, grads = lists[:2]
+    params, grads = lists[0], lists[1] if len(lists) > 1 else ()
     every = range(len(params))
     kernels = kernels_for(params)
     if kernels is None or None in [each._counter for each in params] or not are_apart(params, grads):

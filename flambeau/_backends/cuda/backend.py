@@ -54,6 +54,11 @@ class Cuda(Backend):
         finally:
             HERE.goes_on = before
 
+    def all_within(self, array: Any, low: int, high: int, op: str) -> bool:
+        from .indices import note_outside
+
+        return note_outside(array, low, high, op)
+
     def is_recording(self) -> bool:
         return HERE.recording is not None
 

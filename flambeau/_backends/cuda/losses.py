@@ -115,8 +115,8 @@ def embedding_backward(
     order = by_library_or_host(np.argsort, (rows,), {"kind": "stable"})
     made = zeros((num_weights, width), grad.dtype)
     blocks = -(-width // THREADS)
-    fields = Struct("=qqQQQqQq").pack(
-        rows.size, width, grad.pointer, rows.pointer, order.pointer, padding_idx, made.pointer, blocks
+    fields = Struct("=qqQQQqQqq").pack(
+        rows.size, width, grad.pointer, rows.pointer, order.pointer, padding_idx, made.pointer, blocks, num_weights
     )
     _kernel(embedding_backward_source, name, index)(blocks * rows.size, THREADS, fields)
     return made

@@ -91,12 +91,13 @@ def embedding_backward_source(name: str, index: str) -> str:
     """The gradient of the rows of an embedding: positions are sorted by row, and the first of each row adds up all."""
     return f"""{_head(name, index)}
 struct Arguments {{
-  i64 count; i64 width; const T* grad; const I* row; const i64* order; i64 padding; T* out; i64 blocks;
+  i64 count; i64 width; const T* grad; const I* row; const i64* order; i64 padding; T* out; i64 blocks; i64 rows;
 }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 column = (i64)(blockIdx.x % a.blocks) * blockDim.x + threadIdx.x;
   const i64 first = blockIdx.x / a.blocks;
   const i64 row = (i64)a.row[a.order[first]];
+  if (row < 0 || row >= a.rows) return;  // the op that took such a row has noted it
   if (column >= a.width || row == a.padding || (first > 0 && (i64)a.row[a.order[first - 1]] == row)) return;
   A sum = 0;
   for (i64 i = first; i < a.count && (i64)a.row[a.order[i]] == row; i++)

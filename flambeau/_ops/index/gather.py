@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._backends import arrays
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import LARGE, read
+from ..._core.backend import LARGE, all_within, read
 from ..._core.dtype import LEGACY_NAMES, int32, int64
 from ..._core.geometry.layout import contiguous_array
 from ..._core.process.determinism import alert_not_deterministic
@@ -34,7 +34,7 @@ def check_positions(index: Any, size: int, dim: int) -> None:
     """Refuse positions outside a dimension of `size`."""
     if not index.size or arrays.within(index, size):
         return
-    if read(index.min() < 0) or read(index.max() >= size):
+    if not all_within(index, 0, size, "gather or scatter"):
         wrong = index[(index < 0) | (index >= size)]
         raise RuntimeError(
             f"index {int(read(wrong.reshape(-1)[0]))} is out of bounds for dimension {dim} with size {size}: positions "
@@ -140,7 +140,7 @@ def _index_select_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: i
 def _index_select(self: Array, dim: int, index: Array) -> Array:
     positions = index.reshape(-1)
     size = self.shape[dim] if self.ndim else 1
-    if positions.size and (read(positions.min() < 0) or read(positions.max() >= size)):
+    if not all_within(positions, 0, size, "index_select"):
         wrong = positions[(positions < 0) | (positions >= size)]
         raise IndexError(
             f"index out of range in self: index {int(wrong[0])} for dimension {dim} with size {size} of shape "
@@ -176,7 +176,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _flat_positions(index: Any, numel: int) -> Any:
-    if index.size and (read(index.min() < -numel) or read(index.max() >= numel)):
+    if not all_within(index, -numel, numel, "take or put_"):
         wrong = index[(index < -numel) | (index >= numel)]
         raise IndexError(
             f"out of range: tried to access index {int(read(wrong.reshape(-1)[0]))} on a tensor of {numel} elements."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import add_slices
-from ..._core.backend import LARGE, as_array, read
+from ..._core.backend import LARGE, all_within, as_array
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
@@ -31,7 +31,7 @@ def _one_dim(array: Any) -> Any:
 
 def _in_range(index: Any, size: int, dim: int, error: type[Exception], prefix: str = "", lowest: int = 0) -> Any:
     positions = index.reshape(-1)
-    if positions.size and (read(positions.min() < lowest) or read(positions.max() >= size)):
+    if not all_within(positions, lowest, size, "an op along an index"):
         wrong = positions[(positions < lowest) | (positions >= size)]
         raise error(f"{prefix}index {int(wrong[0])} is out of bounds for dimension {dim} with size {size}")
     return positions
@@ -281,7 +281,7 @@ def _index_reduce(self: Array, dim: int, index: Array, source: Array, reduce: st
     target, values = _one_dim(self), _one_dim(source)
     positions = index.reshape(-1)
     size = target.shape[dim]
-    if positions.size and (read(positions.min() < 0) or read(positions.max() >= size)):
+    if not all_within(positions, 0, size, "index_reduce"):
         raise IndexError(f"index out of range in self: positions along dimension {dim} are 0 to {size - 1}")
     if positions.size and values.size:
         # One index array for each dimension, so that counts and sums have the same key.

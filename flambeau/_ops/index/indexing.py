@@ -22,7 +22,7 @@ from ..._backends.arrays import add_slices
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import LARGE, as_array, beside, is_array, read
+from ..._core.backend import LARGE, all_within, as_array, beside, is_array, read
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import beside_the_ops
 
@@ -427,7 +427,7 @@ def _check_arrays(shape: Shape, advanced: Advanced) -> None:
         return
     for dim, entry in indexed:
         size = shape[dim]
-        if read(entry.min() < -size) or read(entry.max() >= size):
+        if not all_within(entry, -size, size, "indexing"):
             wrong = entry[(entry < -size) | (entry >= size)]
             raise IndexError(_out_of_bounds(int(wrong[0]), dim, shape))
 

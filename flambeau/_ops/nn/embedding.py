@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.lazy_signs import every_element
-from ..._core.backend import read, to_host
+from ..._core.backend import all_within, read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
 from ..._core.modes import recording
 from ..._core.tensor import Tensor
@@ -139,7 +139,7 @@ def _check_rows(indices: Array, rows: int) -> None:
         unsigned = indices.view(_UNSIGNED[indices.dtype.char])  # where negative numbers are very large
         if _largest(unsigned, None) < rows:
             return
-    if not (read(indices.min() >= 0) and read(indices.max() < rows)):
+    if not all_within(indices, 0, rows, "embedding"):
         wrong = to_host(indices[(indices < 0) | (indices >= rows)]).flat[0]
         raise IndexError(f"index out of range in self: {wrong} is not among the {rows} rows of weight")
 

@@ -196,8 +196,8 @@ def test_a_graph_that_is_kept(tmp_path: Any) -> None:
 
 def test_graphed_callables() -> None:
     torch.manual_seed(0)
-    layer = torch.nn.Linear(8, 8).cuda()
-    plain = torch.nn.Linear(8, 8).cuda()
+    layer: Any = torch.nn.Linear(8, 8).cuda()
+    plain: Any = torch.nn.Linear(8, 8).cuda()
     plain.load_state_dict(layer.state_dict())
     sample = torch.randn(4, 8, device="cuda", requires_grad=True)
     scale = cuda.make_graphed_callables(lambda x: x * 2 + 1, (torch.ones(4, 8, device="cuda", requires_grad=True),))
@@ -205,8 +205,8 @@ def test_graphed_callables() -> None:
     assert graphed is layer
     for seed in (1, 2):
         torch.manual_seed(seed)
-        given = torch.randn(4, 8).cuda().requires_grad_()
-        other = given.detach().clone().requires_grad_()
+        given: Any = torch.randn(4, 8).cuda().requires_grad_()
+        other: Any = given.detach().clone().requires_grad_()
         (graphed(scale(given)) ** 2).sum().backward()
         (plain(other * 2 + 1) ** 2).sum().backward()
         assert torch.allclose(given.grad, other.grad, 1e-5, 1e-5)

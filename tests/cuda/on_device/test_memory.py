@@ -35,7 +35,8 @@ def _empty() -> None:
         (MIB + 1, MIB + 512, 20 * MIB),
         (9 * MIB, 9 * MIB, 20 * MIB),
         (10 * MIB, 10 * MIB, 10 * MIB),
-        (11 * MIB - 5, 11 * MIB, 12 * MIB),
+        (11 * MIB - 5, 12 * MIB, 12 * MIB),  # too little would be left
+        (12 * MIB + 1, 12 * MIB + 512, 14 * MIB),
     ],
 )
 def test_sizes_are_those_of_pytorchs_allocator(wanted: int, block: int, segment: int) -> None:

@@ -132,6 +132,7 @@ class Statistics:
         """Everything, by PyTorch's names, in their order."""
         self.add_up()
         found = {f"{name}.{key}": value for name, gauge in self.gauges.items() for key, value in gauge.values().items()}
+        # no block is so large here that it may not be cut
         found |= {f"oversize_{name}.{key}": 0 for name in ("allocations", "segments") for key in Gauge().values()}
         found |= {
             "max_split_size": -1,

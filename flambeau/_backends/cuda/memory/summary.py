@@ -26,11 +26,11 @@ def _amount(number: int, of_bytes: bool) -> str:
     while len(units) > 1 and number >= (step if of_bytes else 1000 * step):
         number //= step
         units.pop(0)
-    return f"{number:7d} {units[0]}"
+    return f" {number:6d} {units[0]} "
 
 
 def _row(name: str, values: list[str]) -> str:
-    return f"| {name:<21} | " + " | ".join(values) + " |"
+    return f"| {name:<21} |" + "|".join(values) + "|"
 
 
 def summary(table: Mapping[str, int], abbreviated: bool) -> str:
@@ -43,7 +43,7 @@ def summary(table: Mapping[str, int], abbreviated: bool) -> str:
         line,
         f"|{failures:^{_WIDTH}}|",
         double,
-        _row("       Metric", [f"{title:<11}" for title, _ in _COLUMNS]),
+        _row("       Metric", [f" {title:<11}" for title, _ in _COLUMNS]),
     ]
     for title, name, of_bytes in _ROWS:
         text.append(line)

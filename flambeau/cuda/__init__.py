@@ -45,7 +45,7 @@ __getattr__, __dir__ = where_present(
     .raising(
         AttributeError,
         "torch.cuda.{name} needs CUDA, which this build does not have",
-        functions="check_error set_device",
+        functions="_sleep check_error set_device",
     )
     .raising(
         ModuleNotFoundError,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from .._backends.cuda.driver import driver
@@ -65,6 +67,26 @@ def synchronize(device: Any = None) -> None:
     """Wait for everything that the device was given to do; what kernels found wrong is raised here."""
     usable_device("cuda")
     driver().synchronize()
+
+
+_SLEEP = """
+struct Arguments { long long cycles; };
+extern "C" __global__ void kernel(const __grid_constant__ Arguments a) {
+  const long long begin = clock64();
+  while (clock64() - begin < a.cycles) {}
+}
+"""
+
+
+@cache
+def _sleeper() -> Callable[..., None]:
+    return driver().compile(_SLEEP)
+
+
+def _sleep(cycles: int) -> None:
+    """Keep the queue in use busy for so many ticks of the device's clock: for tests."""
+    usable_device("cuda")
+    _sleeper()(1, 1, struct.pack("=q", cycles))
 
 
 _MODES = {"default": 0, "warn": 1, "error": 2}

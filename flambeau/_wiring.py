@@ -30,6 +30,7 @@ _FUNCTIONS = {
     "accumulate": "autograd.engine:accumulate",
     "propagate_tangents": "autograd.forward_ad:propagate",
     "adopt_tangent": "autograd.forward_ad:adopt_tangent",
+    "call_module": "_dynamo.eval_frame:call_module",
     "compiled_module": "_dynamo.eval_frame:compiled_module",
     "tree_map_only": "utils._pytree:tree_map_only",
     "pytorch_reduced": "_serialization.pytorch_pickles:reduced",

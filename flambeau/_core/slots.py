@@ -61,6 +61,8 @@ class Slots:
     adopt_tangent: Callable[[Any, Any], None]
     """`(target, source)`: let a tensor that was changed in place have the tangent of what it became."""
 
+    call_module: Callable[..., Any]
+    """`(module, forward, args, kwargs)`: call a module with another `forward` than its own."""
     compiled_module: Callable[[Any, Any], Any]
     """What `compile` gives for a module, which is a module too; None for what is none."""
     tree_map_only: Callable[[type, Callable[[Any], Any], Any], Any]

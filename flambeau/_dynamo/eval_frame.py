@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..compiler._entry import disable
+from ..nn.modules._hooks import (
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_forward_hooks,
+    _global_forward_pre_hooks,
+)
+from ..nn.modules._paths import note_path
 from ..nn.modules.module import Module
 
 __all__ = ["OptimizedModule", "disable", "is_dynamo_supported"]
+
+
+GLOBAL_HOOKS = (
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_forward_hooks,
+    _global_forward_pre_hooks,
+)
+"""The hooks of all modules."""
 
 
 class OptimizedModule(Module):
@@ -38,6 +55,18 @@ class OptimizedModule(Module):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+
+def call_module(module: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a module with a `forward` that does what its own does; where there are hooks, call the module itself."""
+    own = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks, module._backward_pre_hooks)
+    if any(own) or any(GLOBAL_HOOKS):
+        return module(*args, **kwargs)
+    try:
+        return forward(*args, **kwargs)
+    except Exception as error:
+        note_path(error, module)
+        raise
 
 
 def compiled_module(model: Any, run: Any) -> OptimizedModule | None:

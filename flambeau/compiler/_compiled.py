@@ -23,10 +23,12 @@ from .._dispatch.public.registry import CASTING
 from ._emit import Source, without_dead
 from ._errors import Unsupported
 from ._lower import lowered
+from ._parts import Parts, code_behind, in_parts
 from ._program import Call, Item, Outside, Read, Value, values_in
-from ._reads import first
+from ._reads import differs, first
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
+from ._split import Definition
 from ._state import MISS, State, is_named_tuple
 from ._watch import Uncompilable, Watch
 
@@ -38,13 +40,22 @@ _WATCHED = 2
 
 MOST_PROGRAMS = 8
 
+_MOST_READINGS = 3
+"""So many different things may be found at one place before a read is no check any more, but a break."""
+
+CHANGES = "it changes Python state"
+
 
 class Compiled:
     """A function with the programs of its calls."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool = False, definition: Definition | None = None
+    ) -> None:
         self.function = function
         self.fullgraph = fullgraph
+        self._definition = definition
+        """The source, if the function is a part of another one."""
         self.forget()
 
     def forget(self) -> None:
@@ -52,9 +63,19 @@ class Compiled:
         self.programs: list[Callable[..., Any]] = []
         self.reasons: list[str] = []
         """Why calls could not be compiled, one after the other."""
+        self.parts: Parts | None = None
+        """What runs in its place if it cannot be compiled whole."""
         self._watch = Watch()
         self._watched = 0
         self._attempts = 0
+        self._readings: dict[str, list[Any]] = {}
+        """What was found where Python looked at elements."""
+
+    @property
+    def all_programs(self) -> list[Callable[..., Any]]:
+        """The programs of the function and of its parts."""
+        inside = [] if self.parts is None else self.parts.compiled
+        return [*self.programs, *[each for part in inside for each in part.all_programs]]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         modes = THREAD.modes
@@ -63,6 +84,10 @@ class Compiled:
                 result = program(args, kwargs)
                 if result is not MISS:
                     return result
+            if self.parts is not None:
+                if self.parts.holds(self.function):
+                    return self.parts.run(*args, **kwargs)
+                self.forget()
             if len(self.programs) < MOST_PROGRAMS and self._attempts < _MOST_ATTEMPTS and sys.getprofile() is None:
                 return self._new_call(args, kwargs)
         return self.function(*args, **kwargs)
@@ -81,6 +106,8 @@ class Compiled:
             self.reasons.append(refused.reason)
             if self.fullgraph:
                 raise _unsupported(refused.reason) from None
+            if refused.breaks and self.reasons[-2:-1] == [refused.reason]:  # it will not get better
+                self.parts = in_parts(self.function, self._definition, refused.line, _part)
             return refused.result if refused.has_run else self.function(*args, **kwargs)
         self.programs.append(program)
         return result
@@ -93,7 +120,7 @@ class Compiled:
             before = State(self._watch, False).of_call(self.function, args, kwargs).fingerprint()
         except Uncompilable as refused:
             raise _Refused(str(refused)) from None
-        known, now = settings(), Watch()
+        known, now = settings(), Watch(code_behind(self.function))
         recorder = Recorder(state, now, self.function)
         with now, recorder:
             result = self.function(*args, **kwargs)
@@ -102,7 +129,7 @@ class Compiled:
             joint = _joint(state, recorder, result)
         new_code = now.codes.keys() - self._watch.codes.keys()
         self._watch = now
-        reason = now.reason or recorder.reason
+        reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
         if reason is None and new_code:
             reason = "other code ran than before"
         try:
@@ -110,21 +137,43 @@ class Compiled:
                 reason is None
                 and State(self._watch, False).of_call(self.function, args, kwargs).fingerprint() != before
             ):
-                reason = "it changes Python state"
+                reason = CHANGES
             if reason is None and settings() != known:
                 reason = "it changes settings"
+            if reason is None:
+                reason, line = self._unsteady(recorder.program.items)
             if reason is not None:
                 raise Uncompilable(reason)
             return result, _built(state, recorder, joint, result, known)
         except Uncompilable as refused:
-            raise _Refused(str(refused), result, True) from None
+            raise _Refused(str(refused), result, True, line) from None
+
+    def _unsteady(self, items: Sequence[Item]) -> tuple[str | None, int | None]:
+        """Why reads are no checks after all: they have found something else too often."""
+        for item in items:
+            if isinstance(item, Read):
+                found = self._readings.setdefault(item.place, [])
+                if all(differs(each, item.call.made) for each in found):
+                    found.append(item.call.made)
+                if len(found) > _MOST_READINGS:
+                    self.programs = [each for each in self.programs if item.place not in vars(each)["places"]]
+                    name = item.call.op.name
+                    return f"Python looks at elements that are others each time, by {name} ({item.place})", item.line
+        return None, None
 
 
 class _Refused(Exception):
     """A call was not compiled; it may have run already."""
 
-    def __init__(self, reason: str, result: Any = None, has_run: bool = False) -> None:
-        self.reason, self.result, self.has_run = reason, result, has_run
+    def __init__(self, reason: str, result: Any = None, has_run: bool = False, line: int | None = None) -> None:
+        self.reason, self.result, self.has_run, self.line = reason, result, has_run, line
+        self.breaks = line is not None or reason == CHANGES
+        """Whether it is known, or can be found, which statements are to blame."""
+
+
+def _part(function: Callable[..., Any], definition: Definition | None) -> Compiled:
+    """A part of a function, or something that it calls, compiled by itself."""
+    return Compiled(function, definition=definition)
 
 
 def _unsupported(reason: str) -> Exception:
@@ -197,6 +246,7 @@ def _built(
     count_versions(source, state, recorder.changes())
     source.lines += [*answer.lines, f"return {text}"]
     made: Callable[..., Any] = source.function("call", "args, kwargs")
+    vars(made)["places"] = {each.place for each in items if isinstance(each, Read)}
     return made
 
 

@@ -88,7 +88,7 @@ def explain(compiled: Any) -> str:
     run: Any = getattr(compiled, "__dict__", {}).get("_run")
     if run not in COMPILED:
         raise TypeError(f"explain() takes what torch.compile has given, not {compiled!r}")
-    programs, reasons = run.programs, run.reasons
+    programs, reasons = run.all_programs, run.reasons
     counted = f"{len(programs)} program{'s' * (len(programs) != 1)}"
     calls = f"{len(reasons) or 'no'} call{'s' * (len(reasons) > 1)} that could not be compiled"
     whys = "".join([f"\n- {each}" for each in reasons])

@@ -55,6 +55,8 @@ class Read:
     call: Call
     """Its `made` is what was found."""
     place: str
+    line: int | None = None
+    """Where that is in the function itself."""
 
 
 Item = Call | Outside | SetGrad | Read

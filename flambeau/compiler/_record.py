@@ -18,10 +18,11 @@ from .._dispatch.host_read import sizes
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
 from ._emit import is_pure
+from ._parts import code_behind
 from ._program import Call, Outside, Program, Read, SetGrad, Value
 from ._reads import Written, differs, needed
 from ._state import State
-from ._watch import Watch
+from ._watch import Watch, line_in
 
 
 class Recorder(Interpreter):
@@ -36,7 +37,10 @@ class Recorder(Interpreter):
         self._demoted: Read | str = ""
         """What that read is if it turns out not to be the last: a check, or why it cannot be one."""
         self._root = getattr(function, "__code__", None)
+        self._own = code_behind(function)
         self.reason: str | None = None
+        self.line: int | None = None
+        """In which line of the function that is."""
         self._state = state
         self._watch = watch
         self._values: dict[int, Value] = {}
@@ -82,7 +86,7 @@ class Recorder(Interpreter):
         self.read = read
         place = _place(frame)
         if self._holds_before_any_effect(read):
-            self._demoted = Read(read, place)
+            self._demoted = Read(read, place, line_in(self._own, frame))
         else:
             self._demoted = f"Python looks at the elements of a tensor, by {read.op.name} ({place})"
 
@@ -186,6 +190,7 @@ class Recorder(Interpreter):
         """Note why the call cannot be compiled; the first reason counts."""
         if self.reason is None:
             self.reason = reason
+            self.line = line_in(self._own, sys._getframe(1))
 
     def _noted(self, op: Op, value: Any) -> Any:
         if isinstance(value, Tensor):

@@ -51,7 +51,10 @@ class Joint:
             else:  # it is the caller's to find out, if he asks for gradients
                 recorder.refuse(f"its backward pass fails: {error}")
             return
-        self.results = [None if each is None else recorder.known(each) for each in found]
+        # What the results do not depend on, as what was detached, is not behind them: backward must not go there.
+        reached = [(each, grad) for each, grad in zip(self.inputs, found, strict=True) if grad is not None]
+        self.inputs = [each for each, _ in reached]
+        self.results = [recorder.known(grad) for _, grad in reached]
 
     def parts(self, program: Any) -> tuple[list[Item], list[Item], list[Value]]:
         """The forward items, the backward items, and the values that the latter take from the former."""

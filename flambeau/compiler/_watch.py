@@ -53,7 +53,10 @@ class Uncompilable(Exception):
 class Watch:
     """Collects, while it is entered, the watched code that runs in this thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: CodeType | None = None) -> None:
+        self._own = own
+        """The code of the function that is called, to say in which line of it something happened."""
+        self.line: int | None = None
         self.codes: dict[CodeType, dict[str, Any]] = {}
         """The code that ran, and the globals that it saw."""
         self.reason: str | None = None
@@ -140,6 +143,14 @@ class Watch:
     def _refuse(self, frame: FrameType, what: str) -> None:
         if self.reason is None:
             self.reason = f"{what} ({frame.f_code.co_filename}:{frame.f_lineno})"
+            self.line = line_in(self._own, frame)
+
+
+def line_in(code: CodeType | None, frame: FrameType | None) -> int | None:
+    """The line at which `code` is, if it runs in a frame or in one that called it."""
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return None if frame is None else frame.f_lineno
 
 
 def _is_ours(frame: FrameType) -> bool:

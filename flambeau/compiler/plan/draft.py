@@ -40,7 +40,7 @@ class Draft:
         try:
             results = self._results(call)
             made = _matched(call.results, call.made, results)
-        except Untraceable:
+        except (Untraceable, KeyError):  # or of arrays that no kernel knows
             del self.sheet.launches[before[0] :], self.sheet.refusals[before[1] :]
             for number in self.places.keys() - known:
                 del self.places[number], self.given[number]

@@ -35,7 +35,7 @@ HOMES: dict[str, str] = {
         "compiler": "compile",
         "cpu": "Event Stream",
         "futures": "Future",
-        "_dispatch.overrides": "DisableTorchFunction",
+        "_dispatch.public.overrides": "DisableTorchFunction",
         "_serialization.records": "PyTorchFileReader PyTorchFileWriter",
         "jit._containers": "ScriptDict ScriptDictIterator ScriptDictKeyIterator ScriptList ScriptListIterator",
         "jit._counters": "AVG AggregationType LockingLogger LoggerBase NoopLogger SUM",

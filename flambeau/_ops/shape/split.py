@@ -9,6 +9,7 @@ from typing import Any
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
 from ..._dispatch.gradients.variants import variant
+from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import export_method, guard, public
 from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
 
@@ -117,6 +118,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 
 def _method_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`, of one size (the last may be smaller) or of the given sizes; they share memory."""
+    if has_override((input,)):
+        found: tuple[Tensor, ...] = run_override(split, (input,), (input, split_size, dim), {})
+        return found
     return split(input, split_size, dim)
 
 

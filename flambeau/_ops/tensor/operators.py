@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import BOOL
-from ..._core.tensor import PLAIN_TYPES, Tensor
+from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.elementwise import short_binary
@@ -59,6 +59,8 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
     `reflected`: the operator stands for `other <operator> input`, and `function` takes `input` first all the same.
     """
 
+    op = getattr(function, "op", None)  # which looks for overrides itself
+
     def reflection(input: Any, other: Any) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -66,7 +68,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
 
     def forwards(input: Any, other: Any, out: None = None) -> Any:
         kind = type(other)
-        if kind in PLAIN_TYPES or kind in _NUMBERS:
+        if (kind in PLAIN_TYPES or kind in _NUMBERS) and (op is not None or type(input) in DIRECT_TYPES):
             return function(input, other)
         return rarely(input, other)
 
@@ -79,7 +81,7 @@ def operator(function: Callable[..., Any], name: str, backwards: bool = False, r
         return function(other, input) if backwards else function(input, other)
 
     run = rarely if backwards else reflection if reflected else forwards
-    if run is forwards and (op := getattr(function, "op", None)) is not None:
+    if run is forwards and op is not None:
         run = short_binary(op, op.title, forwards)  # straight to the kernel, with no function in between
     run.__name__ = run.__qualname__ = name
     export_method(run, name)
@@ -181,7 +183,9 @@ for _name, _function in {
     operator(_function, f"__{_name}__")
 
 
-def _invert(input: Tensor) -> Tensor:
+def _invert(input: Tensor) -> Any:
+    if has_override((input,)):
+        return run_override(_invert, (input,), (input,), {})
     if input._kind.differentiable:
         raise TypeError(
             f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {input.dtype}"
@@ -189,4 +193,5 @@ def _invert(input: Tensor) -> Tensor:
     return bitwise_not(input)
 
 
+_invert.__name__ = "__invert__"
 export_method(_invert, "__invert__")

@@ -1,0 +1,125 @@
+"""Tensors of unequal lengths, under the names of `torch.nested`, in the layout `torch.jagged`.
+
+A nested tensor keeps its rows end to end in one ordinary tensor, the values, and where each row begins, the offsets.
+Ops run on the values (`_internal/rules.py`), and autograd follows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._core.device import LAYOUTS
+from .._core.names.absent import refusal
+from .._core.tensor import Tensor
+from ._internal.nested_tensor import NestedTensor, from_rows
+from ._internal.padding import padded
+
+__all__ = [
+    "as_nested_tensor",
+    "masked_select",
+    "narrow",
+    "nested_tensor",
+    "nested_tensor_from_jagged",
+    "to_padded_tensor",
+]
+
+_JAGGED, _STRIDED = LAYOUTS["jagged"], LAYOUTS["strided"]
+
+
+def _check_layout(name: str, layout: Any) -> None:
+    if layout is None or layout is _STRIDED:
+        raise refusal(f"torch.nested.{name}", "nested tensors have the layout torch.jagged: say layout=torch.jagged")
+    if layout is not _JAGGED:
+        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+
+
+def nested_tensor(
+    tensor_list: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> NestedTensor:
+    """A nested tensor with copies of tensors, or of lists of numbers, which differ in the size of one dimension.
+
+    >>> rows = [flambeau.ones(2, 3), flambeau.zeros(1, 3)]
+    >>> nt = flambeau.nested.nested_tensor(rows, layout=flambeau.jagged)
+    >>> nt.offsets()
+    tensor([0, 2, 3])
+    >>> nt.sum(1)
+    tensor([[2., 2., 2.],
+            [0., 0., 0.]])
+    """
+    from .. import as_tensor, no_grad
+
+    _check_layout("nested_tensor", layout)
+    with no_grad():
+        made = from_rows([as_tensor(each, dtype=dtype, device=device) for each in tensor_list])
+    return NestedTensor(made._inner.detach().requires_grad_(requires_grad), made._offsets, ragged=made._ragged_idx)
+
+
+def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> NestedTensor:
+    """A nested tensor of tensors, or of the rows of one; gradients flow back to them."""
+    from .. import as_tensor
+
+    if isinstance(ts, NestedTensor):
+        return ts if dtype is None and device is None else ts.like(ts._inner.to(device=device, dtype=dtype))
+    _check_layout("as_nested_tensor", layout)
+    return from_rows([as_tensor(each, dtype=dtype, device=device) for each in ts])
+
+
+def nested_tensor_from_jagged(
+    values: Tensor,
+    offsets: Tensor | None = None,
+    lengths: Tensor | None = None,
+    jagged_dim: int | None = None,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
+) -> NestedTensor:
+    """A nested tensor around values: rows begin at `offsets`, and are as long as `lengths` or to the next one."""
+    from .. import cat
+
+    if offsets is None:
+        if lengths is None:
+            raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
+        offsets = cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        lengths = None
+    return NestedTensor(values, offsets, lengths, ragged=1 if jagged_dim is None else jagged_dim)
+
+
+def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = _STRIDED) -> NestedTensor:
+    """Of each row of a tensor, `length` elements along `dim` from `start` on: a window on the tensor's memory."""
+    from .. import arange, as_tensor, cat
+
+    _check_layout("narrow", layout)
+    if dim != 1:
+        raise RuntimeError("Narrow with jagged layout is supported along dimension 1 alone")
+    number, longest = tensor.size(0), tensor.size(1)
+    begin = as_tensor(start).expand(number)
+    lengths = as_tensor(length).expand(number)
+    offsets = arange(number) * longest + begin
+    end = offsets[-1:] + lengths[-1:]
+    return NestedTensor(tensor.flatten(0, 1), cat([offsets, end]), lengths.clone())
+
+
+def masked_select(tensor: Tensor, mask: Tensor) -> NestedTensor:
+    """The elements that a mask selects in each row."""
+    from .. import cat
+
+    if mask.dim() < 2:
+        raise RuntimeError("masked_select(): the mask needs a dimension of rows and one of elements")
+    chosen = mask.expand(tensor.shape) if mask.dim() == tensor.dim() else mask
+    lengths = chosen.flatten(1).sum(1)
+    return NestedTensor(tensor[chosen], cat([lengths.new_zeros(1), lengths.cumsum(0)]))
+
+
+def to_padded_tensor(
+    input: Tensor, padding: float, output_size: Sequence[int] | None = None, out: Any = None
+) -> Tensor:
+    """The rows one above the other in an ordinary tensor, with `padding` where they end."""
+    if not isinstance(input, NestedTensor):
+        raise TypeError(f"to_padded_tensor(): expected a nested tensor, got {type(input).__name__}")
+    return padded(input, padding, output_size)

@@ -1,0 +1,1 @@
+"""Nested tensors: the class, and how ops run on the values."""

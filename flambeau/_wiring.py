@@ -22,7 +22,7 @@ _FUNCTIONS = {
     "as_strided": "_ops.shape.view:as_strided_op",
     "window_of": "_ops.shape.complex_view:window_of",
     "as_kind": "_ops.shape.conjugate:as_kind",
-    "regenerate_view_history": "_dispatch.changes.inplace:regenerate_view_history",
+    "regenerate_view_history": "_dispatch.changes.history:regenerate_view_history",
     "backward": "autograd:backward",
     "backward_from": "autograd:backward_from",
     "gradients": "autograd:grad",

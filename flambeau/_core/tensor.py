@@ -24,8 +24,8 @@ from .node import AccumulateGrad, Edge, Node
 from .size import SIZES, Size, contiguous_strides
 from .slots import SLOTS
 from .storage import UntypedStorage, address_of, offset_of, storage_of
-from .text.errors import INFERENCE_INPLACE, INFERENCE_VERSION
-from .version import Counter, note_change
+from .text.errors import INFERENCE_VERSION
+from .version import Counter
 
 Parts = tuple[Any, Kind, Any]
 
@@ -338,14 +338,6 @@ class Tensor(TensorMethods):
             raise RuntimeError(INFERENCE_VERSION)
         version: int = self._counter[0]
         return version
-
-    def _changed(self) -> None:
-        """Count an in-place change, and remember the line that made it."""
-        counter = self._counter
-        if counter is not None:
-            note_change(counter)
-        elif not THREAD.modes.inference:
-            raise RuntimeError(INFERENCE_INPLACE)
 
     @property
     def _base(self) -> Tensor | None:

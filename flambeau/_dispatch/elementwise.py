@@ -40,12 +40,12 @@ from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
 from .._core.version import note_change
 from .abstract.meta import arranged_dataless
 from .arguments.promotion import is_number, result_type_of
+from .changes.history import end_change
 from .changes.inplace import (
     check_castable,
     check_no_overlap,
     check_partial_overlap,
     check_writable,
-    end_change,
     run_inplace,
     shadow_of,
 )

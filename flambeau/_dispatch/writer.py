@@ -5,7 +5,7 @@
         ...
 
 What autograd allows, and what becomes of the history of the tensors that change, is the caller's affair: see
-`inplace.py`. Here the change happens, and their versions count it.
+`changes/inplace.py`. Here the change happens, and their versions count it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from .._core.arrays.lazy_signs import content, overwrite
 from .._core.modes import THREAD
+from .changes.history import end_change
 from .interpreter import at_level, interpret
 from .op import Kernel, Op, tensor_parameters
 
@@ -57,7 +58,7 @@ class Writer(Op):
                 self._take_back(args, arrays)
         if self.counted:
             for position in self.writes:
-                args[position]._changed()
+                end_change(args[position])
 
     def _take_back(self, args: Any, arrays: list[Any]) -> None:
         """Where a copy of the elements was changed, because signs are still to be taken: store it."""

@@ -13,7 +13,7 @@ from .._core.modes import THREAD
 from .._core.node import Node, SavedTensor, initialise, save
 from .._core.tensor import CUSTOM_FUNCTION, Tensor
 from .._core.text.errors import GRAPH_FREED, LEAF_INPLACE
-from .._dispatch.changes.inplace import end_change
+from .._dispatch.changes.history import end_change
 from .._dispatch.dispatch import note_traceback, view_of
 from .grad_mode import no_grad
 

@@ -11,6 +11,7 @@ from .._core.modes import THREAD
 from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
 from .._core.process.locks import new_lock
 from .._core.tensor import Tensor
+from .._dispatch.changes.history import end_change
 
 __all__ = [
     "AccumulateGrad",
@@ -45,7 +46,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Tell autograd that `tensor` was changed behind its back."""
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        each._changed()
+        end_change(each)
 
 
 class saved_tensors_hooks:

@@ -12,6 +12,7 @@ from .._core.backend import to_host
 from .._core.device import CPU
 from .._core.modes import THREAD
 from .._core.tensor import Tensor, wrap
+from .._dispatch.changes.history import end_change
 from .._dispatch.interpreter import interpret
 from .._dispatch.op import Op
 from ._engines import Engine, Pending
@@ -66,7 +67,7 @@ def _start(tensors: Sequence[Tensor], call: Call) -> None:
     arrays = [_flat(tensor, index < call.written, call) for index, tensor in enumerate(tensors)]
     call.pending = call.start(call.engine, arrays)
     for tensor in tensors[: call.written]:
-        tensor._changed()
+        end_change(tensor)
 
 
 def _flat(tensor: Tensor, is_written: bool, call: Call) -> Any:

@@ -12,6 +12,7 @@ from .._core.dtype import float32, float64
 from .._core.modes import THREAD
 from .._core.node import Node
 from .._core.tensor import Tensor, wrap
+from .._dispatch.changes.history import end_change
 from ..autograd.grad_mode import no_grad
 from . import _calls
 from ._buckets import Bucket, GradBucket, divided
@@ -214,7 +215,7 @@ class Reducer:
                 parameter.grad = view.clone()
             elif _is_simple(parameter.grad, view):
                 np.copyto(parameter.grad._array, view._array)
-                parameter.grad._changed()
+                end_change(parameter.grad)
             else:
                 parameter.grad.copy_(view)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .._core.modes import THREAD, recording
 from .._core.tensor import Tensor
 from .._dispatch.arguments.autocast import is_autocast_enabled
+from .._dispatch.changes.history import end_change
 from .._dispatch.public.keys import key_name
 from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
 from ._schema import FunctionSchema, parse
@@ -183,7 +184,7 @@ class Operator:
         for argument, value in zip(self.schema.arguments, (*args, *kwargs.values()), strict=False):
             if argument.is_write:
                 for each in _tensors_of((value,)):
-                    each._changed()
+                    end_change(each)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._watched and (watcher := self._watcher(args, kwargs)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .._core.tensor import Tensor
-from .._dispatch.changes.inplace import end_change
+from .._dispatch.changes.history import end_change
 from .._dispatch.changes.storing import store_number
 from ._update import advance, as_scalar, check_capturable, check_foreach, number, update_all, with_decay
 from .optimizer import Group, GroupOptimizer, ParamsT, check_lr, check_not_negative, scalar, zeros_of

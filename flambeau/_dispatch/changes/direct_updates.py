@@ -18,8 +18,8 @@ from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.storage import owner_of
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..._core.version import note_change
 from ..abstract.combinations import interpolated, scaled_product, scaled_quotient
+from .history import end_change
 
 _KINDS = (kind_of(float32, CPU), kind_of(float64, CPU))
 _BLOCK = 65536
@@ -60,9 +60,7 @@ def write(update: Update, target: Tensor, *others: Any) -> Tensor:
         flat = [each.reshape(-1) for each in arrays]
         for start in range(0, size, _BLOCK):
             update(*[each[start : start + _BLOCK] for each in flat])
-    counter = target._counter
-    assert counter is not None, "`can_write` refuses inference tensors"
-    note_change(counter)
+    end_change(target)
     return target
 
 

@@ -10,7 +10,8 @@ from ..._core.arrays.lazy_signs import content, overwrite
 from ..._core.dtype import LEGACY_NAMES, can_cast
 from ..._core.modes import THREAD
 from ..._core.tensor import Tensor
-from .inplace import check_no_overlap, check_partial_overlap, end_change
+from .history import end_change
+from .inplace import check_no_overlap, check_partial_overlap
 from .storing import store_elements
 
 

@@ -13,13 +13,13 @@ from ..._core.backend import is_array
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_user
 from ..._core.tensor import Tensor
+from ..._dispatch.changes.history import end_change
 from ..._dispatch.changes.inplace import (
     check_apart,
     check_no_overlap,
     check_partial_overlap,
     check_separate,
     check_writable,
-    end_change,
     run_inplace,
     shadow_of,
 )

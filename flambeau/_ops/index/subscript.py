@@ -18,7 +18,8 @@ from ..._core.tensor import DEFAULT, DIRECT_TYPES, INFERENCE, NO_GRAD, PLAIN_TYP
 from ..._dispatch.abstract.fake import refuse_shape
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.arguments.scalar import fitting
-from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_separate, check_writable, end_change
+from ..._dispatch.changes.history import end_change
+from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_separate, check_writable
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.overrides import has_override, run_override

@@ -32,7 +32,7 @@ from ..._core.quantized import (
     same_meaning,
 )
 from ..._core.tensor import Tensor, wrap
-from ..._dispatch.changes.inplace import end_change
+from ..._dispatch.changes.history import end_change
 from ..sparse.dispatch import public_name
 
 Function = TypeVar("Function", bound=Callable[..., Any])

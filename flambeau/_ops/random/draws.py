@@ -25,7 +25,8 @@ from ..._core.random import permutation, sampling
 from ..._core.random.philox import cuda_generator
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.scalar import whole
-from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_writable, end_change
+from ..._dispatch.changes.history import end_change
+from ..._dispatch.changes.inplace import before_change, check_no_overlap, check_writable
 from ..._dispatch.changes.out import resize_output, store
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.elementwise import shape_error

@@ -11,7 +11,8 @@ from ..._core.modes import THREAD
 from ..._core.size import Size
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.broadcast import expandable, sum_to_shape
-from ..._dispatch.changes.inplace import check_writable, end_change
+from ..._dispatch.changes.history import end_change
+from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.dispatch import Array, Primitive, primitive
 from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.registry import export, export_method, public

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ..._core.device import CPU
 from ..._core.sparse import CSR, SparseArray, SparseTensor, sparse_tensor
 from ..._core.tensor import Tensor
-from ..._dispatch.changes.inplace import end_change
+from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Primitive, fresh
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
 from ..._dispatch.public.registry import load_family

@@ -27,7 +27,8 @@ from ..._core.sparse import (
 )
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.arguments.promotion import is_number, result_type_of
-from ..._dispatch.changes.inplace import adopt, before_change, check_castable, check_writable, end_change
+from ..._dispatch.changes.history import end_change
+from ..._dispatch.changes.inplace import adopt, before_change, check_castable, check_writable
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import function_named
 from .dispatch import implements, sparse_primitive

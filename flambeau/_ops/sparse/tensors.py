@@ -30,7 +30,7 @@ from ..._core.sparse import (
     values_at,
 )
 from ..._core.tensor import Tensor
-from ..._dispatch.changes.inplace import end_change
+from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype, tensor

@@ -21,7 +21,8 @@ from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._core.version import note_change
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.arguments.scalar import fitting
-from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_writable, end_change
+from ..._dispatch.changes.history import end_change
+from ..._dispatch.changes.inplace import check_apart, check_no_overlap, check_writable
 from ..._dispatch.changes.storing import converts_by_itself, store_elements, store_number, write
 from ..._dispatch.dispatch import Array, Primitive, after, note_traceback, primitive
 from ..._dispatch.factory import constant, constant_beside

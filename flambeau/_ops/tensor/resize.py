@@ -17,7 +17,8 @@ from ..._core.slots import SLOTS
 from ..._core.storage import UntypedStorage, needed_bytes, owner_of, storage_of, window
 from ..._core.tensor import Tensor, new_counter
 from ..._core.typed_storage import TypedStorage
-from ..._dispatch.changes.inplace import check_writable, end_change
+from ..._dispatch.changes.history import end_change
+from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.public.registry import export_method, public
 from ..shape.view import as_shape
 

@@ -191,26 +191,36 @@ def set_optimizer_state_dict(
     """Take over the state of optimizers; whole tensors are spread where the parameters are."""
     chosen = options or StateDictOptions()
     _check(chosen)
-    names = _names(model)
     if chosen.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
-    saved_groups = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
     for optimizer in _listed(optimizers):
-        position, state, groups = 0, {}, []
-        for group in optimizer.param_groups:
-            members = []
-            for each in group["params"]:
-                name = names[id(each)]
-                if name in optim_state_dict["state"]:
-                    state[position] = {
-                        key: placed(value, each) if isinstance(value, Tensor) and value.shape == each.shape else value
-                        for key, value in optim_state_dict["state"][name].items()
-                    }
-                members.append(position)
-                position += 1
-            first = names[id(group["params"][0])] if group["params"] else ""
-            groups.append({**group, **saved_groups.get(first, {}), "params": members})
-        optimizer.load_state_dict({"state": state, "param_groups": groups})
+        optimizer.load_state_dict(state_by_position(model, optimizer, optim_state_dict))
+
+
+def state_by_position(model: Module, optimizer: Optimizer, named: dict[str, Any]) -> dict[str, Any]:
+    """A state by the names of parameters as one by their positions; whole tensors are spread where parameters are."""
+    names = _names(model)
+    saved_groups = {name: group for group in named["param_groups"] for name in group["params"]}
+    position, state, groups = 0, {}, []
+    for group in optimizer.param_groups:
+        members = []
+        for each in group["params"]:
+            name = names[id(each)]
+            if name in named["state"]:
+                state[position] = {key: _copied(value, each) for key, value in named["state"][name].items()}
+            members.append(position)
+            position += 1
+        first = names[id(group["params"][0])] if group["params"] else ""
+        groups.append({**group, **saved_groups.get(first, {}), "params": members})
+    return {"state": state, "param_groups": groups}
+
+
+def _copied(value: Any, param: Tensor) -> Any:
+    """A value of a parameter's state that is nobody else's, spread as the parameter if it has its shape."""
+    if not isinstance(value, Tensor):
+        return value
+    own = value.detach().clone()
+    return placed(own, param) if own.shape == param.shape else own
 
 
 def _from_first(state: dict[str, Any]) -> dict[str, Any]:

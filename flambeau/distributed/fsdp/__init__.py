@@ -10,11 +10,11 @@ __getattr__, __dir__ = (
     .elsewhere("BackwardPrefetch OptimStateKeyType ShardingStrategy StateDictType", "distributed._kinds")
     .elsewhere("CPUOffloadPolicy MixedPrecisionPolicy OffloadPolicy", "distributed.fsdp._policies")
     .elsewhere("FSDPModule UnshardHandle fully_shard register_fsdp_forward_method", "distributed.fsdp._fully_shard")
-    .absent(
-        "distributed is not built yet",
-        classes="CPUOffload FullOptimStateDictConfig FullStateDictConfig "
-        "FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision "
-        "ShardedOptimStateDictConfig ShardedStateDictConfig StateDictSettings",
+    .elsewhere(
+        "CPUOffload FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig "
+        "MixedPrecision ShardedOptimStateDictConfig ShardedStateDictConfig StateDictSettings",
+        "distributed.fsdp.api",
     )
+    .elsewhere("FullyShardedDataParallel", "distributed.fsdp.fully_sharded_data_parallel")
     .parts()
 )

@@ -293,19 +293,32 @@ def fully_shard(
             )
         if type(each).forward is Module.forward:
             raise ValueError(f"fully_shard does not support containers that do not implement forward: {each}")
-    entries = _own_entries(modules, ignored_params or set(), shard_placement_fn)
-    unit = Unit(entries, found, mp_policy, reshard_after_forward is not False) if entries else None
+    attach(modules, found, mp_policy, reshard_after_forward, ignored_params or set(), shard_placement_fn)
+    for each in modules:
+        each.__class__ = _spread_class(type(each))
+        each.register_state_dict_pre_hook(_before_state_dict)
+    return module
+
+
+def attach(
+    modules: list[Module],
+    mesh: DeviceMesh,
+    policy: MixedPrecisionPolicy,
+    reshard_after_forward: bool | int | None = None,
+    ignored: set[Any] | None = None,
+    placement_of: Callable[[Parameter], Shard | None] | None = None,
+) -> None:
+    """Make a unit of the parameters of modules, and let it follow their forward and backward passes."""
+    entries = _own_entries(modules, ignored or set(), placement_of)
+    unit = Unit(entries, mesh, policy, reshard_after_forward is not False) if entries else None
     if unit is not None:
         unit.spread()
-    state = _State(modules, unit, mp_policy)
+    state = _State(modules, unit, policy)
     state.decides_reshard = reshard_after_forward is not None
     for each in modules:
         vars(each)["_fsdp_state"] = state
-        each.__class__ = _spread_class(type(each))
-        each.register_state_dict_pre_hook(_before_state_dict)
         each.register_forward_pre_hook(state.before_forward, prepend=True, with_kwargs=True)
         each.register_forward_hook(state.after_forward)
-    return module
 
 
 def _before_state_dict(module: Module, prefix: str, keep_vars: bool) -> None:
@@ -331,7 +344,7 @@ def _default_mesh() -> DeviceMesh:
 
 
 def _own_entries(
-    modules: Iterable[Module], ignored: set[Parameter], placement_of: Callable[[Parameter], Shard | None] | None
+    modules: Iterable[Module], ignored: set[Any], placement_of: Callable[[Parameter], Shard | None] | None
 ) -> list[Entry]:
     """The parameters of the modules that no unit below has taken."""
     found: dict[int, Entry] = {}

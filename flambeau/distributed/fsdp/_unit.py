@@ -181,6 +181,15 @@ class Unit:
         self._room.release()
         self.is_whole = False
 
+    def take_back(self) -> None:
+        """Keep what was changed in the whole parameters: each process takes its parts."""
+        with no_grad():
+            for entry in self.entries:
+                assert entry.whole is not None
+                local, layout = entry.spread._local_tensor, entry.spread._layout
+                size, start = layout.extents(entry.dim)
+                local.detach().copy_(entry.whole.narrow(entry.dim, start, size))
+
     def give_up_gathering(self) -> None:
         """What was gathered in advance, and not needed, is dropped."""
         if self._gathering is not None:

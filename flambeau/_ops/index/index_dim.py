@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import add_slices
+from ..._backends.arrays import add_slices, within
 from ..._core.backend import LARGE, all_within, as_array
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
@@ -31,7 +31,7 @@ def _one_dim(array: Any) -> Any:
 
 def _in_range(index: Any, size: int, dim: int, error: type[Exception], prefix: str = "", lowest: int = 0) -> Any:
     positions = index.reshape(-1)
-    if not all_within(positions, lowest, size, "an op along an index"):
+    if not within(positions, size) and not all_within(positions, lowest, size, "an op along an index"):
         wrong = positions[(positions < lowest) | (positions >= size)]
         raise error(f"{prefix}index {int(wrong[0])} is out of bounds for dimension {dim} with size {size}")
     return positions

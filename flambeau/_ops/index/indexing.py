@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._backends.arrays import add_slices
+from ..._backends.arrays import add_slices, within
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.quick import joint_shape
@@ -427,7 +427,7 @@ def _check_arrays(shape: Shape, advanced: Advanced) -> None:
         return
     for dim, entry in indexed:
         size = shape[dim]
-        if not all_within(entry, -size, size, "indexing"):
+        if not within(entry, size) and not all_within(entry, -size, size, "indexing"):
             wrong = entry[(entry < -size) | (entry >= size)]
             raise IndexError(_out_of_bounds(int(wrong[0]), dim, shape))
 
@@ -443,6 +443,8 @@ def _without_leading_ones(values: Array) -> Array:
 def _broadcast_values(values: Any, view: Array, advanced: Advanced) -> Array:
     target = indexed_shape(view.shape, advanced)
     array = as_array(values).astype(view.dtype, copy=False)
+    if array.shape == target:
+        return array
     try:
         return np.broadcast_to(_without_leading_ones(array), target)
     except ValueError:

@@ -21,7 +21,7 @@ class LargeBody:
     `plain` does everything with NumPy; `scalar` is the op's own body. It sees operands converted to `computed`.
     """
 
-    __slots__ = ("_backend", "_compiled", "_rounded", "computed", "given", "plain", "result", "scalar")
+    __slots__ = ("_always", "_backend", "_compiled", "_rounded", "computed", "given", "plain", "result", "scalar")
 
     def __init__(
         self,
@@ -40,12 +40,14 @@ class LargeBody:
         self.computed = computed
         self.result = result
         self._compiled: dict[int, Any] = {}
+        # Only on the CPU can it be that there is no compiler any more: `numpy_only`.
+        self._always = self._compiled if backend.costs_per_call else {}
         # A number beside a tensor of half precision is rounded like the tensor.
         self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
 
     def __call__(self, *operands: Any) -> Any:
         count = len(operands)
-        compiled = self.compiled_for(count)
+        compiled = self._always.get(count) or self.compiled_for(count)
         if compiled is None:
             return self.plain(*operands)
         if count == 1:

@@ -176,9 +176,7 @@ class Elementwise(Op):
         met = given if computed is kind.dtype else computed.numpy
         scalar = _not_in_single if self.keeps_halves and kind.dtype in _HALF else self.body
         large = LargeBody(kind.backend, body, scalar, given, met, result.dtype.numpy, self.exact_numbers)
-        if kind.backend.costs_per_call and type(body) is not np.ufunc:
-            body = large
-        entry = body, result, large
+        entry = large if kind.backend.costs_per_call else body, result, large
         if not kind.dataless and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
             self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
         return entry
@@ -642,6 +640,18 @@ def _is_small(number: Any) -> bool:
     return type(number) is int and 0 < number < 128
 
 
+def _write(entry: Entry, target: Any, *operands: Any) -> None:
+    """Compute into an array that may be an operand."""
+    body, _, large = entry
+    if (body is large or target.size >= LARGE) and large.into(target, *operands):
+        return
+    plain = large.plain
+    if type(plain) is np.ufunc:
+        plain(*operands, target)
+    else:
+        np.copyto(target, body(*operands), casting="unsafe")
+
+
 def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *others: Any) -> Tensor:
     """Run `op` with `target` as first operand and as result."""
     if not isinstance(target, Tensor):
@@ -675,10 +685,9 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         operand = other
     if direct and modes.plain and target._counter is not None:  # nothing to record, nothing that could overlap
         entry = op.table.get(target._kind)
-        if entry is not None and entry[1] is target._kind and type(entry[0]) is np.ufunc:
+        if entry is not None and entry[1] is target._kind:
             try:
-                if array.size < LARGE or not entry[2].into(array, array, operand):
-                    entry[0](array, operand, array)
+                _write(entry, array, array, operand)
             except ValueError:
                 raise _inplace_shape_error(op, target, other) from None
             note_change(target._counter)
@@ -710,11 +719,7 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         node = op.record((before, *others), target, made=False)
     operands = (array,) if other is None else (array, other._array)
     try:
-        if array.size < LARGE or not entry[2].into(array, *operands):
-            if type(entry[0]) is np.ufunc:
-                entry[0](*operands, array)
-            else:
-                np.copyto(array, entry[0](*operands), casting="unsafe")
+        _write(entry, array, *operands)
     except ValueError:
         raise _inplace_shape_error(op, target, other) from None
     end_change(target, node)

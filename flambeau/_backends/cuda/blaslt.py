@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .array import DeviceArray
 from .driver import driver
+from .scratch import scratch
 
 TYPES = {"float32": 0, "float16": 2, "bfloat16": 14}
 """What CUDA calls the types of elements."""
@@ -69,18 +70,6 @@ def _handle() -> c_void_p:
     handle = c_void_p()
     _check(_library().cublasLtCreate(byref(handle)))
     return handle
-
-
-_workspaces: dict[int, Any] = {}
-
-
-def _workspace(stream: int) -> int:
-    """Memory for the ways that need some: one piece for each queue."""
-    found = _workspaces.get(stream)
-    if found is None:
-        found = _workspaces.setdefault(stream, driver().allocate(_WORKSPACE))
-    place: int = found.ptr
-    return place
 
 
 class Product:
@@ -146,10 +135,11 @@ class Product:
             self._set(_BIAS, self._bias)
         self._alpha.value, self._beta.value = alpha, beta
         stream, place = driver().stream(), result.pointer
+        workspace, _ = scratch(_WORKSPACE, stream)
         _check(
             _library().cublasLtMatmul(
                 _handle(), self._operation, byref(self._alpha), right.pointer, self._a, left.pointer, self._b,
-                byref(self._beta), place, self._c, place, self._c, byref(self._way), _workspace(stream), _WORKSPACE,
+                byref(self._beta), place, self._c, place, self._c, byref(self._way), workspace, _WORKSPACE,
                 stream,
             )
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,46 @@ _RESULTS = {_FORWARD: 3, _OF_INPUT: 1, _OF_WEIGHT: 2}
 _plans: dict[Any, cudnn.Plan | None] = {}
 
 
+class _Call(NamedTuple):
+    """A call that needs no preparation when its like comes again: a plan, and shape and strides of the result."""
+
+    plan: cudnn.Plan
+    numbers: tuple[int, int, int]
+    """Of the first operand, of the second and of the result in the plan."""
+    shape: Shape
+    strides: Shape
+
+
+_calls: dict[Any, _Call] = {}
+
+
+def _remembered(key: Any, first: DeviceArray, second: DeviceArray) -> DeviceArray | None:
+    call = _calls.get(key)
+    if call is None:
+        return None
+    result = empty(call.shape, first.form.dtype, call.strides)
+    one, two, three = call.numbers
+    call.plan({one: first.pointer, two: second.pointer, three: result.pointer})
+    return result
+
+
+def _key(product: str, first: DeviceArray, second: DeviceArray, *rest: Any) -> Any:
+    one, two = first.form, second.form
+    return product, one.dtype, one.shape, one.strides, two.dtype, two.shape, two.strides, rest, _choices()
+
+
 def correlate(
     input: DeviceArray, weight: DeviceArray, bias: Any, output: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
     """The convolution of `input` with `weight`, plus `bias`."""
+    key = _key(_FORWARD, input, weight, output, geometry, last)
+    result = _remembered(key, input, weight)
+    if result is not None:
+        return result if bias is None else _with_bias(result, bias)
     if not _serves(input, weight) or output != _sizes(input.shape[2:], weight.shape[2:], geometry):
         return None
     shape = (input.shape[0], weight.shape[0], *output)
-    result = _run(_FORWARD, geometry, last, input=input, weight=weight, output=shape)
+    result = _run(_FORWARD, key, geometry, last, input=input, weight=weight, output=shape)
     return result if result is None or bias is None else _with_bias(result, bias)
 
 
@@ -37,10 +69,14 @@ def spread(
     grad: DeviceArray, weight: DeviceArray, bias: Any, sizes: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
+    key = _key(_OF_INPUT, weight, grad, sizes, geometry, last)
+    result = _remembered(key, weight, grad)
+    if result is not None:
+        return result if bias is None else _with_bias(result, bias)
     if not _serves(grad, weight) or grad.shape[2:] != _sizes(sizes, weight.shape[2:], geometry):
         return None
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *sizes)
-    result = _run(_OF_INPUT, geometry, last, input=shape, weight=weight, output=grad)
+    result = _run(_OF_INPUT, key, geometry, last, input=shape, weight=weight, output=grad)
     return result if result is None or bias is None else _with_bias(result, bias)
 
 
@@ -48,10 +84,14 @@ def weight_gradient(
     input: DeviceArray, grad: DeviceArray, kernel: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
+    key = _key(_OF_WEIGHT, input, grad, kernel, geometry, last)
+    result = _remembered(key, input, grad)
+    if result is not None:
+        return result
     if not _serves(input, grad) or grad.shape[2:] != _sizes(input.shape[2:], kernel, geometry):
         return None
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *kernel)
-    return _run(_OF_WEIGHT, geometry, last, input=input, weight=shape, output=grad)
+    return _run(_OF_WEIGHT, key, geometry, last, input=input, weight=shape, output=grad)
 
 
 def _serves(first: DeviceArray, second: DeviceArray) -> bool:
@@ -74,8 +114,11 @@ def _with_bias(result: Any, bias: DeviceArray) -> DeviceArray:
     return added
 
 
-def _run(product: str, geometry: Geometry, last: bool, **operands: Any) -> DeviceArray | None:
-    """Compute the operand that is given as a shape from the other two."""
+def _run(product: str, call: Any, geometry: Geometry, last: bool, **operands: Any) -> DeviceArray | None:
+    """Compute the operand that is given as a shape from the other two; what is alike is known as `call` from then on.
+
+    Nothing is remembered of operands that had to be laid out in another way.
+    """
     flat = len(geometry.stride) == 1  # a signal is an image of one line
     dtype = next(each.form.dtype for each in operands.values() if type(each) is DeviceArray)
     arrays: dict[str, DeviceArray] = {}
@@ -91,7 +134,12 @@ def _run(product: str, geometry: Geometry, last: bool, **operands: Any) -> Devic
     if plan is None:
         return None
     plan({number: each.pointer for number, each in enumerate(arrays.values(), 1)})
-    return next(arrays[name] for name, each in operands.items() if type(each) is not DeviceArray)
+    result = list(arrays.values())[_RESULTS[product] - 1]
+    if all(arrays[name] is each for name, each in operands.items() if type(each) is DeviceArray):
+        one, two = (number for number in (1, 2, 3) if number != _RESULTS[product])
+        form = result.form
+        _calls[call] = _Call(plan, (one, two, _RESULTS[product]), form.shape, form.strides)
+    return result
 
 
 def _choices() -> tuple[bool, ...]:

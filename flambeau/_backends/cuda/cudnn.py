@@ -9,6 +9,7 @@ from typing import Any
 
 from .choices import CHOICES
 from .driver import driver
+from .scratch import scratch
 
 TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF", "bfloat16": "BFLOAT16"}
 """What the front end calls the types of elements."""
@@ -80,5 +81,6 @@ class Plan:
 
     def __call__(self, pointers: dict[int, int]) -> None:
         """Compute: for the number of each tensor its address."""
-        memory = driver().allocate(self._workspace) if self._workspace else None
-        self._graph.execute(pointers, 0 if memory is None else memory.ptr, _handle(driver().stream()))
+        stream = driver().stream()
+        place, _ = scratch(self._workspace, stream) if self._workspace else (0, None)
+        self._graph.execute(pointers, place, _handles.get(stream) or _handle(stream))

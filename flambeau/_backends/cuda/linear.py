@@ -20,7 +20,7 @@ def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, al
     dtype = mat1.form.dtype
     if not (dtype == mat2.form.dtype == self.form.dtype) or name_of(dtype) not in TYPES:
         return None
-    left, right = laid_out(mat1, mat2.form.shape[1]), laid_out(mat2, mat1.form.shape[0])
+    left, right = laid_out(mat1), laid_out(mat2)
     (rows, inner), columns = left.form.shape, right.form.shape[1]
     if not (rows and inner and columns) or isinstance(alpha, complex) or isinstance(beta, complex):
         return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -19,11 +20,13 @@ from ..._codegen.cuda.channel_norm import (
     slopes_source,
     statistics_source,
 )
+from ..._core.arrays.dataless import empty_meta
 from ..._core.geometry.layout import is_channels_last
 from ..._core.geometry.moving_windows import strides_for
 from .array import DeviceArray, empty
 from .driver import driver
 from .names import name_of
+from .scratch import scratch
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _ENOUGH_BLOCKS = 264
@@ -50,33 +53,27 @@ class _Layout(NamedTuple):
     width: int
 
 
-def _layout(array: DeviceArray) -> _Layout:
-    form = array.form
-    channels = form.shape[1]
-    wide = 16 // form.itemsize
-    last = is_channels_last(form)
-    if last or form.size == form.shape[0] * channels:
-        return _Layout(True, last, channels, form.size // channels, 1, wide if channels % wide == 0 else 1)
-    places = form.size // (form.shape[0] * channels)
-    return _Layout(False, False, channels, form.shape[0], places, wide if places % wide == 0 else 1)
+def _layout(shape: tuple[int, ...], strides: tuple[int, ...], item: int) -> _Layout:
+    samples, channels = shape[:2]
+    wide = 16 // item
+    places = math.prod(shape[2:])
+    last = is_channels_last(empty_meta(shape, np.dtype(f"u{item}"), strides))
+    if last or places == 1:
+        return _Layout(True, last, channels, samples * places, 1, wide if channels % wide == 0 else 1)
+    return _Layout(False, False, channels, samples, places, wide if places % wide == 0 else 1)
 
 
 def _dense(array: DeviceArray) -> DeviceArray:
     return array if array.form.flags.c_contiguous else array.copy()
 
 
-def _empty(shape: tuple[int, ...], dtype: Any, last: bool) -> DeviceArray:
-    return empty(shape, dtype, tuple([step * dtype.itemsize for step in strides_for(shape, True)]) if last else None)
-
-
-def _laid_out(array: DeviceArray, last: bool) -> DeviceArray:
-    """The elements without gaps, the channels innermost if they are to be so."""
-    if not last:
-        return _dense(array)
-    wanted = tuple([step * array.itemsize for step in strides_for(array.shape, True)])
-    if array.form.strides == wanted:
+def _laid_out(array: DeviceArray, strides: tuple[int, ...] | None) -> DeviceArray:
+    """The elements without gaps, row by row or with given strides, from a place on where packs may begin."""
+    form = array.form
+    fits = form.flags.c_contiguous if strides is None else form.strides == strides
+    if fits and not array.pointer & 15:
         return array
-    made = empty(array.shape, array.dtype, wanted)
+    made = empty(form.shape, form.dtype, strides)
     made[...] = array
     return made
 
@@ -96,63 +93,89 @@ def _shares(layout: _Layout, blocks_wanted: int, threads: int) -> tuple[int, int
     return across, blocks, part, -(-layout.rows // part)
 
 
-_LINES = Struct("=qqqQQQQqqq").pack
-_SUMS = Struct("=qqqQQQQq").pack
-_PLANES = Struct("=qqqQQQQqq").pack
+class _Passes:
+    """Both passes over an array of some layout and what lies between them, ready to run.
 
+    `gradient`: the array is read beside a gradient, whose sums and factors these are.
+    """
 
-def _sums(
-    layout: _Layout, x: DeviceArray, grad: DeviceArray | None, mean: DeviceArray | None, kept: str
-) -> DeviceArray:
-    """For each part of the elements two sums of each channel."""
-    name, wide = name_of(x.dtype), _wide(x.dtype)
-    threads = driver().block_threads(THREADS)
-    pointers = x.pointer, 0 if grad is None else grad.pointer, 0 if mean is None else mean.pointer
-    sizes = layout.channels, layout.rows, layout.places
-    if layout.lines:
-        across, blocks, part, splits = _shares(layout, _ENOUGH_BLOCKS, threads)
-        made = empty((splits, 2, layout.channels), wide)
-        fields = _LINES(*sizes, *pointers, made.pointer, across, blocks, part)
-        _kernel(lines_sums_source, name, kept, layout.width, grad is not None)(blocks * splits, threads, fields)
+    def __init__(
+        self, layout: _Layout, strides: tuple[int, ...] | None, name: str, kept: str, gradient: bool, summed: bool
+    ) -> None:
+        self.layout = layout
+        self.strides = strides
+        """Of the array and of the result; None: row by row."""
+        wide = 8 if name == "float64" else 4
+        channels = layout.channels
+        sizes = channels, layout.rows, layout.places
+        threads = driver().block_threads(THREADS)
+        self.splits = 0
+        self._sum_numbers: tuple[int, ...] = ()
+        self._apply_numbers: tuple[int, ...] = ()
+        if summed and layout.lines:
+            across, blocks, part, self.splits = _shares(layout, _ENOUGH_BLOCKS, threads)
+            self._sums = _kernel(lines_sums_source, name, kept, layout.width, gradient)
+            self._pack_sums, self._sum_numbers = Struct("=qqqQQQQqqq").pack, (across, blocks, part)
+            self._sum_blocks = blocks * self.splits
+        elif summed:
+            splits = max(1, min(layout.rows, -(-_ENOUGH_BLOCKS // channels)))
+            part = -(-layout.rows // splits)
+            self.splits = -(-layout.rows // part)
+            self._sums = _kernel(planes_sums_source, name, kept, layout.width, gradient)
+            self._pack_sums, self._sum_numbers = Struct("=qqqQQQQq").pack, (part,)
+            self._sum_blocks = channels * self.splits
+        self._sizes, self._threads = sizes, threads
+        self._plan_apply(name, gradient)
+        self.along = 1
+        while self.along < min(self.splits, threads // 4):
+            self.along *= 2
+        self.across = threads // self.along
+        self.channel_blocks = -(-channels // self.across)
+        self.sum_bytes = self.splits * 2 * channels * wide
+        self.nbytes = self.sum_bytes + 3 * channels * wide
+        """Of the sums, and of the factors behind them."""
+
+    def _plan_apply(self, name: str, gradient: bool) -> None:
+        layout = self.layout
+        if layout.lines:
+            across, blocks, part, splits = _shares(layout, _MANY_BLOCKS, THREADS)
+            self._apply = _kernel(lines_apply_source, name, layout.width, gradient)
+            self._pack_apply, self._apply_numbers = Struct("=qqqQQQQqqq").pack, (across, blocks, part)
+            self._apply_blocks, self._apply_threads = blocks * splits, THREADS
+        else:
+            parts = -(-layout.places // _PER_BLOCK)
+            part = -(-layout.places // parts)
+            part += -part % layout.width
+            self._apply = _kernel(planes_apply_source, name, layout.width, gradient)
+            self._pack_apply, self._apply_numbers = Struct("=qqqQQQQqq").pack, (parts, part)
+            self._apply_blocks = layout.rows * layout.channels * parts
+            self._apply_threads = min(THREADS, 32 * -(-part // (32 * layout.width)))
+
+    def add_up(self, x: int, grad: int, mean: int, sums: int) -> None:
+        """For each part of the elements two sums of each channel."""
+        fields = self._pack_sums(*self._sizes, x, grad, mean, sums, *self._sum_numbers)
+        self._sums(self._sum_blocks, self._threads, fields)
+
+    def of_channels(self, launch: Any, pack: Any, count: int, eps: float, *rest: Any) -> None:
+        """Start a kernel in which several threads have a channel: as many as there are parts to add up."""
+        fields = pack(self.layout.channels, self.splits, self.across, float(count), eps, *rest)
+        launch(self.channel_blocks, self._threads, fields)
+
+    def apply(self, x: DeviceArray, grad: int, factors: int) -> DeviceArray:
+        """Every element by the factors of its channel."""
+        made = empty(x.form.shape, x.form.dtype, self.strides)
+        fields = self._pack_apply(*self._sizes, x.pointer, grad, factors, made.pointer, *self._apply_numbers)
+        self._apply(self._apply_blocks, self._apply_threads, fields)
         return made
-    splits = max(1, min(layout.rows, -(-_ENOUGH_BLOCKS // layout.channels)))
-    part = -(-layout.rows // splits)
-    splits = -(-layout.rows // part)
-    made = empty((splits, 2, layout.channels), wide)
-    fields = _SUMS(*sizes, *pointers, made.pointer, part)
-    _kernel(planes_sums_source, name, kept, layout.width, grad is not None)(layout.channels * splits, threads, fields)
-    return made
 
 
-def _apply(layout: _Layout, x: DeviceArray, grad: DeviceArray | None, factors: DeviceArray) -> DeviceArray:
-    """Every element by the factors of its channel."""
-    made = _empty(x.shape, x.dtype, layout.last)
-    name = name_of(x.dtype)
-    pointers = x.pointer, 0 if grad is None else grad.pointer, factors.pointer, made.pointer
-    sizes = layout.channels, layout.rows, layout.places
-    if layout.lines:
-        across, blocks, part, splits = _shares(layout, _MANY_BLOCKS, THREADS)
-        fields = _LINES(*sizes, *pointers, across, blocks, part)
-        _kernel(lines_apply_source, name, layout.width, grad is not None)(blocks * splits, THREADS, fields)
-        return made
-    parts = -(-layout.places // _PER_BLOCK)
-    part = -(-layout.places // parts)
-    part += -part % layout.width
-    threads = min(THREADS, 32 * -(-part // (32 * layout.width)))
-    fields = _PLANES(*sizes, *pointers, parts, part)
-    launch = _kernel(planes_apply_source, name, layout.width, grad is not None)
-    launch(layout.rows * layout.channels * parts, threads, fields)
-    return made
-
-
-def _of_channels(launch: Any, channels: int, pack: Any, splits: int, count: int, eps: float, *rest: Any) -> None:
-    """Start a kernel in which several threads have a channel: as many as there are parts to add up."""
-    threads = driver().block_threads(THREADS)
-    along = 1
-    while along < min(splits, threads // 4):
-        along *= 2
-    across = threads // along
-    launch(-(-channels // across), threads, pack(channels, splits, across, float(count), eps, *rest))
+@lru_cache(1024)
+def _passes(
+    shape: tuple[int, ...], strides: tuple[int, ...], name: str, item: int, kept: str, gradient: bool, summed: bool
+) -> _Passes:
+    layout = _layout(shape, strides, item)
+    dense = tuple([step * item for step in strides_for(shape, True)]) if layout.last else None
+    return _Passes(layout, dense, name, kept, gradient, summed)
 
 
 _STATISTICS, _SLOPES = Struct("=qqqddQQqQQQQQQ").pack, Struct("=qqqddQQQQQQQ").pack
@@ -172,27 +195,28 @@ def batch_norm(
     parameters = wide if given is None else given.dtype
     if not _fits(form, parameters, statistics) or (not training and running_var.dtype != statistics):
         return None
-    layout = _layout(input)
-    input = _laid_out(input, layout.last)
-    channels, count = layout.channels, form.size // layout.channels
+    name, kind = name_of(form.dtype), name_of(statistics)
+    passes = _passes(form.shape, form.strides, name, form.itemsize, kind, False, training)
+    layout = passes.layout
+    input = _laid_out(input, passes.strides)
+    channels = layout.channels
     weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
-    variance, factors = empty((channels,), wide), empty((2, channels), wide)
-    sums: DeviceArray | None = None
+    variance = empty((channels,), wide)
+    sums, memory = scratch(passes.nbytes, driver().stream())
+    factors = sums + passes.sum_bytes
     if training:
         mean, rstd = empty((channels,), kept), empty((channels,), kept)
-        sums = _sums(layout, input, None, None, name_of(statistics))
+        passes.add_up(input.pointer, 0, 0, sums)
     else:
         mean, rstd = _dense(running_mean), _dense(running_var)
-    launch = _kernel(
-        statistics_source, name_of(form.dtype), name_of(parameters), name_of(statistics), weight is not None,
-        bias is not None, training,
+    launch = _kernel(statistics_source, name, name_of(parameters), kind, weight is not None, bias is not None, training)
+    passes.of_channels(
+        launch, _STATISTICS, form.size // channels, eps, sums, input.pointer, layout.places,
+        0 if weight is None else weight.pointer, 0 if bias is None else bias.pointer, mean.pointer, rstd.pointer,
+        variance.pointer, factors,
     )  # fmt: skip
-    _of_channels(
-        launch, channels, _STATISTICS, 0 if sums is None else sums.shape[0], count, eps,
-        0 if sums is None else sums.pointer, input.pointer, layout.places, 0 if weight is None else weight.pointer,
-        0 if bias is None else bias.pointer, mean.pointer, rstd.pointer, variance.pointer, factors.pointer,
-    )  # fmt: skip
-    result = _apply(layout, input, None, factors)
+    result = passes.apply(input, 0, factors)
+    del memory  # now the kernels that use it are in the queue
     if training:
         return result, mean, rstd, variance
     return result, empty((0,), kept), empty((0,), kept), variance
@@ -217,22 +241,24 @@ def batch_norm_backward(
         return None
     if not _fits(form, parameters, mean.dtype) or rstd.dtype != mean.dtype:
         return None
-    layout = _layout(input)
-    channels, count = layout.channels, form.size // layout.channels
-    input, grad = _laid_out(input, layout.last), _laid_out(grad, layout.last)
+    name, kind = name_of(form.dtype), name_of(mean.dtype)
+    passes = _passes(form.shape, form.strides, name, form.itemsize, kind, True, True)
+    layout = passes.layout
+    channels = layout.channels
+    input, grad = _laid_out(input, passes.strides), _laid_out(grad, passes.strides)
     mean, rstd = _dense(mean), _dense(rstd)
     weight = None if weight is None else _dense(weight)
     of_weight, of_bias = empty((channels,), parameters), empty((channels,), parameters)
-    factors = empty((3, channels), _wide(form.dtype))
-    sums = _sums(layout, input, grad, mean, name_of(mean.dtype))
-    launch = _kernel(
-        slopes_source, name_of(form.dtype), name_of(parameters), name_of(mean.dtype), weight is not None, training
-    )
-    _of_channels(
-        launch, channels, _SLOPES, sums.shape[0], count, eps, sums.pointer, 0 if weight is None else weight.pointer,
-        mean.pointer, rstd.pointer, of_weight.pointer, of_bias.pointer, factors.pointer,
+    sums, memory = scratch(passes.nbytes, driver().stream())
+    factors = sums + passes.sum_bytes
+    passes.add_up(input.pointer, grad.pointer, mean.pointer, sums)
+    launch = _kernel(slopes_source, name, name_of(parameters), kind, weight is not None, training)
+    passes.of_channels(
+        launch, _SLOPES, form.size // channels, eps, sums, 0 if weight is None else weight.pointer, mean.pointer,
+        rstd.pointer, of_weight.pointer, of_bias.pointer, factors,
     )  # fmt: skip
-    of_input = _apply(layout, input, grad, factors) if needed[0] else None
+    of_input = passes.apply(input, grad.pointer, factors) if needed[0] else None
+    del memory  # now the kernels that use it are in the queue
     return [of_input, of_weight if needed[1] else None, of_bias if needed[2] else None]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .array import DeviceArray, empty, zeros
 from .driver import driver
+from .moves import resized
 from .names import name_of
 
 TYPES = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
@@ -28,9 +29,14 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
             raise ValueError(f"matmul: shapes {first.shape} and {second.shape} do not fit")
         if not (rows and inner and columns):
             return zeros((rows, columns), dtype)
-        target = _rows(rows, columns, dtype) if inner >= _WORTHWHILE else empty((rows, columns), dtype)
-        driver().multiply(target, laid_out(left, columns), laid_out(right, rows))
-        return target if target.base is None else target.copy()
+        if dtype.itemsize == 2 and (inner % _PACK or columns % _PACK) and rows * inner * columns >= _WORTHWHILE:
+            return _even_product(left, right)
+        result = empty((rows, columns), dtype)
+        driver().multiply(result, laid_out(left), laid_out(right))
+        return result
+    if second.ndim == 2 and first.ndim > 2 and first.flags.c_contiguous:  # many rows
+        flat = product(left.reshape(-1, first.shape[-1]), right)
+        return None if flat is None else flat.reshape(*first.shape[:-1], second.shape[1])
     a = left[None] if first.ndim == 1 else left
     b = right[:, None] if second.ndim == 1 else right
     if a.shape[-1] != b.shape[-2]:
@@ -67,12 +73,8 @@ def _batch(left: DeviceArray, right: DeviceArray) -> DeviceArray:
     return result
 
 
-def laid_out(array: DeviceArray, products: int = 0) -> DeviceArray:
-    """A matrix, or several, in one of the two forms that the library reads: rows, or columns, without gaps inside.
-
-    One whose rows begin at odd places, with which each element takes part in many `products`, is copied to others: the
-    library's best kernels for 16-bit floats read 16 bytes at a time.
-    """
+def laid_out(array: DeviceArray) -> DeviceArray:
+    """A matrix, or several, in one of the two forms that the library reads: rows, or columns, without gaps inside."""
     form = array.form
     item = form.itemsize
     outer, inner = form.strides[-2:]
@@ -80,21 +82,36 @@ def laid_out(array: DeviceArray, products: int = 0) -> DeviceArray:
     by_rows = (inner == item or columns == 1) and (outer >= columns * item or rows == 1)
     by_columns = (outer == item or rows == 1) and (inner >= rows * item or columns == 1)
     fits = outer % item == 0 and inner % item == 0 and form.strides[0] >= 0
-    if not fits or not (by_rows or by_columns):
-        return array.copy()
-    if item == 2 and products >= _WORTHWHILE and (outer if by_rows else inner) % _PACK and form.size >= _LARGE:
-        made = _rows(rows, columns, form.dtype) if by_rows else _rows(columns, rows, form.dtype).T
-        made[...] = array
-        return made
-    return array
+    return array if fits and (by_rows or by_columns) else array.copy()
 
 
-_PACK, _LARGE, _WORTHWHILE = 16, 1 << 20, 128
+# ----- matrices of odd sizes ------------------------------------------------------------------------------------------
+
+_PACK = 8
+_WORTHWHILE = 1 << 33
+"""From so many multiplications on copies of odd matrices cost less than the library's kernels for such matrices."""
 
 
-def _rows(rows: int, columns: int, dtype: np.dtype[Any]) -> DeviceArray:
-    """A new matrix whose rows begin at multiples of 16 bytes, with gaps between them if need be."""
-    whole = _PACK // dtype.itemsize if dtype.itemsize == 2 and rows * columns >= _LARGE else 1
-    if columns % whole == 0:
-        return empty((rows, columns), dtype)
-    return empty((rows, columns + -columns % whole), dtype)[:, :columns]
+def _even_product(left: DeviceArray, right: DeviceArray) -> DeviceArray:
+    """A product of 16-bit floats of odd sizes: that of matrices with some zeros more, without what these add to it.
+
+    The library's best kernels read 16 bytes at a time, from places that are multiples of that.
+    """
+    (rows, inner), columns = left.form.shape, right.form.shape[1]
+    more_inner, more_columns = -inner % _PACK, -columns % _PACK
+    first, second = _with_zeros(left, 0, more_inner), _with_zeros(right, more_inner, more_columns)
+    result = empty((rows, columns + more_columns), left.form.dtype)
+    driver().multiply(result, first, second)
+    return resized(result, rows, columns) if more_columns else result
+
+
+def _with_zeros(matrix: DeviceArray, rows: int, columns: int) -> DeviceArray:
+    """A matrix with some rows and columns of zeros more, in the form that it lies in."""
+    height, width = matrix.form.shape
+    matrix = laid_out(matrix)
+    by_rows = matrix.form.strides[1] == matrix.form.itemsize
+    if not (rows or columns):
+        return matrix
+    if by_rows:
+        return resized(matrix, height + rows, width + columns)
+    return resized(matrix.T, width + columns, height + rows).T

@@ -55,11 +55,15 @@ FN u16 to_float16(float x) { half_float y = (half_float)x; u16 bits; std::memcpy
 FN u16 to_float16(double x) { half_float y = (half_float)x; u16 bits; std::memcpy(&bits, &y, 2); return bits; }
 #endif
 FN float from_bfloat16(u16 bits) { return __uint_as_float((u32)bits << 16); }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+FN u16 to_bfloat16(float x) { u16 bits; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x)); return bits; }
+#else
 FN u16 to_bfloat16(float x) {
   u32 bits = __float_as_uint(x);
   if (x != x) return (u16)((bits >> 16) | 0x40);
   return (u16)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
+#endif
 FN u16 to_bfloat16(double x) { return to_bfloat16((float)x); }
 FN float round_float16(float x) { return from_float16(to_float16(x)); }
 FN float round_bfloat16(float x) { return from_bfloat16(to_bfloat16(x)); }

@@ -212,7 +212,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         raise NotImplementedError(f'"rms_norm" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     floor = finfo(float32 if kind.dtype.itemsize == 2 else kind.dtype).eps if eps is None else eps
     if (
-        kind.is_cpu
+        not kind.dataless
         and kind.dtype.category == FLOAT
         and not kind.indirect
         and (weight is None or weight._kind is kind)

@@ -15,7 +15,7 @@ from ..._dispatch.arguments.precision import in_single, no_gradient, only_where,
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ..._dispatch.dispatch import Array, primitive
-from ..._dispatch.elementwise import SAME, unary
+from ..._dispatch.elementwise import SAME, change, unary
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import explain_call, export, public
 from ..shape.view import wrap_dim
@@ -67,7 +67,7 @@ relu.op.complaints = {
 @public("nn.functional.relu", function=False, method=False, name="relu")
 def _relu(input: Tensor, inplace: bool = False) -> Tensor:
     """The larger of `input` and 0."""
-    return _in_place_or_new(relu, "relu", input, inplace)
+    return change(relu.op, relu, input) if inplace else relu(input)
 
 
 @primitive("ThresholdBackward0", self=lambda grad, self, threshold: _threshold_backward(grad, self, threshold))

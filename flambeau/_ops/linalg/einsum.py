@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import string
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..._core.tensor import Tensor
@@ -85,6 +86,7 @@ def _labels(subscripts: Any) -> list[str]:
     return labels
 
 
+@lru_cache(256)
 def _parsed(text: str) -> Equation:
     left, arrow, right = text.partition("->")
     inputs: list[list[str]] = [[]]
@@ -182,8 +184,8 @@ def _dimension_order(equation: Equation, counts: dict[str, int], width: int) -> 
             )
         order[label] = len(order)
     kept = len(order)
-    for label in (*range(width), *_LETTERS):
-        if label not in order and (isinstance(label, int) or label in counts):
+    for label in (*range(width), *[each for each in _LETTERS if each in counts]):
+        if label not in order:
             order[label] = len(order)
     return order, kept
 

@@ -18,7 +18,6 @@ def run(arguments: argparse.Namespace) -> int:
     from ..distributed._launch.agent import launch
 
     try:
-        options = parsed(arguments)
+        return launch(parsed(arguments))
     except WrongOption as error:
         raise CommandError(str(error), 2) from error
-    return launch(options)

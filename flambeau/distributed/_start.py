@@ -43,7 +43,7 @@ def check_nccl() -> None:
         raise RuntimeError("the backend 'nccl' is for GPUs, and there is none: use 'gloo'")
     if library() is None:
         raise RuntimeError(
-            "the backend 'nccl' needs the library libnccl.so.2, which was not found: pip install nvidia-nccl-cu12"
+            "the backend 'nccl' needs the library libnccl.so.2, which was not found: pip install nvidia-nccl-cu13"
         )
 
 

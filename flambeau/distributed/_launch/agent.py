@@ -48,21 +48,30 @@ class Agent:
             self._made_folder = tempfile.TemporaryDirectory(prefix="flambeau-launch-", ignore_cleanup_errors=True)
         self._folder = Path(options.log_dir or str(self._made_folder and self._made_folder.name)) / options.run_id
 
+    @property
+    def port(self) -> int:
+        """Where the machines meet."""
+        return self._served.port
+
     def run(self) -> list[Failure]:
         """Run the program to its end; the processes that failed in the last attempt."""
         try:
-            with _interruptible():
+            with interruptible():
                 for attempt in range(self.options.max_restarts + 1):
                     failures = self._attempt(attempt)
                     if not failures:
                         break
                     if attempt < self.options.max_restarts:
-                        _say(f"starts again, {attempt + 1} of {self.options.max_restarts} times, after {failures[0]}")
+                        say(f"starts again, {attempt + 1} of {self.options.max_restarts} times, after {failures[0]}")
                 return failures
         finally:
-            self._served.close()
-            if self._made_folder is not None:
-                self._made_folder.cleanup()
+            self.close()
+
+    def close(self) -> None:
+        """Leave the meeting, and remove the logs that nobody asked for."""
+        self._served.close()
+        if self._made_folder is not None:
+            self._made_folder.cleanup()
 
     def _attempt(self, attempt: int) -> list[Failure]:
         """Start all processes and wait for their end; those that failed, here or on another machine."""
@@ -168,7 +177,7 @@ class Agent:
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Let signals that end programs be exceptions, so that nothing is left behind."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -187,21 +196,31 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell the user."""
     sys.stderr.write(f"flambeau launch: {text}\n")
     sys.stderr.flush()
 
 
 def launch(options: Options) -> int:
     """Run a program; the exit code of the launcher."""
+    if options.ray:
+        from .ray import launch_on_ray
+
+        return launch_on_ray(options)
     try:
         failures = Agent(options).run()
     except Interrupted as interruption:
-        _say(f"ended by {signal.Signals(interruption.number).name}, and all processes with it")
+        say(f"ended by {signal.Signals(interruption.number).name}, and all processes with it")
         return 128 + interruption.number
+    return say_failures(failures)
+
+
+def say_failures(failures: list[Failure]) -> int:
+    """Tell which processes failed; the exit code of the launcher."""
     if not failures:
         return 0
-    _say("the program failed. First, and most likely the cause:\n  " + str(failures[0]))
+    say("the program failed. First, and most likely the cause:\n  " + str(failures[0]))
     for failure in failures[1:]:
-        _say(f"then {failure}")
+        say(f"then {failure}")
     return 1

@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--local-ranks-filter", default="", metavar="R,...", help="the ranks whose output is shown")
     add("--no-python", action="store_true", help="SCRIPT is a program, not a Python file")
     add("-m", "--module", action="store_true", help="SCRIPT is the name of a module, as python -m")
+    add("--ray", action="store_true", help="let Ray choose the machines: RAY_ADDRESS, or a cluster of its own here")
     add("--local-addr", default=None, help="the address of this machine")
     add("--start-method", default="spawn", choices=["spawn", "fork", "forkserver"], help=argparse.SUPPRESS)
     parser.add_argument("script", metavar="SCRIPT", help="the program")
@@ -73,6 +74,8 @@ class Options:
     tee: dict[int, int] = field(default_factory=dict)
     """For each local rank, which of its outputs: 1 is stdout, 2 is stderr."""
     shown: frozenset[int] | None = None
+    ray: bool = False
+    """Whether Ray chooses the machines."""
 
 
 class WrongOption(ValueError):
@@ -106,6 +109,7 @@ def parsed(arguments: argparse.Namespace) -> Options:
         redirects=_outputs(arguments.redirects, per_node),
         tee=_outputs(arguments.tee, per_node),
         shown=frozenset(int(each) for each in arguments.local_ranks_filter.split(",") if each) or None,
+        ray=arguments.ray,
     )
     if arguments.rdzv_endpoint:
         options.host, _, port = arguments.rdzv_endpoint.rpartition(":") if ":" in arguments.rdzv_endpoint else (

@@ -109,6 +109,11 @@ class Source:
 
     def _item(self, item: Item) -> None:
         if isinstance(item, Outside):
+            prepare = getattr(item.function, "prepare", None)
+            ready = None if prepare is None else prepare(*item.args, **item.kwargs)
+            if ready is not None:
+                self.lines.append(f"{self.constant(ready)}()")
+                return
             function, args, kwargs = (self.constant(each) for each in (item.function, item.args, item.kwargs))
             self.lines.append(f"{function}(*{args}, **{kwargs})")
         elif isinstance(item, Read):

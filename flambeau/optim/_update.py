@@ -48,8 +48,8 @@ class _Update(Op):
         return [tensor for tensors in args[2] for tensor in tensors]
 
 
-_update_parameters = _Update()
-_update_parameters.enter("update_parameters")
+update_parameters = _Update()
+update_parameters.enter("update_parameters")
 
 
 class _Advance(Op):
@@ -73,8 +73,8 @@ class _Advance(Op):
         return list(args[0])
 
 
-_advance_steps = _Advance()
-_advance_steps.enter("advance_steps")
+advance_steps = _Advance()
+advance_steps.enter("advance_steps")
 
 
 def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tensor], *others: Sequence[Tensor]) -> None:
@@ -86,7 +86,7 @@ def update_all(rule: Rule, numbers: Sequence[Any] | None, params: Sequence[Tenso
     lists = [params, *others]
     if any(each.stands_for_many for each in params):  # elementwise, a rule holds for the parts of spread tensors too
         lists = [[each.value if each.stands_for_many else each for each in tensors] for tensors in lists]
-    _update_parameters(rule, numbers, lists)
+    update_parameters(rule, numbers, lists)
 
 
 def _update(rule: Rule, numbers: Sequence[Any] | None, lists: Sequence[Sequence[Tensor]]) -> None:
@@ -279,7 +279,7 @@ def advance(steps: Sequence[Tensor]) -> Sequence[Any]:
     owners = list(map(id, steps))
     if len(set(owners)) != len(owners):  # a parameter that is there twice is updated twice
         values = [value + owners[:position].count(owners[position]) for position, value in enumerate(values)]
-    _advance_steps(steps, values)
+    advance_steps(steps, values)
     note_changes(steps, place)
     return values
 

@@ -131,7 +131,14 @@ class Optimizer:
                     hook(self, args, kwargs)
             return result
 
+        if func is GroupOptimizer.step:
+            vars(step)["prepare"] = functools.partial(_prepared, step)
         return cast(Step, step)
+
+    def _has_no_step_hooks(self) -> bool:
+        """Whether nobody wants to hear of steps."""
+        own = self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
+        return not (own or _global_optimizer_pre_hooks or _global_optimizer_post_hooks)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -315,6 +322,13 @@ class Optimizer:
 
 
 RUN_OUTSIDE.append(Optimizer)
+
+
+def _prepared(step: Step, *args: Any, **kwargs: Any) -> Callable[[], Any] | None:
+    """What a program may call in place of a step with these arguments; None: nothing else."""
+    from ._prepared import prepared_step  # late: most optimizers never need it
+
+    return prepared_step(step, *args, **kwargs)
 
 
 def _fitted(value: Any, param: Tensor, step_follows: bool, key: Any = None) -> Any:

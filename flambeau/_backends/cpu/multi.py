@@ -17,11 +17,14 @@ def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float],
 
     Its results go to the lists `changed`. False: nothing was done, because the arrays do not allow it.
     """
-    name = name_of_type(lists[0][0].dtype)
-    if name is None:
-        return False
-    parameters = name, len(lists), len(numbers), program, changed
-    return bool(update_list(*parameters)(True, False, *numbers, *[each for arrays in lists for each in arrays]))
+    kernel = updating(program, changed, len(numbers), len(lists), lists[0][0].dtype)
+    return kernel is not None and bool(kernel(True, False, *numbers, *[each for arrays in lists for each in arrays]))
+
+
+def updating(program: Program, changed: tuple[int, ...], numbers: int, lists: int, dtype: np.dtype[Any]) -> Any:
+    """The kernel of such updates: `(True, False, *numbers, *arrays of all lists)`, whether it was done; or None."""
+    name = name_of_type(dtype)
+    return None if name is None else update_list(name, lists, numbers, program, changed)
 
 
 def norms(arrays: Sequence[Any]) -> list[Any] | None:

@@ -23,6 +23,7 @@ import numpy as np
 from ..._codegen.expr import Expr, Program, Trace, Untraceable
 from ..elementwise import Elementwise
 from .combinations import interpolated, scaled_product, scaled_quotient
+from .formulas import Formula
 
 _WIDE = {"float32": "float32", "float64": "float64", "float16": "float32", "bfloat16": "float32"}
 """The type in which elements of a dtype are computed with."""
@@ -45,19 +46,19 @@ class Recording:
         self.as_inputs = as_inputs
         """Whether numbers are inputs, which follow the tensors; else they are part of the program."""
         self.tensors: list[AbstractTensor] = []
-        self.numbers: list[float] = []
+        self.numbers: list[Any] = []
 
     def operand(self, value: Any, rounded: bool = False) -> int:
         """The step that stands for a tensor or a number; one of half precision on request."""
         if type(value) is AbstractTensor:
             return value.number
-        if type(value) is not float and type(value) is not int:
+        if type(value) is not float and type(value) is not int and type(value) is not Formula:
             raise Untraceable(f"an operand of type {type(value).__name__}")
         if not self.as_inputs:
             return self.trace.constant(value, np.dtype(self.type)).number
         steps = self.steps
         steps.append(("input", self.type, len(self.tensors) + len(self.numbers)))
-        self.numbers.append(float(value))
+        self.numbers.append(value if type(value) is Formula else float(value))
         return self.rounded(len(steps) - 1) if rounded and self.rounding is not None else len(steps) - 1
 
     def apply(self, name: str, *operands: int) -> int:
@@ -358,7 +359,7 @@ def of_expressions(expressions: Sequence[Expr], kind: Any) -> list[AbstractTenso
 
 def traced_rule(
     rule: Callable[..., Any], number: Any, dtype: str, tensors: int
-) -> tuple[Program, tuple[int, ...], list[float]]:
+) -> tuple[Program, tuple[int, ...], list[Any]]:
     """The program of an update rule, the positions of the tensors that it changes, and the numbers of this update.
 
     A rule is traced anew for each update, because its branches may depend on the step.

@@ -1,0 +1,239 @@
+"""Steps of optimizers with everything decided that does not change from one step to the next.
+
+A step gathers lists of tensors and options, and makes the kernel of its rule from them. A prepared step keeps the lists
+and the kernel; of its numbers it knows how they follow from the learning rate and the number of the step. It looks
+whether all that it keeps is still what the optimizer has, and else runs the step as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import is_, itemgetter
+from typing import Any
+
+from .._codegen.expr import Untraceable
+from .._core.modes import THREAD
+from .._core.process.caller import calling_place
+from .._core.tensor import PLAIN_TYPES, Tensor
+from .._core.version import note_changes
+from .._dispatch.abstract.formulas import Formula, function_of
+from .._dispatch.abstract.list_rules import are_apart, kernels_for
+from .._dispatch.abstract.tracing import traced_rule
+from .._dispatch.interpreter import Interpreter
+from .._dispatch.op import Op
+from ._update import advance_steps, update_parameters
+from .adadelta import Adadelta
+from .adagrad import Adagrad
+from .adam import Adam
+from .adamax import Adamax
+from .adamw import AdamW
+from .radam import RAdam
+from .rmsprop import RMSprop
+from .sgd import SGD
+
+_PREPARED = frozenset((Adadelta, Adagrad, Adam, Adamax, AdamW, RAdam, RMSprop, SGD))
+"""Optimizers whose rules depend on nothing that changes but the learning rate and the number of the step."""
+
+_GRADIENTS = 1
+"""The position of the gradients among the lists of an update."""
+
+_PLAIN_OPTIONS = (bool, int, float, str, type(None))
+
+
+class _Unprepared(Exception):
+    """A step does something else than one update of a group."""
+
+
+class _Seen(Interpreter):
+    """Hears what a step would do to a group, and does nothing."""
+
+    def __init__(self) -> None:
+        self.advanced: list[Sequence[Any]] = []
+        self.updates: list[Sequence[Any]] = []
+
+    def run(self, op: Op, args: Sequence[Any]) -> None:
+        if op is advance_steps:
+            self.advanced.append(args)
+        elif op is update_parameters:
+            self.updates.append(args)
+        else:
+            raise _Unprepared(op.name)
+
+
+class _Group:
+    """The prepared update of one group of parameters."""
+
+    def __init__(self, optimizer: Any, group: dict[str, Any]) -> None:
+        self.group = group
+        names = [name for name in group if name not in ("params", "lr")]
+        self._options = itemgetter(*names)
+        self._known = self._options(group)
+        if group.get("differentiable") or type(group["lr"]) not in (int, float) or not all(map(_is_plain, self._known)):
+            raise _Unprepared("options that are tensors")
+        conditions: list[str] = []
+        rule, numbers, lists, self._steps = _seen(optimizer, group, conditions)
+        self._all = list(group["params"])
+        self._params = list(lists[0])
+        updated = {id(each) for each in self._params}
+        self._others = [each for each in self._all if id(each) not in updated]
+        first = self._params[0]
+        self._kind = first._kind
+        kept = [each for position, each in enumerate(lists) if position != _GRADIENTS]
+        fixed = [each for tensors in kept for each in tensors]
+        if not PLAIN_TYPES.issuperset(map(type, fixed)) or any(each._kind is not self._kind for each in fixed):
+            raise _Unprepared("parameters of several kinds")
+        if None in [each._counter for each in fixed] or not are_apart(self._params):
+            raise _Unprepared("parameters that share memory")
+        if numbers is not None and numbers.count(numbers[0]) != len(numbers):
+            raise _Unprepared("parameters at different steps")
+        number = None if numbers is None else numbers[0]
+        if numbers is not None and self._steps:
+            number = Formula("step", number, conditions)
+        try:
+            program, changed, found = traced_rule(rule, number, self._kind.dtype.name, len(lists))
+        except (Untraceable, OverflowError) as error:
+            raise _Unprepared(str(error)) from None
+        kernels = kernels_for(self._params)
+        array_type = first._array.dtype
+        kernel = None if kernels is None else kernels.updating(program, changed, len(found), len(lists), array_type)
+        if kernel is None:
+            raise _Unprepared("no kernel")
+        self._kernel: Callable[..., bool] = kernel
+        self._numbers = function_of(("step", "lr"), found, conditions)
+        self._fixed = [*fixed, *self._steps]
+        self._arrays = [each._array for each in self._fixed]
+        count = len(self._params)
+        self._before, self._after = self._arrays[:count], self._arrays[count : len(fixed)]
+        self._of_steps = [each._array for each in self._steps]
+        self._changed = [each for position in changed for each in lists[position]]
+
+    def holds(self, gradients: list[Any]) -> bool:
+        """Whether all is as it was; then the arrays of the gradients are added to the list."""
+        group = self.group
+        params = group["params"]
+        if len(params) != len(self._all) or not all(map(is_, params, self._all)):
+            return False
+        if self._options(group) != self._known or type(group["lr"]) not in (int, float):
+            return False
+        if not all(map(is_, [each._array for each in self._fixed], self._arrays)):
+            return False
+        if any(each._grad is not None for each in self._others):
+            return False
+        grads = [each._grad for each in self._params]
+        if None in grads or not PLAIN_TYPES.issuperset(map(type, grads)):
+            return False
+        kinds = [each._kind for each in grads]
+        if kinds.count(self._kind) != len(kinds) or not are_apart(self._params, grads):
+            return False
+        gradients.append([each._array for each in grads])
+        return True
+
+    def run(self, gradients: list[Any]) -> bool:
+        """Update the parameters; False: nothing was done."""
+        step = None
+        if self._of_steps:
+            reached = [float(each) for each in self._of_steps]
+            step = reached[0] + 1
+            if reached.count(reached[0]) != len(reached):
+                return False
+        numbers = self._numbers(step, self.group["lr"])
+        if numbers is None or not self._kernel(True, False, *numbers, *self._before, *gradients, *self._after):
+            return False
+        for each in self._of_steps:
+            each.fill(step)
+        place = calling_place()
+        note_changes(self._changed, place)
+        note_changes(self._steps, place)
+        return True
+
+
+def _is_plain(option: Any) -> bool:
+    return all(map(_is_plain, option)) if type(option) is tuple else type(option) in _PLAIN_OPTIONS
+
+
+def _seen(optimizer: Any, group: dict[str, Any], conditions: list[str]) -> tuple[Any, Any, Any, list[Tensor]]:
+    """The rule, the numbers and the lists of a group's update, and the tensors that count its steps."""
+    seen, modes = _Seen(), THREAD.modes
+    grad, modes.grad = modes.grad, False
+    counters = [each._counter for state in optimizer.state.values() for each in state.values() if _counts(each)]
+    versions = [list(each) for each in counters]
+    try:
+        with seen:
+            optimizer._update({**group, "lr": Formula("lr", group["lr"], conditions)})
+    except Exception as error:  # whatever it is, the step itself will say it again
+        raise _Unprepared(str(error)) from None
+    finally:
+        modes.grad = grad
+        for counter, version in zip(counters, versions, strict=True):
+            counter[:] = version  # nothing has changed
+    if len(seen.updates) != 1 or len(seen.advanced) > 1:
+        raise _Unprepared("several updates, or none")
+    rule, numbers, lists = seen.updates[0]
+    if not seen.advanced:
+        return rule, numbers, lists, []
+    steps, values = seen.advanced[0]
+    if numbers is not None and numbers != values:
+        raise _Unprepared("a rule that knows more than the number of the step")
+    return rule, numbers, lists, list(steps)
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._counter is not None
+
+
+def _has_values(state: dict[str, Any], known: list[Any]) -> bool:
+    return len(state) == len(known) and all(map(is_, state.values(), known))
+
+
+class PreparedStep:
+    """The next steps of an optimizer, without arguments."""
+
+    def __init__(self, optimizer: Any, step: Callable[[Any], Any]) -> None:
+        self._optimizer = optimizer
+        self._step = step
+        self._groups = [_Group(optimizer, group) for group in optimizer.param_groups]
+        self._attributes = list(vars(optimizer))
+        self._state = optimizer.state
+        self._states = list(optimizer.state.values())
+        self._contents = [list(each.values()) for each in self._states]
+
+    def __call__(self) -> Any:
+        gradients: list[Any] = []
+        if not self._holds() or not all(group.holds(gradients) for group in self._groups):
+            return self._step(self._optimizer)
+        for group, given in zip(self._groups, gradients, strict=True):
+            if not group.run(given):
+                modes = THREAD.modes
+                grad, modes.grad = modes.grad, False
+                try:
+                    self._optimizer._update(group.group)
+                finally:
+                    modes.grad = grad
+        return None
+
+    def _holds(self) -> bool:
+        """Whether the optimizer has the groups and states that it had, and no hooks."""
+        optimizer = self._optimizer
+        groups, state = optimizer.param_groups, optimizer.state
+        return (
+            state is self._state
+            and len(groups) == len(self._groups)
+            and all(each is known.group for each, known in zip(groups, self._groups, strict=True))
+            and len(state) == len(self._states)
+            and all(map(is_, state.values(), self._states))
+            and all(map(_has_values, self._states, self._contents))
+            and list(vars(optimizer)) == self._attributes
+            and optimizer._has_no_step_hooks()
+        )
+
+
+def prepared_step(step: Callable[[Any], Any], optimizer: Any, closure: None = None) -> PreparedStep | None:
+    """The step of an optimizer prepared; None: it is one of those that have to run as they stand."""
+    if type(optimizer) not in _PREPARED:
+        return None
+    if closure is not None or optimizer.defaults.get("differentiable") or not optimizer._has_no_step_hooks():
+        return None
+    try:
+        return PreparedStep(optimizer, step)
+    except _Unprepared:
+        return None

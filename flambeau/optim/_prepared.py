@@ -86,7 +86,7 @@ class _Group:
             raise _Unprepared("parameters that share memory")
         if numbers is not None and numbers.count(numbers[0]) != len(numbers):
             raise _Unprepared("parameters at different steps")
-        number = None if numbers is None else numbers[0]
+        number: Any = None if numbers is None else numbers[0]
         if numbers is not None and self._steps:
             number = Formula("step", number, conditions)
         try:

@@ -118,7 +118,7 @@ def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:
     sheet = Sheet()
     places = [sheet.new((chosen.randrange(1, 400),), np.float32) for _ in range(60)]
     launches = [Launch((), chosen.sample(places[: n + 1], min(n + 1, 2)), [places[n]]) for n in range(60)]
-    starts, size = arranged(launches, ())
+    starts, size = arranged(launches, [], ())
     alive = {
         place.buffer: [n for n, each in enumerate(launches) if place in (*each.reads, *each.writes)] for place in places
     }

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.products.attention import attention_backward, attention_forward
-from ..._core.geometry.layout import element_strides, empty_array, preserved_strides
+from ..._core.geometry.layout import element_strides, preserved_strides
+from .bench import DIRECT, Bench
 from .dtypes import only_gradient, wide
 
 _NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
@@ -44,18 +45,25 @@ def _factor(scale: float | None, width: int) -> float:
 
 
 def attention(
-    query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any, scale: float | None
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: float | None,
+    bench: Bench = DIRECT,
 ) -> tuple[Any, Any] | None:
     """The result, and the logarithms of the sums of exponentials."""
     q, k, v = wide(query), wide(key), wide(value)
     mask = None if attn_mask is None else wide(attn_mask)
     if not _serves(mask, q, k, v):
         return None
-    output = empty_array(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
-    direct = output if output.dtype == q.dtype else np.empty(q.shape, q.dtype)
-    sums = np.empty(q.shape[:3], q.dtype)
+    output = bench.arranged(query.shape, preserved_strides(query.shape, element_strides(query)), query.dtype)
+    direct = output if output.dtype == q.dtype else bench.empty(q.shape, q.dtype)
+    sums = bench.empty(q.shape[:3], q.dtype)
     kernel = attention_forward(_NAMES[q.dtype], is_causal, mask is not None)
-    kernel(direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
+    bench.run(kernel, direct, sums, q, k, v, _mask_for(mask, q, k), _factor(scale, q.shape[-1]))
     if direct is not output:
         output[...] = direct
     return output, sums
@@ -73,15 +81,17 @@ def attention_gradients(
     scale: float | None,
     output: Any,
     logsumexp: Any,
+    bench: Bench = DIRECT,
 ) -> list[Any] | None:
     """The gradients of query, key and value."""
     grad = only_gradient(grads)
     if grad is None or grad.dtype != query.dtype or not _serves(attn_mask, query, key, value, output):
         return None
-    found = [np.zeros(each.shape, each.dtype) for each in (query, key, value)]
+    found = [bench.zeros(each.shape, each.dtype) for each in (query, key, value)]
     if not _has_rows(grad):
         grad = np.ascontiguousarray(grad)
     kernel = attention_backward(_NAMES[query.dtype], is_causal, attn_mask is not None)
     mask, factor = _mask_for(attn_mask, query, key), _factor(scale, query.shape[-1])
-    kernel(*found, query, key, value, output, grad, mask, np.ascontiguousarray(logsumexp), factor)
+    sums = logsumexp if logsumexp.flags.c_contiguous else np.ascontiguousarray(logsumexp)
+    bench.run(kernel, *found, query, key, value, output, grad, mask, sums, factor)
     return found

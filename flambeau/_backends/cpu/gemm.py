@@ -11,6 +11,7 @@ import numpy as np
 
 from ..._codegen.products.gemm import DEPTH, Sizes, Tile, as_array, packed_rows, tile_for, tiled_product
 from ..._core.process.threads import num_threads
+from .bench import DIRECT, Bench
 from .dtypes import float_name
 
 _PANEL_ELEMENTS = 160_000
@@ -75,18 +76,18 @@ class Product(NamedTuple):
     chunks: int
     zeros: Any
 
-    def run(self, out: Any, left: Any, source: Any, bias: Any = None) -> bool:
+    def run(self, out: Any, left: Any, source: Any, bias: Any = None, bench: Bench = DIRECT) -> bool:
         """Write the product of `left` and `source` to `out`, plus a number for each row, of all groups: it succeeds."""
-        packed = np.empty(self.packed_size, np.dtype(self.dtype))
-        packed_rows(float_name(left), self.dtype, self.tile.rows)(packed, left, self.left_offsets, self.table)
-        self.run_packed(out, packed, source, self.zeros if bias is None else self._starts(bias))
+        packed = bench.empty(self.packed_size, np.dtype(self.dtype))
+        pack = packed_rows(float_name(left), self.dtype, self.tile.rows)
+        bench.run(pack, packed, left, self.left_offsets, self.table)
+        self.run_packed(out, packed, source, self.zeros if bias is None else self._starts(bias), bench)
         return True
 
-    def run_packed(self, out: Any, packed: Any, source: Any, starts: Any) -> None:
+    def run_packed(self, out: Any, packed: Any, source: Any, starts: Any, bench: Bench = DIRECT) -> None:
         """The same for rows that are packed already."""
-        tiled_product(self.dtype, tuple(self.tile))(
-            out, packed, source, starts, self.offsets, *self.columns, self.table
-        )
+        kernel = tiled_product(self.dtype, tuple(self.tile))
+        bench.run(kernel, out, packed, source, starts, self.offsets, *self.columns, self.table)
 
     def _starts(self, bias: Any) -> Any:
         groups, rows = self.sizes.groups, self.sizes.row_tiles * self.tile.rows

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.rows.losses import BLOCK, NONE, cross_entropy_forward, nll_loss_backward, nll_loss_forward
+from .bench import DIRECT, Bench
 from .dtypes import name_of_type
 from .rows import is_short
 
 Array = Any
 
+_DOUBLE = np.dtype(np.float64)
 _INDICES = {np.dtype(np.int64): "int64", np.dtype(np.uint8): "uint8"}
 
 
@@ -45,7 +47,9 @@ def _sizes(x: Array) -> tuple[int, int, int]:
     return shape[0], shape[1], x.size // (shape[0] * shape[1])
 
 
-def nll_loss(x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array | None:
+def nll_loss(
+    x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, bench: Bench = DIRECT
+) -> Array | None:
     """The negative of the log-probabilities that `x` gives to the target classes."""
     if not x.size:
         return None
@@ -55,13 +59,15 @@ def nll_loss(x: Array, target: Array, weight: Array | None, reduction: int, igno
     source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     targets = target if target.flags.c_contiguous else target.copy()
     weights = source if weight is None else np.ascontiguousarray(weight)
-    work = np.empty(2 * -(-target.size // BLOCK) + 1)
-    result = np.empty(target.shape if reduction == NONE else (), x.dtype)
-    kernel(result, source, targets, weights, work, *_sizes(x), ignore_index)
-    return None if work[-1] else result
+    work = bench.empty(2 * -(-target.size // BLOCK) + 1, _DOUBLE)
+    result = bench.empty(target.shape if reduction == NONE else (), x.dtype)
+    bench.run(kernel, result, source, targets, weights, work, *_sizes(x), ignore_index)
+    return None if bench.refuses(work) else result
 
 
-def cross_entropy(x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array | None:
+def cross_entropy(
+    x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, bench: Bench = DIRECT
+) -> Array | None:
     """`nll_loss` of `log_softmax`, which is not kept, of a matrix."""
     if not x.size or x.ndim != 2:
         return None
@@ -73,14 +79,20 @@ def cross_entropy(x: Array, target: Array, weight: Array | None, reduction: int,
     source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
     targets = target if target.flags.c_contiguous else target.copy()
     weights = source if weight is None else np.ascontiguousarray(weight)
-    work = np.empty(2 * samples + 1)
-    result = np.empty(target.shape if reduction == NONE else (), x.dtype)
-    kernel(result, source, targets, weights, work, samples, classes, ignore_index)
-    return None if work[-1] else result
+    work = bench.empty(2 * samples + 1, _DOUBLE)
+    result = bench.empty(target.shape if reduction == NONE else (), x.dtype)
+    bench.run(kernel, result, source, targets, weights, work, samples, classes, ignore_index)
+    return None if bench.refuses(work) else result
 
 
 def nll_loss_gradient(
-    grad: Array, x: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
+    grad: Array,
+    x: Array,
+    target: Array,
+    weight: Array | None,
+    reduction: int,
+    ignore_index: int,
+    bench: Bench = DIRECT,
 ) -> Array | None:
     """The gradient of the log-probabilities."""
     if not x.size or grad.dtype is not x.dtype:
@@ -91,4 +103,5 @@ def nll_loss_gradient(
     targets = target if target.flags.c_contiguous else target.copy()
     coming = grad if grad.flags.c_contiguous else grad.copy()
     weights = coming if weight is None else np.ascontiguousarray(weight)
-    return kernel(np.zeros(x.shape, x.dtype), coming, targets, weights, *_sizes(x), ignore_index)
+    result = bench.zeros(x.shape, x.dtype)
+    return bench.run(kernel, result, coming, targets, weights, *_sizes(x), ignore_index)

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.elements.turn import turned_copy
+from .bench import DIRECT, Bench
 from .gemm import Product, plan
 
 _FLOATS = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
 
-def product(left: Any, right: Any) -> Any:
+def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
     """The product of two matrices; None: NumPy has to do it.
 
     Below some 64**3 multiplications NumPy's library takes one thread, too: it is not worth asking.
@@ -38,17 +39,17 @@ def product(left: Any, right: Any) -> Any:
         turned_left = left_steps[0] == 1
         if (0 if turned_left else m * k) + m * n < k * n:
             if not turned_left:
-                left, left_steps = _turned(left.T), (1, m)
+                left, left_steps = _turned(left.T, bench), (1, m)
                 if left is None:
                     return None
-            out = np.empty((n, m), dtype)
-            _plan(name, n, k, m, right_steps[::-1], left_steps[::-1], left.size).run(out, right, left)
-            return _turned(out.T)
-        right, right_steps = _turned(right), (n, 1)
+            out = bench.empty((n, m), dtype)
+            _plan(name, n, k, m, right_steps[::-1], left_steps[::-1], left.size).run(out, right, left, bench=bench)
+            return _turned(out.T, bench)
+        right, right_steps = _turned(right, bench), (n, 1)
         if right is None:
             return None
-    out = np.empty((m, n), dtype)
-    _plan(name, m, k, n, left_steps, right_steps, right.size).run(out, left, right)
+    out = bench.empty((m, n), dtype)
+    _plan(name, m, k, n, left_steps, right_steps, right.size).run(out, left, right, bench=bench)
     return out
 
 
@@ -58,14 +59,14 @@ def _steps(matrix: Any, item: int) -> tuple[int, int] | None:
     return None if down % item or across % item or down < 0 or across < 0 else (down // item, across // item)
 
 
-def _turned(matrix: Any) -> Any:
+def _turned(matrix: Any, bench: Bench) -> Any:
     """A copy without gaps of a matrix whose columns are contiguous; None: they are not."""
     rows, columns = matrix.shape
     if matrix.strides[0] != matrix.itemsize:
         return None
-    out = np.empty((rows, columns), matrix.dtype)
+    out = bench.empty((rows, columns), matrix.dtype)
     step = matrix.strides[1] // matrix.itemsize
-    return turned_copy(_FLOATS[matrix.dtype])(out, matrix, 1, rows, columns, 0, step)
+    return bench.run(turned_copy(_FLOATS[matrix.dtype]), out, matrix, 1, rows, columns, 0, step)
 
 
 @functools.lru_cache(maxsize=512)

@@ -23,6 +23,7 @@ from ..._codegen.rows.one_by_one import rows_one_by_one, rows_with_sums
 from ..._codegen.rows.shared import LINES
 from ..._core.arrays.quick import dim_moved
 from ..._core.geometry.layout import in_format_of
+from .bench import DIRECT, Bench
 from .dtypes import name_of_type, only_gradient, wide_type
 from .rows import is_short
 
@@ -66,28 +67,30 @@ def layer_norm(
     bias: Array | None,
     eps: float,
     kept: np.dtype[Any],
+    bench: Bench = DIRECT,
 ) -> tuple[Array, Array, Array] | None:
     """The result, the means and 1 / deviations over the last dimensions, which these keep with size 1."""
     inner = len(normalized_shape)
     shape = input.shape[: input.ndim - inner] + (1,) * inner
-    mean, rstd = np.empty(shape, kept), np.empty(shape, kept)
-    result = _normalise_rows(input, weight, bias, eps, mean, rstd, True)
+    mean, rstd = bench.empty(shape, kept), bench.empty(shape, kept)
+    result = _normalise_rows(input, weight, bias, eps, mean, rstd, bench)
     return None if result is None else (result, mean, rstd)
 
 
 def rms_norm(
-    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, eps: float, bench: Bench = DIRECT
 ) -> tuple[Array, Array] | None:
     """The result and 1 / roots of the mean squares over the last dimensions, which these keep with size 1."""
     shape, inner = input.shape, len(normalized_shape)
-    rstd = np.empty(shape[: len(shape) - inner] + (1,) * inner, wide_type(input.dtype))
-    result = _normalise_rows(input, weight, None, eps, None, rstd, False)
+    rstd = bench.empty(shape[: len(shape) - inner] + (1,) * inner, wide_type(input.dtype))
+    result = _normalise_rows(input, weight, None, eps, None, rstd, bench)
     return None if result is None else (result, rstd)
 
 
 def _normalise_rows(
-    input: Array, weight: Array | None, bias: Array | None, eps: float, mean: Array | None, rstd: Array, centre: bool
+    input: Array, weight: Array | None, bias: Array | None, eps: float, mean: Array | None, rstd: Array, bench: Bench
 ) -> Array | None:
+    """The result; means are subtracted where they are to be kept."""
     given = weight if weight is not None else bias
     size, dtype = input.size, input.dtype
     parameters = dtype if given is None else given.dtype
@@ -95,15 +98,15 @@ def _normalise_rows(
         return None
     rows = rstd.size
     length = size // rows
-    flags = is_short(rows, length), weight is not None, bias is not None, centre
+    flags = is_short(rows, length), weight is not None, bias is not None, mean is not None
     kernel = _find(_forward_rows, size, dtype, parameters, rstd.dtype, *flags)
     if kernel is None:
         return None
-    arrays = [np.empty(input.shape, dtype), rstd, _dense(input)]
+    arrays = [bench.empty(input.shape, dtype), rstd, _dense(input)]
     if mean is not None:
         arrays.insert(1, mean)
     arrays += [_dense(each) for each in (weight, bias) if each is not None]
-    return kernel(*arrays, eps, rows, length)
+    return bench.run(kernel, *arrays, eps, rows, length)
 
 
 def layer_norm_backward(
@@ -115,9 +118,10 @@ def layer_norm_backward(
     bias: Array | None,
     mean: Array,
     rstd: Array,
+    bench: Bench = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias, those that are needed."""
-    return _rows_backward(grads, needed, input, normalized_shape, weight, mean, rstd)
+    return _rows_backward(grads, needed, input, normalized_shape, weight, mean, rstd, bench)
 
 
 def rms_norm_backward(
@@ -127,9 +131,10 @@ def rms_norm_backward(
     normalized_shape: tuple[int, ...],
     weight: Array | None,
     rstd: Array,
+    bench: Bench = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input and weight, those that are needed."""
-    found = _rows_backward(grads, (*needed, False), input, normalized_shape, weight, None, rstd)
+    found = _rows_backward(grads, (*needed, False), input, normalized_shape, weight, None, rstd, bench)
     return None if found is None else found[:2]
 
 
@@ -141,6 +146,7 @@ def _rows_backward(
     weight: Array | None,
     mean: Array | None,
     rstd: Array,
+    bench: Bench,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias; statistics are kept in the dtype of the parameters."""
     grad = only_gradient(grads)
@@ -158,20 +164,20 @@ def _rows_backward(
         return None
     rows = rstd.size
     length = size // rows
-    results: list[Array | None] = [np.empty(input.shape, input.dtype) if of_input else None, None, None]
+    results: list[Array | None] = [bench.empty(input.shape, input.dtype) if of_input else None, None, None]
     sums = 0
     if of_parameters:
         sums = 2 if centre else 1
-        results[1 : 1 + sums] = [np.empty(shape, parameters) for _ in range(sums)]
+        results[1 : 1 + sums] = [bench.empty(shape, parameters) for _ in range(sums)]
     arrays = [each for each in results if each is not None]
     arrays += [_dense(grad), _dense(input), rstd]
     arrays += [each for each in (mean, _dense(weight) if weighted else None) if each is not None]
     if sums:
         chunk = _CHUNK if size <= 32768 else max(1, min(_CHUNK, rows // 8))
-        partial = np.empty(-(-rows // chunk) * sums * length, wide_type(input.dtype))
-        kernel(*arrays, rows, length, partial, chunk)
+        partial = bench.empty(-(-rows // chunk) * sums * length, wide_type(input.dtype))
+        bench.run(kernel, *arrays, rows, length, partial, chunk)
     else:
-        kernel(*arrays, rows, length)
+        bench.run(kernel, *arrays, rows, length)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._codegen.rows.reduce import COLUMN_CHUNK, ROW_CHUNK, SUMS, reduce_columns, reduce_rows
 from ..._codegen.types import SCALARS
+from .bench import DIRECT, Bench
 from .dtypes import name_of_type
 
 _KINDS = frozenset(("add", "multiply", "maximum", "minimum", "square", "present"))
@@ -19,7 +20,7 @@ _INTEGERS = {np.dtype(name): name for name, scalar in SCALARS.items() if not sca
 _computed: dict[tuple[str, np.dtype[Any], np.dtype[Any]], np.dtype[Any] | None] = {}
 
 
-def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Any:
+def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype[Any], bench: Bench = DIRECT) -> Any:
     """`array` reduced by the ufunc called `kind` to `dtype`; None: NumPy has to do it.
 
     The reduced dimensions are gone from the result. Sums and products of floats are computed in float64. There are two
@@ -33,15 +34,16 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
         return None
     if (dims is None or len(dims) == 1) and array.size and array.flags.c_contiguous and array.ndim:
         first, last = (0, array.ndim - 1) if dims is None else (dims[0], dims[0])
-        return np.asarray(_reduced_run(kind, array, first, last, computed), dtype)
+        return _reduced_run(kind, array, first, last, computed, bench).astype(dtype, copy=False)
     laid = _laid_out(array, dims)
     if laid is None:
         return None
     array, _, runs, back = laid
     for first, last in runs:
-        array = _reduced_run(kind, array, first, last, computed)
+        array = _reduced_run(kind, array, first, last, computed, bench)
         kind = "add" if kind in SUMS else kind
-    return np.asarray(array.transpose(back), dtype, order="C")
+    turned = array.transpose(back)
+    return turned.astype(dtype, copy=False) if turned.flags.c_contiguous else np.asarray(turned, dtype, order="C")
 
 
 def _type_to_compute_in(kind: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> np.dtype[Any] | None:
@@ -64,9 +66,9 @@ def squared_deviations(array: Any, dims: tuple[int, ...], centres: Any) -> Any:
     array, order, ((first, last), *others), back = laid
     beside = array.shape[:first] + (1,) * (last + 1 - first) + array.shape[last + 1 :]
     centres = np.asarray(np.broadcast_to(centres.transpose(order), beside), _DOUBLE, order="C")
-    array = _reduced_run("deviation", array, first, last, _DOUBLE, centres)
+    array = _reduced_run("deviation", array, first, last, _DOUBLE, DIRECT, centres)
     for start, end in others:
-        array = _reduced_run("add", array, start, end, _DOUBLE)
+        array = _reduced_run("add", array, start, end, _DOUBLE, DIRECT)
     return np.asarray(array.transpose(back), order="C")
 
 
@@ -96,7 +98,9 @@ def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:
     return array, order, runs, [kept.index(dim) for dim in sorted(kept)]
 
 
-def _reduced_run(kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], centres: Any = None) -> Any:
+def _reduced_run(
+    kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], bench: Bench, centres: Any = None
+) -> Any:
     """Neighbouring dimensions of a contiguous array reduced."""
     given, computed = _name(array.dtype), _name(dtype)
     shape = array.shape
@@ -110,11 +114,12 @@ def _reduced_run(kind: str, array: Any, first: int, last: int, dtype: np.dtype[A
         if centres is None:
             centres = array
         if inner == 1:
-            out = np.empty(outer * chunks, dtype)
-            array = reduce_rows(kind, given, computed)(out, array, outer, length, chunk, centres)
+            out = bench.empty(outer * chunks, dtype)
+            array = bench.run(reduce_rows(kind, given, computed), out, array, outer, length, chunk, centres)
         else:
-            out = np.empty(outer * chunks * inner, dtype)
-            array = reduce_columns(kind, given, computed)(out, array, outer, length, inner, chunk, centres)
+            out = bench.empty(outer * chunks * inner, dtype)
+            kernel = reduce_columns(kind, given, computed)
+            array = bench.run(kernel, out, array, outer, length, inner, chunk, centres)
         if chunks == 1:
             return array.reshape(shape)
         given, length = computed, chunks

@@ -16,6 +16,7 @@ from ..._codegen.rows import programs
 from ..._codegen.rows.in_lanes import rows_in_lanes
 from ..._codegen.rows.in_tiles import rows_in_tiles
 from ..._codegen.rows.one_by_one import rows_one_by_one
+from .bench import DIRECT, Bench
 from .dtypes import name_of_type
 
 Array = Any
@@ -46,20 +47,21 @@ def _plan(
     return (rows_in_lanes if is_short(rows, length) else rows_one_by_one)(program), (rows, length)
 
 
-def _forward(logarithm: bool) -> Callable[[Array, int], Array | None]:
-    def run(x: Array, dim: int) -> Array | None:
+def _forward(logarithm: bool) -> Callable[..., Array | None]:
+    def run(x: Array, dim: int, bench: Bench = DIRECT) -> Array | None:
         shape, dtype = x.shape, x.dtype
         plan = _plan(dtype, shape, dim, logarithm, False)
         if plan is None:
             return None
         kernel, sizes = plan
-        return kernel(np.empty(shape, dtype), x if x.flags.c_contiguous else np.ascontiguousarray(x), *sizes)
+        source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+        return bench.run(kernel, bench.empty(shape, dtype), source, *sizes)
 
     return run
 
 
-def _backward(logarithm: bool) -> Callable[[Array, Array, int], Array | None]:
-    def run(grad: Array, result: Array, dim: int) -> Array | None:
+def _backward(logarithm: bool) -> Callable[..., Array | None]:
+    def run(grad: Array, result: Array, dim: int, bench: Bench = DIRECT) -> Array | None:
         shape, dtype = grad.shape, grad.dtype
         plan = _plan(dtype, shape, dim, logarithm, True)
         if plan is None or result.dtype is not dtype or result.shape != shape:
@@ -67,7 +69,7 @@ def _backward(logarithm: bool) -> Callable[[Array, Array, int], Array | None]:
         kernel, sizes = plan
         first = grad if grad.flags.c_contiguous else np.ascontiguousarray(grad)
         second = result if result.flags.c_contiguous else np.ascontiguousarray(result)
-        return kernel(np.empty(shape, dtype), first, second, *sizes)
+        return bench.run(kernel, bench.empty(shape, dtype), first, second, *sizes)
 
     return run
 

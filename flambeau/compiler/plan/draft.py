@@ -11,13 +11,18 @@ from ..._core.tensor import Tensor
 from ..._dispatch.composite import Composite
 from ..._dispatch.dispatch import Primitive
 from ..._dispatch.elementwise import Elementwise
+from ..._dispatch.factory import Factory
+from .._lower import lowered
 from .._program import Call, Value, values_in
-from . import families, rules
+from . import families
+from .rules import TRACED, WINDOWS
 from .sheet import Array, Buffer, Place, Sheet, Untraceable, header_of
 from .stand_in import StandIn
 
 _MOST_BYTES = 1 << 20
 """Of larger arrays the work takes so long that what is between the calls does not matter; nor are they to be kept."""
+
+_MOST_CONSTANT_BYTES = 1 << 16
 
 _DTYPES = frozenset("?bBhilqfd")
 
@@ -53,23 +58,49 @@ class Draft:
         op = call.op
         if op.writes or op.draws or op.reads:
             raise Untraceable("an op that does more than to compute")
+        if (known := self._constants(call)) is not None:
+            return known
         if (window := self._window(call)) is not None:
             return window
-        if (rule := rules.RULES.get(op.name)) is not None:
-            return rule(self.sheet, call, *self._stand_ins(call.args, call.examples))
         if isinstance(op, Elementwise):
             return self._elementwise(op, call)
-        if op.name not in rules.BY_THEIR_KERNELS or not isinstance(op, (Primitive, Composite)):
+        if op.name not in TRACED or not isinstance(op, (Primitive, Composite)):
             raise Untraceable(op.name)
         first = op.tensors_of(call.examples)[0]
-        if op.name in first._kind.backend.lowerings:
-            raise Untraceable(f"{op.name}, which has a lowering")
-        return op.kernel(*self._stand_ins(call.args, call.examples))
+        operands = self._stand_ins(call.args, call.examples)
+        lowering = first._kind.backend.lowering(op.name)
+        if lowering is None:
+            return op.kernel(*operands)
+        if (found := lowering(*operands, bench=families.bench_of(self.sheet))) is None:
+            raise Untraceable("a lowering that declines")
+        return found
+
+    def _constants(self, call: Call) -> Any:
+        """The results of an op that is given nothing but constants, or nothing at all."""
+        given = [self.places.get(value.number) for value in values_in(call.args)]
+        if not given and not isinstance(call.op, Factory):
+            return None
+        if any(place is None or place.buffer.content is None for place in given):
+            return None
+        results = lowered(call)(*[self._content(each) for each in call.args])
+        several = type(call.results) is list
+        made = [
+            StandIn(self.sheet, self.sheet.constant(np.asarray(each))) for each in (results if several else [results])
+        ]
+        if sum([each.nbytes for each in made]) > _MOST_CONSTANT_BYTES:
+            raise Untraceable("a large constant")
+        return made if several else made[0]
+
+    def _content(self, arg: Any) -> Any:
+        """An argument with the elements of constants."""
+        if type(arg) is Value:
+            return self.places[arg.number].buffer.content
+        return type(arg)([self._content(each) for each in arg]) if type(arg) in (list, tuple) else arg
 
     def _window(self, call: Call) -> Any:
         """The results of an op that only looks at the memory of its first argument in another way."""
         op = call.op
-        if not (op.makes_windows or op.name in rules.WINDOWS) or type(call.args[0]) is not Value:
+        if not (op.makes_windows or op.name in WINDOWS) or type(call.args[0]) is not Value:
             return None
         source, base = self.value(call.args[0], call.examples[0]), call.examples[0]._array
         made = call.made if type(call.results) is list else [call.made]
@@ -79,7 +110,7 @@ class Draft:
             if not np.may_share_memory(array, base):
                 return None
             header = header_of(array.shape, array.dtype, array.strides)
-            distance = rules.address_of(array) - rules.address_of(base)
+            distance = _address_of(array) - _address_of(base)
             windows.append(StandIn(self.sheet, Place(source.buffer, source.offset + distance, header)))
         return windows if type(call.results) is list else windows[0]
 
@@ -121,6 +152,11 @@ class Draft:
             found = self.places[value.number] = Place(buffer, 0, header_of(array.shape, array.dtype, array.strides))
             self.given[value.number] = array
         return found
+
+
+def _address_of(array: Any) -> int:
+    place: int = array.__array_interface__["data"][0]
+    return place
 
 
 def _check(array: Any) -> None:

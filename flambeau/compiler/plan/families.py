@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.cpu.bench import Bench
 from ..._backends.tiers import generated
 from ..._core.backend import STAND_INS
-from .sheet import Launch, Place, Untraceable
+from .sheet import Buffer, Launch, Place, Sheet, Untraceable, header_of
 from .stand_in import StandIn, copied
 
 
@@ -49,6 +50,51 @@ def _pointwise(body: Any, operands: Sequence[Any], result: np.dtype[Any]) -> Gen
     return None if compiled is None else Generated(compiled)
 
 
+class _Written:
+    """Memory and kernels of one call of a lowering, written down."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._made: set[Buffer] = set()
+
+    def empty(self, shape: Any, dtype: Any, strides: Any = None) -> StandIn:
+        """A new array."""
+        place = self._sheet.new((shape,) if type(shape) is int else shape, dtype, strides)
+        self._made.add(place.buffer)
+        return StandIn(self._sheet, place)
+
+    def zeros(self, shape: Any, dtype: Any) -> StandIn:
+        """A new array, filled with zeros again and again."""
+        made = self.empty(shape, dtype)
+        self._sheet.call(made.place.header.fill, 0, writes=[made.place])
+        return made
+
+    def arranged(self, shape: Any, strides: Any, dtype: Any) -> StandIn:
+        """A new array with strides, counted in elements."""
+        return self.empty(shape, dtype, [step * dtype.itemsize for step in strides])
+
+    def run(self, kernel: Any, *args: Any) -> Any:
+        """Write the call of a kernel down: it may read all of its arrays, and writes those that are new."""
+        given = tuple([each.place if type(each) is StandIn else each for each in args])
+        places = [each for each in given if type(each) is Place]
+        self._sheet.call(kernel, *given, reads=places, writes=[each for each in places if each.buffer in self._made])
+        return args[0]
+
+    def refuses(self, flags: Any) -> bool:
+        """Let the tape look at the last flag when it has run."""
+        place = flags.place
+        header = header_of((), place.header.dtype, None)
+        last = Place(place.buffer, place.offset + place.header.nbytes - place.header.itemsize, header)
+        self._sheet.refusals.append(last)
+        return False
+
+
+def bench_of(sheet: Sheet) -> Bench:
+    """A bench for one call of a lowering."""
+    written = _Written(sheet)
+    return Bench(written.empty, written.zeros, written.arranged, written.run, written.refuses)
+
+
 def _copy_into(target: Any, source: Any) -> bool:
     if type(target) is not StandIn or type(source) is not StandIn:
         raise Untraceable("a copy of something else")
@@ -56,9 +102,21 @@ def _copy_into(target: Any, source: Any) -> bool:
     return True
 
 
+def _product(left: Any, right: Any) -> Any:
+    if type(left) is not StandIn or type(right) is not StandIn:
+        raise Untraceable("a product with a matrix that is known")
+    return generated("matmul").product(left, right, bench_of(left.sheet))
+
+
+def _reduced(kind: str, array: Any, dims: Any, dtype: Any) -> Any:
+    return generated("reduce").reduced(kind, array, dims, dtype, bench_of(array.sheet))
+
+
 _FAMILIES: dict[str, Any] = {
     "pointwise": SimpleNamespace(pointwise=_pointwise, MOST_VARIANTS=16),
     "copy": SimpleNamespace(copy_into=_copy_into),
+    "matmul": SimpleNamespace(product=_product),
+    "reduce": SimpleNamespace(reduced=_reduced),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from .sheet import Buffer, Launch
+from .sheet import Buffer, Launch, Place
 
 _ALIGNED = 64
 
@@ -20,12 +20,14 @@ def lifetimes(launches: Sequence[Launch], elsewhere: Container[Buffer]) -> dict[
     return found
 
 
-def arranged(launches: Sequence[Launch], elsewhere: Container[Buffer]) -> tuple[dict[Buffer, int], int]:
-    """Where each buffer begins, and how much memory that takes.
+def arranged(
+    launches: Sequence[Launch], kept: Sequence[Place], elsewhere: Container[Buffer]
+) -> tuple[dict[Buffer, int], int]:
+    """Where each buffer begins, and how much memory that takes; what is `kept` is looked at after the last launch.
 
     The largest are placed first, each into the lowest gap among those that live at the same time.
     """
-    alive = lifetimes(launches, elsewhere)
+    alive = lifetimes([*launches, Launch((), kept, ())], elsewhere)
     placed: list[tuple[int, int, tuple[int, int]]] = []
     starts: dict[Buffer, int] = {}
     for buffer, (first, last) in sorted(alive.items(), key=lambda each: (-each[0].size, each[1])):

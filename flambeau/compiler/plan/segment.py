@@ -38,7 +38,7 @@ class Segment:
     inputs: list[int]
     outputs: list[Output]
     windows: list[Call]
-    """Ops that look at inputs in another way, for those who come later."""
+    """Ops that look at inputs in another way, or make constants, for those who come later."""
     tape: Any
 
     def run(self, given: dict[int, Array]) -> dict[int, Array] | None:
@@ -95,7 +95,7 @@ def _segment(draft: Draft, wanted: list[int]) -> Segment:
     by_buffer: dict[Buffer, list[tuple[int, Place]]] = {}
     for number in wanted:
         place = draft.places[number]
-        if place.buffer.given is not None:
+        if place.buffer.given is not None or place.buffer.content is not None:
             windows.append(number)
         else:
             by_buffer.setdefault(place.buffer, []).append((number, place))
@@ -121,12 +121,12 @@ def _base(buffer: Buffer, values: list[tuple[int, Place]]) -> Array:
 
 
 def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:
-    """The items that make the wanted values, each of the first argument of another, in order."""
+    """The items that make the wanted values of what is given, in order."""
     needed = set(wanted)
     found: list[Call] = []
     for item in reversed(items):
         if not needed.isdisjoint([each.number for each in values_in(item.results)]):
-            needed.add(item.args[0].number)
+            needed.update([each.number for each in values_in(item.args)])
             found.append(item)
     return found[::-1]
 
@@ -135,12 +135,13 @@ def _tape(draft: Draft, arguments: dict[Buffer, int]) -> Any:
     """The calls, with arrays in the place of places, and memory for what lies between."""
     family = generated("tape")
     launches = draft.sheet.launches
-    starts, size = arranged(launches, arguments)
+    starts, size = arranged(launches, draft.sheet.refusals, arguments)
     memory = np.empty(size + 64, np.uint8)
     begin = -(-family.address_of(memory) // 64) * 64
     headers: dict[int, Array] = {}
     windows: list[tuple[int, Array, int]] = []
-    for place in [place for launch in launches for place in (*launch.reads, *launch.writes)]:
+    touched = [place for launch in launches for place in (*launch.reads, *launch.writes)]
+    for place in (*touched, *draft.sheet.refusals):
         header, buffer = place.header, place.buffer
         if id(header) in headers:
             continue

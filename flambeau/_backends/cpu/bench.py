@@ -1,0 +1,42 @@
+"""Where a lowering takes memory from and runs its kernels.
+
+Most run at once, on new arrays of NumPy's: `DIRECT`. While a program is planned, another bench writes down what they
+would do. A lowering that takes one uses it for everything that it makes, and looks at no element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._core.geometry.layout import empty_array
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What makes arrays and runs kernels."""
+
+    empty: Callable[..., Any]
+    """(shape, dtype)"""
+    zeros: Callable[..., Any]
+    """(shape, dtype)"""
+    arranged: Callable[..., Any]
+    """(shape, strides in elements, dtype)"""
+    run: Callable[..., Any]
+    """(kernel, *arguments): what the kernel returns, the array that it is given first."""
+    refuses: Callable[[Any], bool]
+    """(flags): whether a kernel has found something that it does not do, and has set the last of its flags."""
+
+
+def _run(kernel: Any, *args: Any) -> Any:
+    return kernel(*args)
+
+
+def _refuses(flags: Any) -> bool:
+    return bool(flags[-1])
+
+
+DIRECT = Bench(np.empty, np.zeros, empty_array, _run, _refuses)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arrays.narrow import as_type, widened
+from .backend import to_host
 from .device import device
 from .dtype import DEFAULTS, FLOAT8, NAMES, dtype
 from .slots import SLOTS
@@ -93,7 +94,7 @@ class TypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return widened(self._elements()[index]).item()
+        return widened(to_host(self._elements())[index]).item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._elements()[index] = value
@@ -103,7 +104,7 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
-        elements = widened(self._elements())
+        elements = widened(to_host(self._elements()))
         numbers: list[Any] = (elements.astype(np.float32) if self.dtype.name == "bfloat16" else elements).tolist()
         return numbers
 

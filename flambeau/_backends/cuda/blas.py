@@ -8,6 +8,8 @@ import numpy as np
 
 from .choices import CHOICES
 from .names import name_of
+from .recorded_blas import RecordedBlas
+from .waits import HERE
 
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "complex64": 4, "complex128": 5, "bfloat16": 14}
 """What CUDA calls the types of elements."""
@@ -44,6 +46,7 @@ class Blas:
         """
         name = name_of(result.form.dtype)
         kind = _TYPES[name]
+        library = self._library if HERE.recording is None else RecordedBlas(HERE.recording.stream)
         one, nothing = self._addresses[name]
         before = one if added else nothing
         way = _DOUBLE if name in ("float64", "complex128") else _SINGLE
@@ -55,12 +58,12 @@ class Blas:
         turn_b, step_b, stride_b = placed(right.form)
         step_c = max(result.form.strides[-2] // result.form.itemsize, columns)
         if not batch or batch[0] == 1:
-            self._library.gemmEx(
+            library.gemmEx(
                 self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, left.pointer,
                 kind, step_a, before, result.pointer, kind, step_c, way, _DEFAULT,
             )  # fmt: skip
         else:
-            self._library.gemmStridedBatchedEx(
+            library.gemmStridedBatchedEx(
                 self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, stride_b,
                 left.pointer, kind, step_a, stride_a, before, result.pointer, kind, step_c, rows * columns, batch[0],
                 way, _DEFAULT,

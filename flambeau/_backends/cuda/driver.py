@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,6 +69,9 @@ class Driver(Protocol):
 
     def seen(self, array: Any) -> Any:
         """An array as one of the library's own, over the same memory."""
+
+    def raising_failures(self) -> AbstractContextManager[Any]:
+        """A context in which the library's decompositions raise NumPy's error for matrices that have none."""
 
     def is_seen(self, value: Any) -> bool:
         """Whether a value is one of the library's own arrays."""
@@ -209,6 +213,12 @@ class CupyDriver:
         library, memory = self.library, array.memory
         found = library.MemoryPointer(library.UnownedMemory(array.pointer, array.nbytes, memory, 0), 0)
         return self.functions.ndarray(array.shape, array.dtype, found, array.strides)
+
+    def raising_failures(self) -> AbstractContextManager[Any]:
+        import cupyx
+
+        found: AbstractContextManager[Any] = cupyx.errstate(linalg="raise")
+        return found
 
     def is_seen(self, value: Any) -> bool:
         return isinstance(value, self.functions.ndarray)

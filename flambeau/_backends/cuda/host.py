@@ -13,6 +13,7 @@ import numpy as np
 from .array import DeviceArray, from_host, is_dense, over, to_host, view_of
 from .driver import driver
 from .names import RAW, name_of
+from .waits import WAITS
 
 HOST_CALLS: Counter[str] = Counter()
 """How often a function ran on the host, by its name: each is a wait for the device and two copies."""
@@ -30,10 +31,12 @@ _WORDS = {
     "exp log sqrt power expm1 log1p log2 log10 exp2 sign rint floor_divide remainder less less_equal greater "
     "greater_equal maximum minimum ldexp spacing conjugate absolute add.reduce multiply.reduce maximum.reduce "
     "minimum.reduce logical_and.reduce logical_or.reduce add.accumulate multiply.accumulate add.at",
+    "decompositions": "cholesky qr svd eigh eigvalsh eig eigvals solve inv det slogdet pinv",
 }
-_LIBRARY_TYPES, _MOVES, _OTHERS = (frozenset(names.split()) for names in _WORDS.values())
+_LIBRARY_TYPES, _MOVES, _OTHERS, _DECOMPOSITIONS = (frozenset(names.split()) for names in _WORDS.values())
 """The dtypes that the library computes with; its functions for which only the bits of an element matter, so that types
-which it does not know move as others; and the rest of those that do what NumPy's do, as far as kernels ask for it."""
+which it does not know move as others; the rest of those that do what NumPy's do, as far as kernels ask for it; and
+those among them after which the device is waited for: whether a matrix can be decomposed is known then."""
 
 _REDUCTIONS = {
     "add.reduce": "sum", "multiply.reduce": "prod", "maximum.reduce": "max", "minimum.reduce": "min",
@@ -51,7 +54,7 @@ def movable(array: DeviceArray) -> DeviceArray:
 def by_library_or_host(function: Any, args: Any, kwargs: Any, method: str = "__call__") -> Any:
     """A function that has no kernel here, on arrays of the device."""
     name = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"
-    if name in _MOVES or name in _OTHERS:
+    if name in _MOVES or name in _OTHERS or name in _DECOMPOSITIONS:
         found = _by_library(function, name, args, kwargs)
         if found is not NotImplemented:
             return found
@@ -60,6 +63,8 @@ def by_library_or_host(function: Any, args: Any, kwargs: Any, method: str = "__c
 
 def _by_library(function: Any, name: str, args: Any, kwargs: Any) -> Any:
     narrow: list[Any] = []
+    if name in _DECOMPOSITIONS:
+        WAITS.note(f"linalg.{name}")
     try:
         if name.endswith(".at"):
             own = driver().functions
@@ -68,7 +73,11 @@ def _by_library(function: Any, name: str, args: Any, kwargs: Any) -> Any:
         own_function = _library_function(function, name)
         if own_function is None:
             return NotImplemented
-        result = own_function(*_seen(args, name, narrow), **_seen(kwargs, name, narrow))
+        if name in _DECOMPOSITIONS:
+            with driver().raising_failures():
+                result = own_function(*_seen(args, name, narrow), **_seen(kwargs, name, narrow))
+        else:
+            result = own_function(*_seen(args, name, narrow), **_seen(kwargs, name, narrow))
     except MemoryError:
         raise
     except Exception:  # whatever it is: if it is not the library's own limit, NumPy will raise it again

@@ -44,11 +44,14 @@ def device_for(value: Any) -> device:
     if isinstance(value, int):
         if isinstance(value, bool):
             raise TypeError("argument 'device' must be torch.device, not bool")
-        device(value)
-        raise RuntimeError(
-            f"Cannot access accelerator device when none is available: device={value} means the accelerator number "
-            f"{value}. Use device='cpu'."
-        )
+        named = device(value)
+        try:
+            return usable_device(named)
+        except AssertionError as error:
+            raise RuntimeError(
+                f"Cannot access accelerator device when none is available: device={value} means the accelerator number "
+                f"{value}. {error}"
+            ) from None
     return usable_device(value)
 
 

@@ -117,8 +117,8 @@ class HostPool:
         with self._lock:
             self._collect()
             gauges = {
-                "active_requests": self.in_use, "active_bytes": self.bytes_in_use, "allocation": self.segments,
-                "allocated_bytes": self.reserved, "segment": self.segments, "reserved_bytes": self.reserved,
+                "active_requests": self.in_use, "active_bytes": self.bytes_in_use, "allocations": self.segments,
+                "allocated_bytes": self.reserved,
             }  # fmt: skip
             found = {f"{name}.{key}": value for name, gauge in gauges.items() for key, value in gauge.values().items()}
             for name, times in (("host_alloc_time", self._taking), ("host_free_time", self._giving)):

@@ -21,12 +21,12 @@ _WIDTH = 75
 
 
 def _amount(number: int, of_bytes: bool) -> str:
-    units = ["B  ", "KiB", "MiB", "GiB", "TiB", "PiB"] if of_bytes else ["   ", "K  ", "M  "]
-    step = 1024 if of_bytes else 1000
-    while len(units) > 1 and number >= (step if of_bytes else 1000 * step):
+    units = ["B  ", "KiB", "MiB", "GiB", "TiB", "PiB"] if of_bytes else [" ", "K", "M"]
+    most, step = (768 << 10, 1024) if of_bytes else (750_000, 1000)
+    while len(units) > 1 and number >= most:
         number //= step
         units.pop(0)
-    return f" {number:6d} {units[0]} "
+    return f" {number:6d} {units[0]} " if of_bytes else f" {number:7d} {units[0]}  "
 
 
 def _row(name: str, values: list[str]) -> str:
@@ -36,12 +36,13 @@ def _row(name: str, values: list[str]) -> str:
 def summary(table: Mapping[str, int], abbreviated: bool) -> str:
     """The table: what is in use, its peak, all that was taken and given back; by sizes too unless abbreviated."""
     line, double = f"|{'-' * _WIDTH}|", f"|{'=' * _WIDTH}|"
-    failures = f"CUDA OOMs: {table['num_ooms']:<12d} |        cudaMalloc retries: {table['num_alloc_retries']:<9d}"
+    failures = f"{'CUDA OOMs: ':>23}{table['num_ooms']:<13d}"
+    retries = f"{'cudaMalloc retries: ':>28}{table['num_alloc_retries']:<10d}"
     text = [
         double,
-        f"|{'PyTorch CUDA memory summary, device ID 0':^{_WIDTH}}|",
+        f"|{'PyTorch CUDA memory summary, device ID 0':>58}{'':17}|",
         line,
-        f"|{failures:^{_WIDTH}}|",
+        f"|{failures}|{retries}|",
         double,
         _row("       Metric", [f" {title:<11}" for title, _ in _COLUMNS]),
     ]
@@ -50,4 +51,7 @@ def summary(table: Mapping[str, int], abbreviated: bool) -> str:
         for side_title, side in _SIDES[:1] if abbreviated else _SIDES:
             values = [_amount(table[f"{name}.{side}.{key}"], of_bytes) for _, key in _COLUMNS]
             text.append(_row(f"{side_title:>21}" if side_title else title, values))
+    for title, name in (("Oversize allocations", "allocations"), ("Oversize GPU segments", "segments")):
+        values = [_amount(table[f"oversize_{name}.{key}"], False) for _, key in _COLUMNS]
+        text += [line, _row(title, values)]
     return "\n".join([*text, double]) + "\n"

@@ -13,6 +13,8 @@ from .._core.storage import UntypedStorage
 from .archive import _LOCAL_HEADER, ALIGNMENT, ArchiveReader, ArchiveWriter
 
 _OLDEST_VERSION = 3
+_VERSION_MOVED = 6
+"""From this version on PyTorch keeps it in another record."""
 _IDENTITY = ".data/serialization_id"
 
 
@@ -75,8 +77,9 @@ class PyTorchFileWriter:
             return
         digest = hashlib.sha256(b"".join(name.encode() + self._written[name] for name in sorted(self._written)))
         self._identity = f"{int.from_bytes(digest.digest(), 'big') % 10**40:040d}"
+        version = "version" if self._version < _VERSION_MOVED else ".data/version"
         for name, text in (
-            ("version", f"{self._version}\n"),
+            (version, f"{self._version}\n"),
             ("byteorder", sys.byteorder),
             (_IDENTITY, self._identity),
         ):

@@ -1,37 +1,28 @@
-"""Archives of code and data, under the names of `torch.package`: not built yet."""
+"""Archives of code and data, under the names of `torch.package`; PyTorch reads them and writes such ones.
+
+Loading a pickle from an archive runs the code of the archive: that is what it is for. Nothing else here does.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from .analyze.is_from_package import is_from_package
+from .file_structure_representation import Directory
+from .glob_group import GlobGroup
+from .importer import Importer, ObjMismatchError, ObjNotFoundError, OrderedImporter, sys_importer
+from .package_exporter import EmptyMatchError, PackageExporter, PackagingError
+from .package_importer import PackageImporter
 
-from .._core.names.absent import Table
-
-__getattr__, __dir__ = (
-    Table(__name__)
-    .absent(
-        "archives of code are not built yet",
-        classes="Directory GlobGroup Importer OrderedImporter PackageExporter PackageImporter",
-    )
-    .parts()
-)
-
-
-class PackagingError(Exception):
-    """What could not be packaged."""
-
-
-class EmptyMatchError(Exception):
-    """A pattern that had to match a module matched none."""
-
-
-class ObjNotFoundError(Exception):
-    """An importer did not find an object."""
-
-
-class ObjMismatchError(Exception):
-    """An importer found another object under the name."""
-
-
-def is_from_package(obj: Any) -> bool:
-    """Whether an object came out of an archive; none can have."""
-    return False
+__all__ = [
+    "Directory",
+    "EmptyMatchError",
+    "GlobGroup",
+    "Importer",
+    "ObjMismatchError",
+    "ObjNotFoundError",
+    "OrderedImporter",
+    "PackageExporter",
+    "PackageImporter",
+    "PackagingError",
+    "is_from_package",
+    "sys_importer",
+]

@@ -22,12 +22,12 @@ from .._core.tensor import Tensor, View
 from .._dispatch.public.registry import CASTING
 from ._emit import Source, without_dead
 from ._errors import Unsupported
-from ._lower import lowered
 from ._parts import Parts, code_behind, in_parts
 from ._program import Call, Item, Outside, Read, Value, values_in
 from ._reads import differs, first
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
+from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from ._split import Definition
 from ._state import MISS, State, is_named_tuple
 from ._watch import Uncompilable, Watch
@@ -40,6 +40,9 @@ _WATCHED = 2
 
 MOST_PROGRAMS = 8
 
+_OF_ONE_SIZE = 3
+"""So many programs are each for one size: these are faster. The next one is for all sizes."""
+
 _MOST_READINGS = 3
 """So many different things may be found at one place before a read is no check any more, but a break."""
 
@@ -50,10 +53,16 @@ class Compiled:
     """A function with the programs of its calls."""
 
     def __init__(
-        self, function: Callable[..., Any], fullgraph: bool = False, definition: Definition | None = None
+        self,
+        function: Callable[..., Any],
+        fullgraph: bool = False,
+        definition: Definition | None = None,
+        dynamic: bool | None = None,
     ) -> None:
         self.function = function
         self.fullgraph = fullgraph
+        self.dynamic = dynamic
+        """Whether sizes are variables: True at once, False never, None after some programs."""
         self._definition = definition
         """The source, if the function is a part of another one."""
         self.forget()
@@ -68,6 +77,7 @@ class Compiled:
         self._watch = Watch()
         self._watched = 0
         self._attempts = 0
+        self._families: list[Family] = []
         self._readings: dict[str, list[Any]] = {}
         """What was found where Python looked at elements."""
 
@@ -107,12 +117,13 @@ class Compiled:
             if self.fullgraph:
                 raise _unsupported(refused.reason) from None
             if refused.breaks and self.reasons[-2:-1] == [refused.reason]:  # it will not get better
-                self.parts = in_parts(self.function, self._definition, refused.line, _part)
+                self.parts = in_parts(self.function, self._definition, refused.line, self._part)
             return refused.result if refused.has_run else self.function(*args, **kwargs)
-        self.programs.append(program)
+        if program is not None:
+            self.programs.append(program)
         return result
 
-    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Callable[..., Any]]:
+    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Callable[..., Any] | None]:
         names = self._watch.names()
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
         try:
@@ -144,9 +155,15 @@ class Compiled:
                 reason, line = self._unsteady(recorder.program.items)
             if reason is not None:
                 raise Uncompilable(reason)
+            if self.dynamic or (self.dynamic is None and len(self.programs) >= _OF_ONE_SIZE):
+                return result, _built_for_sizes(state, recorder, joint, result, known, self._families)
             return result, _built(state, recorder, joint, result, known)
         except Uncompilable as refused:
             raise _Refused(str(refused), result, True, line) from None
+
+    def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
+        """A part of the function, or something that it calls, compiled by itself."""
+        return Compiled(function, definition=definition, dynamic=self.dynamic)
 
     def _unsteady(self, items: Sequence[Item]) -> tuple[str | None, int | None]:
         """Why reads are no checks after all: they have found something else too often."""
@@ -169,11 +186,6 @@ class _Refused(Exception):
         self.reason, self.result, self.has_run, self.line = reason, result, has_run, line
         self.breaks = line is not None or reason == CHANGES
         """Whether it is known, or can be found, which statements are to blame."""
-
-
-def _part(function: Callable[..., Any], definition: Definition | None) -> Compiled:
-    """A part of a function, or something that it calls, compiled by itself."""
-    return Compiled(function, definition=definition)
 
 
 def _unsupported(reason: str) -> Exception:
@@ -217,11 +229,57 @@ def _built(
     known: tuple[Any, ...],
 ) -> Callable[..., Any]:
     """The function that checks a call and runs the recorded program."""
+    source = Source(state.constants, _places(state))
+    items = _write(source, state.lines, state, recorder, joint, result, known)
+    made: Callable[..., Any] = source.function("call", "args, kwargs")
+    vars(made)["places"] = _read_places(items)
+    return made
+
+
+def _built_for_sizes(
+    state: State,
+    recorder: Recorder,
+    joint: Joint | None,
+    result: Any,
+    known: tuple[Any, ...],
+    families: list[Family],
+) -> Callable[..., Any] | None:
+    """The same for sizes of all kinds; None: a program that is there has the call now."""
+    source = SizedSource(state.constants, _places(state))
+    checks, key, sizes = sized_checks(state)
+    source.of_sizes = state.of_sizes
+    checks += [f"row = TABLE.get({key})", "if row is None: return MISS"]
+    items = _write(source, checks, state, recorder, joint, result, known)
+    source.lines.insert(1 + len(checks), source.unpacked())
+    family = family_of(families, source, sizes)
+    if family is None:
+        return None
+    vars(family.program)["places"] = _read_places(items)
+    return family.program
+
+
+def _places(state: State) -> dict[int, str]:
+    return {id(tensor): held.removesuffix("._array") for tensor, held in state.tensors.values()}
+
+
+def _read_places(items: Sequence[Item]) -> set[str]:
+    return {each.place for each in items if isinstance(each, Read)}
+
+
+def _write(
+    source: Source,
+    checks: Sequence[str],
+    state: State,
+    recorder: Recorder,
+    joint: Joint | None,
+    result: Any,
+    known: tuple[Any, ...],
+) -> list[Item]:
+    """Write the program of a call behind its checks; the items of its forward part."""
     program = recorder.program
-    tensors = {id(tensor): held.removesuffix("._array") for tensor, held in state.tensors.values()}
-    source = Source(state.constants, tensors)
+    tensors = source.tensors
     source.constants.update(settings=settings, kept=state.kept)
-    source.lines += [f"if settings() != {source.constant(known)}: return MISS", *state.lines]
+    source.lines += [f"if settings() != {source.constant(known)}: return MISS", *checks]
     forgotten = _forgotten(program.items)
     for key, lines in state.of_gradients.items():
         if key not in forgotten:
@@ -233,7 +291,7 @@ def _built(
     if joint is not None and not joint.freed:
         items = _with_node(source, recorder, joint, answer, wanted, tensors)
     elif joint is not None:
-        outputs = source.constant(tuple([(each._array.shape, each._kind) for each in joint.outputs]))
+        outputs = source.number(tuple([(each._array.shape, each._kind) for each in joint.outputs]))
         source.constants["FreedBackward"] = FreedBackward
         answer.lines.append(f"node = FreedBackward({outputs})")
         answer.attach(joint.outputs)
@@ -245,9 +303,7 @@ def _built(
     source.items(items, wanted)
     count_versions(source, state, recorder.changes())
     source.lines += [*answer.lines, f"return {text}"]
-    made: Callable[..., Any] = source.function("call", "args, kwargs")
-    vars(made)["places"] = {each.place for each in items if isinstance(each, Read)}
-    return made
+    return items
 
 
 def _forgotten(items: Sequence[Item]) -> set[int]:
@@ -278,7 +334,11 @@ def _with_node(
     outputs = {recorder.value_of(each): each for each in joint.outputs}
     others = [each for each in saved if each.number in program.inputs or each in outputs]
     arrays = [each for each in saved if each not in others]
-    region = source.constant(Region(joint, backward, [*others, *arrays]).node)
+    behind = [*others, *arrays]
+    if isinstance(source, SizedSource):
+        region = source.number(SizedRegion(joint, backward, behind))
+    else:
+        region = source.constant(Region(joint, backward, behind).node)
     wanted += arrays
     inputs = "".join([f"{tensors[id(each)]}, " for each in joint.inputs])
     places = [
@@ -333,14 +393,16 @@ class Answer:
         if type(tree) is dict:
             parts = [f"{self._source.constant(key)}: {self.expression(each)}" for key, each in tree.items()]
             return f"{{{', '.join(parts)}}}"
-        if tree is None or type(tree) in (bool, int, float, str):
+        if type(tree) in (int, float):
+            return self._source.number(tree)
+        if tree is None or type(tree) in (bool, str):
             return self._source.constant(tree)
         raise Uncompilable(f"it returns a {type(tree).__name__}")
 
     def reading(self, read: Call, result: Any) -> str:
         """Source for a Python value that the last op reads."""
         self._wanted += values_in(read.args)
-        run, kind = self._source.constant(lowered(read)), self._source.constant(type(result))
+        run, kind = self._source.run_of(read), self._source.constant(type(result))
         return f"{kind}({run}({', '.join([self._source.expression(each) for each in read.args])}))"
 
     def attach(self, outputs: Sequence[Tensor]) -> None:

@@ -41,6 +41,14 @@ class Source:
         self.constants[name] = value
         return name
 
+    def run_of(self, call: Call) -> str:
+        """A name for what computes a call."""
+        return self.constant(lowered(call))
+
+    def number(self, value: Any) -> str:
+        """A name for a value that depends on sizes."""
+        return self.constant(value)
+
     def expression(self, tree: Any) -> str:
         """Source for arguments or results that hold values."""
         if type(tree) is Value:
@@ -117,7 +125,7 @@ class Source:
             function, args, kwargs = (self.constant(each) for each in (item.function, item.args, item.kwargs))
             self.lines.append(f"{function}(*{args}, **{kwargs})")
         elif isinstance(item, Read):
-            run, found = self.constant(lowered(item.call)), self.constant(item.call.made)
+            run, found = self.run_of(item.call), self.number(item.call.made)
             text = ", ".join([self.expression(each) for each in item.call.args])
             self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): return MISS")
         elif isinstance(item, SetGrad):
@@ -134,8 +142,11 @@ class Source:
         return f"new((v{value.number}, {self.constant(kind)}, [0, None]))"
 
     def _call(self, call: Call) -> None:
-        run = self.constant(lowered(call))
-        text = f"{run}({', '.join([self.expression(each) for each in call.args])})"
+        run = self.run_of(call)
+        self._assign(call, f"{run}({', '.join([self.expression(each) for each in call.args])})")
+
+    def _assign(self, call: Call, text: str) -> None:
+        """Write that what `text` gives are the results of a call."""
         made = call.results
         if type(made) is Value:
             self.lines.append(f"v{made.number} = {text}")

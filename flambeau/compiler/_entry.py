@@ -56,7 +56,7 @@ def compile(
         return model
     if callable(backend):
         raise refusal("torch.compile with a backend of one's own", "it needs graph capture (fx), which is not built")
-    run = model if backend == "eager" else _compiled(model, fullgraph)
+    run = model if backend == "eager" else _compiled(model, fullgraph, dynamic)
     if (module := SLOTS.compiled_module(model, run)) is not None:
         return module
 
@@ -68,10 +68,10 @@ def compile(
     return compiled
 
 
-def _compiled(model: Any, fullgraph: bool) -> Any:
+def _compiled(model: Any, fullgraph: bool, dynamic: bool | None) -> Any:
     from ._compiled import Compiled
 
-    made = Compiled(model, fullgraph)
+    made = Compiled(model, fullgraph, dynamic=dynamic)
     COMPILED.add(made)
     return made
 

@@ -290,7 +290,8 @@ class _Writer:
             inside = ready | surely_set(statement)
             return ast.copy_location(ast.With(items, self.block(statement.body, inside, later)), statement)
         if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)):
-            return self._through(statement)
+            simple: ast.stmt = self._through(statement)
+            return simple
         return statement
 
     def _through(self, node: Any) -> Any:

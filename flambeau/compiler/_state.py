@@ -76,6 +76,10 @@ class State:
         self.constants: dict[str, Any] = {"MISS": MISS, "MISSING": _MISSING}
         self.tensors: dict[int, tuple[Tensor, str]] = {}
         """Every tensor that was found, by the identity of its array, and the expression that finds it again."""
+        self.sizes: list[tuple[int, str, str, tuple[Any, ...]]] = []
+        """Which lines check sizes; the line that checks all but these; where the sizes are; what they are."""
+        self.of_sizes: set[str] = set()
+        """The constants that these are compared with."""
         self.of_gradients: dict[int, list[str]] = {}
         """The checks of what gradient a tensor has, by the identity of the tensor."""
         self._watch = watch
@@ -88,6 +92,7 @@ class State:
         self.kept: list[Any] = []
         """Objects that are known by their addresses, which no others may get while the checks are in use."""
         self._variables = 0
+        self._at_gradients = False
 
     def of_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> State:
         """Write down what a call depends on."""
@@ -136,7 +141,11 @@ class State:
         if kind in _SINGLETONS:
             self._check(f"{expression} is not {value!r}")
         elif kind in _VALUES:
-            self._value(value, self._place(expression))
+            place = self._place(expression)
+            if kind is int and not fixed and not self._at_gradients:
+                self.sizes.append((len(self.lines), f"if type({place}) is not int: return MISS", place, (value,)))
+                self.of_sizes.add(f"c{len(self.constants)}")
+            self._value(value, place)
         elif isinstance(value, Tensor):
             self._tensor(value, self._place(expression), fixed)
         elif kind in _CONTAINERS or is_named_tuple(kind):
@@ -209,6 +218,16 @@ class State:
         self.tensors[id(array)] = value, f"{place}._array"
         was = self._constant(Layout(value))
         if known is None:
+            if not self._at_gradients:
+                self.of_sizes.add(was)
+                self.sizes.append(
+                    (
+                        len(self.lines),
+                        f"if {was}.differs_but_for_sizes({place}): return MISS",
+                        f"{place}._array.shape, {place}._array.strides",
+                        (array.shape, array.strides),
+                    )
+                )
             self._check(f"{was}.differs({place})")
         else:  # the same tensor, most likely with the same array
             held, extra = self._constant(array), self._constant(value._extra)
@@ -220,7 +239,9 @@ class State:
             self._attributes(value, place)
         if value._requires_grad and value._grad_fn is None and self._with_gradients:
             before, self.lines = self.lines, []
+            self._at_gradients = True
             self._visit(value._grad, f"{place}._grad", False)
+            self._at_gradients = False
             self.of_gradients[id(value)], self.lines = self.lines, before
 
     def _object(self, value: Any, expression: str) -> None:
@@ -391,6 +412,20 @@ class Layout:
     def differs(self, tensor: Tensor) -> bool:
         """Whether a tensor is another one to ops."""
         return _facts(tensor) != self._facts or has_hooks(tensor)
+
+    def differs_but_for_sizes(self, tensor: Tensor) -> bool:
+        """Whether a tensor of the same sizes would be another one to ops."""
+        found, known = _facts(tensor), self._facts
+        return found[2:] != known[2:] or len(found[0]) != len(known[0]) or has_hooks(tensor)
+
+    def is_like(self, other: Layout) -> bool:
+        """Whether two tensors are the same to ops but for their sizes."""
+        return self._facts[2:] == other._facts[2:] and len(self._facts[0]) == len(other._facts[0])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self._facts == other._facts
+
+    __hash__ = None  # type: ignore[assignment]  # it is compared, not looked up
 
 
 def _facts(tensor: Tensor) -> tuple[Any, ...]:

@@ -1,0 +1,171 @@
+"""Programs for compiled functions whose inputs have many sizes: one program has them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import nn
+from flambeau.compiler._compiled import Compiled
+
+from .test_never_stale import seen
+
+F = nn.functional
+SIZES = [(2, 3), (4, 5), (1, 3), (3, 1), (6, 2), (2, 7), (5, 5), (3, 4), (8, 3), (1, 1), (0, 3), (3, 0)]
+TABLE = torch.linspace(-1, 1, 44).reshape(11, 4)
+
+
+def of(batch: int, length: int) -> Any:
+    return torch.arange(batch * length, dtype=torch.float32).reshape(batch, length) / 7 - 1
+
+
+def attention(x: Any) -> Any:
+    rows = x[..., None] * torch.ones(4)
+    scores = rows @ rows.transpose(-2, -1) / 2
+    mask = torch.ones(x.shape[1], x.shape[1]).tril() == 0
+    return scores.masked_fill(mask, -1e9).softmax(-1) @ rows
+
+
+def unrolled(x: Any) -> Any:
+    total = x * 0
+    for position in range(x.shape[1]):
+        total = total + x[:, position : position + 1] * position
+    return total
+
+
+def by_size(x: Any) -> Any:
+    return x * 2 if x.shape[0] > 3 else x - 1
+
+
+def by_equality(x: Any) -> Any:
+    return x @ x if x.shape[0] == x.shape[1] else x @ x.t()
+
+
+def python_numbers(x: Any) -> Any:
+    return x * (x.shape[0] // 2) + min(x.shape[1], 4) + len(x) ** 0.5
+
+
+def told(x: Any) -> Any:
+    return x.sum(), x.shape[1], x.numel(), float(len(x))
+
+
+def embedded(x: Any) -> Any:
+    return F.embedding((x * 7 + 7).long() % 11, TABLE).sum(1)
+
+
+def grown(x: Any) -> Any:
+    return torch.cat([x, torch.zeros(x.shape[0], 2), torch.full((x.shape[0], x.shape[1]), 3.0)], 1)
+
+
+def cut(x: Any) -> Any:
+    return x[: len(x) // 2 + 1, ::2] * torch.arange(x.shape[1])[::2]
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "elementwise": lambda x: (x * 2 + 1).relu() / 3,
+    "reductions": lambda x: x.mean() + x.sum(0).sum() + (x * x).mean(1).sum(),
+    "views": lambda x: x.reshape(-1, 1, x.shape[1]).transpose(0, 2).flatten(1) * 2,
+    "flattened": lambda x: x.flatten().view(-1, 1).expand(-1, 3).sum(1),
+    "products": lambda x: F.linear(x, torch.ones(2, x.shape[1])) @ torch.ones(2, 3),
+    "attention": attention,
+    "unrolled": unrolled,
+    "decisions about sizes": by_size,
+    "equal sizes": by_equality,
+    "numbers of Python": python_numbers,
+    "results that tell": told,
+    "embedding": embedded,
+    "new tensors": grown,
+    "slices": cut,
+    "norms": lambda x: F.layer_norm(x, x.shape[1:]) + x.softmax(-1),
+    "noise": lambda x: F.dropout(x, 0.5) + torch.rand(x.shape) + torch.randn_like(x),
+}
+
+
+def outcome(function: Any, given: Any) -> Any:
+    torch.manual_seed(0)
+    leaf = given.clone().requires_grad_()
+    try:
+        result = function(leaf)
+        first = result[0] if isinstance(result, tuple) else result
+        if first.requires_grad:
+            first.sum().backward()
+    except Exception as error:
+        return type(error), str(error)[:50]
+    return seen(result), None if leaf.grad is None else seen(leaf.grad)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dynamic", [True, None, False])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_sizes_are_never_stale(name: str, dynamic: bool | None) -> None:
+    function = FUNCTIONS[name]
+    compiled = Compiled(function, dynamic=dynamic)
+    for _ in range(3):
+        for each in SIZES:
+            assert outcome(compiled, of(*each)) == outcome(function, of(*each)), each
+    for each in SIZES:  # the elements are others
+        assert outcome(compiled, of(*each) * -3) == outcome(function, of(*each) * -3), each
+
+
+@pytest.mark.parametrize("name", ["elementwise", "reductions", "views", "attention", "embedding", "norms", "noise"])
+def test_one_program_has_many_sizes(name: str) -> None:
+    compiled = Compiled(FUNCTIONS[name], dynamic=True)
+    for _ in range(3):
+        for length in range(2, 22):
+            compiled(of(3, length))
+    assert len(compiled.programs) == 1
+    assert not compiled.reasons
+
+
+def test_sizes_of_their_own_come_first() -> None:
+    compiled = Compiled(FUNCTIONS["elementwise"])
+    for length in range(2, 40):
+        compiled(of(3, length))
+    assert len(compiled.programs) == 4
+    static = Compiled(FUNCTIONS["elementwise"], dynamic=False)
+    for length in range(2, 40):
+        static(of(3, length))
+    assert len(static.programs) == 8
+
+
+def test_training_with_batches_of_all_sizes() -> None:
+    def trained(compile: Callable[[Any], Any]) -> Any:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 1))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+        def step(x: Any) -> float:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        run = compile(step)
+        return [run(of(2 + turn % 9, 3)) for turn in range(40)], seen(list(model.parameters()))
+
+    made: list[Compiled] = []
+
+    def compile(function: Any) -> Any:
+        made.append(Compiled(function, dynamic=True))
+        return made[0]
+
+    assert trained(compile) == trained(lambda each: each)
+    assert len(made[0].programs) == 1
+
+
+def test_what_else_changes_is_seen() -> None:
+    scale = [2.0]
+    compiled = Compiled(lambda x, n: x * scale[0] + n, dynamic=True)
+    for turn in range(30):
+        x = of(2, 2 + turn % 4)
+        assert seen(compiled(x, turn % 3)) == seen(x * scale[0] + turn % 3)
+        if turn % 10 == 9:
+            scale[0] += 1
+    assert len(compiled.programs) == 3
+    assert seen(compiled(of(2, 3).double(), 1)) == seen(of(2, 3).double() * scale[0] + 1)
+    assert seen(compiled(of(2, 3), True)) == seen(of(2, 3) * scale[0] + True)
+    assert seen(compiled(of(3, 2).t(), 1)) == seen(of(3, 2).t() * scale[0] + 1)

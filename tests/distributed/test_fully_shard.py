@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ from flambeau.distributed.tensor import DTensor, Replicate, Shard
 from flambeau.distributed.testing import run_in_threads
 from flambeau.safetensors import safe_open
 from flambeau.utils.checkpoint import checkpoint
+
+from .test_launch import ENVIRONMENT
 
 STEPS = 4
 GENERATOR = torch.Generator().manual_seed(1)
@@ -247,3 +251,19 @@ def test_checkpoints_on_other_numbers_of_processes(tmp_path: Path) -> None:
     state = {"model": copy.deepcopy(plain.state_dict())}
     dcp.load(state, checkpoint_id=tmp_path, no_dist=True)
     close(state["model"], model_state, rtol=0, atol=0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes of POSIX")
+def test_a_program_for_pytorch_under_the_launcher(tmp_path: Path) -> None:
+    program = Path(__file__).with_name("fsdp_program.py")
+    command = [sys.executable, "-m", "flambeau", "launch", "--standalone", "--nproc-per-node", "2", str(program)]
+    found = subprocess.run(
+        [*command, str(tmp_path)], env=ENVIRONMENT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    line = next(each for each in found.stdout.splitlines() if each.startswith("losses"))
+    losses, continued = line.removeprefix("losses ").split(" continued ")
+    # What PyTorch 2.13 prints for the same program on two processes.
+    assert json.loads(losses) == pytest.approx([3.1496, 2.8651, 2.9199, 2.7571, 2.9461], abs=2e-3)
+    assert continued == "True"
+    assert list(torch.load(tmp_path / "whole.pt"))[0] == "tokens.weight"

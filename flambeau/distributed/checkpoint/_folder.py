@@ -149,14 +149,29 @@ def _remove_older(folder: Path, stamp: str) -> None:
                 os.unlink(old)
 
 
-def read(folder: Path, state: dict[str, Any], allow_missing: bool = False) -> None:
-    """Fill a state: tensors in place, all other values anew. Any number of processes may have written it."""
+def _index(folder: Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """The files of the tensors by their names, and the other values."""
     try:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         files, objects_name = index["weight_map"], index["metadata"][_OBJECTS]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointException(f"{folder} has no checkpoint: {error}") from error
-    objects = load_objects(folder / objects_name, weights_only=True)
+    return files, load_objects(folder / objects_name, weights_only=True)
+
+
+def read_whole(folder: Path) -> dict[str, Any]:
+    """All values of a checkpoint by name: that of a nested one is its keys with dots between them."""
+    files, objects = _index(folder)
+    found: dict[str, Any] = dict(objects)
+    for name, file in files.items():
+        with safe_open(folder / os.path.basename(file)) as opened:
+            found[name] = opened.get_tensor(name)
+    return found
+
+
+def read(folder: Path, state: dict[str, Any], allow_missing: bool = False) -> None:
+    """Fill a state: tensors in place, all other values anew. Any number of processes may have written it."""
+    files, objects = _index(folder)
     by_file: dict[str, list[tuple[str, Tensor]]] = {}
     for name, (owner, key, value) in named_values(state).items():
         if isinstance(value, Tensor) and name in files:

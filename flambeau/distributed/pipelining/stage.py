@@ -1,0 +1,156 @@
+"""`PipelineStage`: the part of a model that this process runs, and what it exchanges with its neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.tensor import Tensor
+from ..._ops.create.constants import empty
+from ...autograd import backward
+from ...nn.modules.module import Module
+from .. import _objects, _points
+from .._world import ProcessGroup, group_of
+
+__all__ = ["PipelineStage", "build_stage"]
+
+
+class PipelineStage:
+    """A stage of a model. The n-th process of the group has the n-th stage.
+
+    The shapes of what arrives are told by the stage before, with the first small batch of a step.
+    """
+
+    def __init__(
+        self,
+        submodule: Module,
+        stage_index: int,
+        num_stages: int,
+        device: Any,
+        input_args: Any = None,
+        output_args: Any = None,
+        output_grads: Any = None,
+        input_grads: Any = None,
+        group: ProcessGroup | None = None,
+        dw_builder: Any = None,
+        get_mesh: Any = None,
+    ) -> None:
+        if dw_builder is not None:
+            raise NotImplementedError("backward passes of inputs and of weights are one: there is no dw_builder")
+        if not 0 <= stage_index < num_stages:
+            raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
+        found = group_of(group)
+        if num_stages > found.size():
+            raise RuntimeError(
+                f"Pipeline group size {found.size()} cannot be smaller than number of stages {num_stages}"
+            )
+        self.submod = submodule.to(device)
+        self.stage_index = stage_index
+        self.num_stages = num_stages
+        self.device = device
+        self.group = found
+        self.has_backward = False
+        self._arriving: list[tuple[tuple[int, ...], Any]] | None = None
+        self._told: list[tuple[tuple[int, ...], Any]] | None = None
+        self._waiting: dict[int, tuple[list[Any], list[Any]]] = {}
+        """What arrived and what was computed, by the number of the small batch, until its backward pass."""
+        self._sends: list[Any] = []
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it takes the inputs of the model."""
+        return self.stage_index == 0
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it computes the outputs of the model."""
+        return self.stage_index == self.num_stages - 1
+
+    # ----- forward ------------------------------------------------------------------------------------------------
+
+    def forward_one_chunk(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+        """Run a small batch: the first stage is given its arguments, the others receive them; send what comes out."""
+        given = list(args) if self.is_first else self._receive(number)
+        output = self.submod(*given, **(kwargs or {}))
+        outputs = list(output) if isinstance(output, (tuple, list)) else [output]
+        if not self.is_last:
+            self._send(outputs)
+        if self.has_backward:
+            self._waiting[number] = given, outputs
+        return output
+
+    def _receive(self, number: int) -> list[Any]:
+        if self._arriving is None:
+            told: list[Any] = [None]
+            _objects.recv_object_list(told, group=self.group, group_src=self.stage_index - 1)
+            self._arriving = [(tuple(shape), kind) for shape, kind in told[0]]
+        found = []
+        for shape, kind in self._arriving:
+            tensor = empty(shape, dtype=kind, device=self.device)
+            _points.recv(tensor, group=self.group, group_src=self.stage_index - 1)
+            found.append(tensor.requires_grad_() if self.has_backward and tensor.is_floating_point() else tensor)
+        return found
+
+    def _send(self, outputs: list[Any]) -> None:
+        for each in outputs:
+            if not isinstance(each, Tensor):
+                raise TypeError(
+                    f"stage {self.stage_index} gives {type(each).__name__} to the next: only tensors can go"
+                )
+        if not self._told:
+            forms = [(tuple(each.shape), each.dtype) for each in outputs]
+            _objects.send_object_list([forms], group=self.group, group_dst=self.stage_index + 1)
+            self._told = True
+        for each in outputs:
+            sent = each.detach().contiguous()
+            self._sends.append(_points.isend(sent, group=self.group, group_dst=self.stage_index + 1))
+
+    # ----- backward -----------------------------------------------------------------------------------------------
+
+    def backward_one_chunk(self, number: int, loss: Tensor | None = None) -> None:
+        """The backward pass of a small batch: from its loss, or from the gradients that the next stage sends."""
+        given, outputs = self._waiting.pop(number)
+        if self.is_last:
+            assert loss is not None
+            loss.backward()
+        else:
+            wanted = [each for each in outputs if each.is_floating_point()]
+            grads = []
+            for each in wanted:
+                grad = empty(tuple(each.shape), dtype=each.dtype, device=self.device)
+                _points.recv(grad, group=self.group, group_src=self.stage_index + 1)
+                grads.append(grad)
+            recorded = [(each, grad) for each, grad in zip(wanted, grads, strict=True) if each.requires_grad]
+            if recorded:
+                backward([each for each, _ in recorded], [grad for _, grad in recorded])
+        if not self.is_first:
+            for each in given:
+                if each.is_floating_point():
+                    grad = each.grad if each.grad is not None else each.new_zeros(each.shape)
+                    sent = grad.contiguous()
+                    self._sends.append(_points.isend(sent, group=self.group, group_dst=self.stage_index - 1))
+
+    def finish(self) -> None:
+        """Wait until everything that was sent is on its way."""
+        for each in self._sends:
+            if each is not None:
+                each.wait()
+        self._sends.clear()
+
+    def scale_grads(self, divisor: int) -> None:
+        """Divide the gradients of the parameters."""
+        if divisor != 1:
+            for each in self.submod.parameters():
+                if each.grad is not None:
+                    each.grad.div_(divisor)
+
+    def clear_runtime_states(self) -> None:
+        """Be ready for a new step."""
+        self._waiting.clear()
+        self._arriving = self._told = None
+
+
+def build_stage(
+    stage_module: Module, stage_index: int, pipe_info: Any, device: Any, group: ProcessGroup | None = None
+) -> PipelineStage:
+    """A stage of a model that `pipeline` has cut."""
+    return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

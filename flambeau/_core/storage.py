@@ -37,6 +37,14 @@ def owner_of(array: Any) -> Any:
     return array
 
 
+def are_apart(first: Any, second: Any) -> bool:
+    """Whether two arrays have different memory. (`owner_of`, short where both are views of arrays that own theirs.)"""
+    one, other = first.base, second.base
+    if one is not other and type(one) is type(other) is np.ndarray and one.base is None and other.base is None:
+        return True
+    return owner_of(first) is not owner_of(second)
+
+
 def address_of(array: Any) -> int:
     """Where the first element of `array` is."""
     return backend_of_array(array).address(array)

@@ -35,7 +35,7 @@ from .._core.geometry.layout import arranged
 from .._core.kind import Kind, kind_of
 from .._core.modes import THREAD
 from .._core.node import OpNode
-from .._core.storage import owner_of
+from .._core.storage import are_apart
 from .._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new
 from .._core.version import note_change
 from .abstract.meta import arranged_dataless
@@ -659,9 +659,6 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
     modes = THREAD.modes
     array = target._array
     other: Any = others[0] if others else None
-    if others and (other is None or (op.tensors_only and not isinstance(other, Tensor))):
-        kinds = "Tensor" if op.tensors_only else "Tensor or number"
-        raise TypeError(f"{op.title}_(): argument 'other' (position 1) must be {kinds}, not {type(other).__name__}")
     if type(other) in PLAIN_TYPES:
         direct = (
             other._kind is target._kind
@@ -672,10 +669,14 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
                 )
                 and (target.requires_grad or other.requires_grad)
             )
-            and (array.base is None or (0 not in array.strides and owner_of(array) is not owner_of(other._array)))
+            and (array.base is None or (0 not in array.strides and are_apart(array, other._array)))
         )
         operand = other._array
-    else:  # numbers adapt to the dtype of the array
+    else:
+        if others and (other is None or (op.tensors_only and not isinstance(other, Tensor))):
+            kinds = "Tensor" if op.tensors_only else "Tensor or number"
+            raise TypeError(f"{op.title}_(): argument 'other' (position 1) must be {kinds}, not {type(other).__name__}")
+        # Numbers adapt to the dtype of the array.
         direct = (
             (type(other) is float or type(other) is int)
             and (target._kind.differentiable or (_is_small(other) and target._kind.dtype.category == INTEGER))

@@ -8,8 +8,7 @@ from . import NONE_AVAILABLE
 
 __getattr__, __dir__ = where_present(
     "_accelerator",
-    Table(__name__)
-    .raising(
+    Table(__name__).raising(
         RuntimeError,
         NONE_AVAILABLE,
         functions="empty_cache empty_host_cache get_memory_info max_memory_allocated max_memory_reserved "

@@ -16,7 +16,7 @@ from ..._core.device import CPU
 from ..._core.dtype import float32, float64
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
-from ..._core.storage import owner_of
+from ..._core.storage import are_apart
 from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..abstract.combinations import interpolated, scaled_product, scaled_quotient
 from .history import end_change
@@ -45,7 +45,7 @@ def can_write(target: Any, *others: Any) -> bool:
         operand = other._array
         if operand.shape != array.shape:
             return False
-        if (view or operand.base is not None) and operand is not array and owner_of(operand) is owner_of(array):
+        if (view or operand.base is not None) and operand is not array and not are_apart(operand, array):
             return False
     return True
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from ..._core.process.caller import GENERATED, warn_user
 from ..._core.slots import SLOTS
+from ..._core.subclasses import all_plain
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..changes.inplace import run_inplace
 from . import catalogue
@@ -436,7 +437,8 @@ def with_protocol(
     file = f"{GENERATED}function {label}>"
     scope = {
         "body": body, "CASTING": CASTING, "DIRECT_TYPES": DIRECT_TYPES, "NUMBERS": _NUMBERS,
-        "has_override": has_override, "run_override": run_override, "is_overriding": is_overriding,
+        "all_plain": all_plain, "has_override": has_override, "run_override": run_override,
+        "is_overriding": is_overriding,
         "run_inplace": run_inplace,
         "explain": explain, "check_kind": check_kind,
         "MISSING": _MISSING, "missing": _missing, "SYNONYMS": synonyms, "renamed": renamed,
@@ -494,6 +496,8 @@ def _overriding_tests(parameters: list[Any], function: str) -> list[str]:
         if not _is_tensor(each):
             continue
         test = f"(type({name}) not in NUMBERS or not DIRECT_TYPES) and has_override(({name},))"
+        if each.annotation == "list[Tensor]":
+            test = f"not (type({name}) is list and DIRECT_TYPES and all_plain({name})) and has_override(({name},))"
         if _must_be_tensor(each):
             test = f"is_overriding({name}, {function!r}, {name!r}, {position})"
             if each.annotation == "Tensor | None":

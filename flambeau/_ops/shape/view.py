@@ -193,7 +193,8 @@ def reshape(input: Tensor, shape: Any, *more: int) -> Tensor:
     """The same elements in another shape: a view where the strides allow it, else a copy."""
     if type(shape) is int:
         if shape == -1 and not more:  # the commonest of all
-            return reshaped(input, (input._array.size,))
+            array = input._array
+            return (_view if array.flags.c_contiguous else reshaped)(input, (array.size,))
         sizes = (shape, *more)
         if _fits(sizes, input._array.size):
             return reshaped(input, sizes)

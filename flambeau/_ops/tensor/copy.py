@@ -16,7 +16,7 @@ from ..._core.geometry.layout import empty_array, has_format, strides_like
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.slots import SLOTS
-from ..._core.storage import owner_of
+from ..._core.storage import are_apart
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor, new_counter
 from ..._core.version import note_change
 from ..._dispatch.arguments.promotion import is_number
@@ -218,7 +218,7 @@ def copy_(input: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     if counter is not None and type(other) in PLAIN_TYPES and other._kind is input._kind and not other.requires_grad:
         target = input._array
         source = other._array
-        if target.shape == source.shape and 0 not in target.strides and owner_of(target) is not owner_of(source):
+        if target.shape == source.shape and 0 not in target.strides and are_apart(target, source):
             target[...] = source
             note_change(counter)
             return input

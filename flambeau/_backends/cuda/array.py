@@ -86,7 +86,7 @@ class DeviceArray:
 
     @property
     def T(self) -> DeviceArray:
-        return view_of(self, self.form.T)
+        return seen_as(self, self.form.T)
 
     @property
     def real(self) -> DeviceArray:
@@ -99,22 +99,24 @@ class DeviceArray:
         return view_of(self, self.form.imag)
 
     def transpose(self, *axes: Any) -> DeviceArray:
-        return view_of(self, self.form.transpose(*axes))
+        return seen_as(self, self.form.transpose(*axes))
 
     def swapaxes(self, axis1: int, axis2: int) -> DeviceArray:
-        return view_of(self, self.form.swapaxes(axis1, axis2))
+        return seen_as(self, self.form.swapaxes(axis1, axis2))
 
     def squeeze(self, axis: Any = None) -> DeviceArray:
-        return view_of(self, self.form.squeeze(axis))
+        return seen_as(self, self.form.squeeze(axis))
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DeviceArray:
         return view_of(self, self.form.diagonal(offset, axis1, axis2))
 
     def view(self, *dtype: Any) -> DeviceArray:
-        return view_of(self, self.form.view(*dtype))
+        return seen_as(self, self.form.view(*dtype))
 
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> DeviceArray:
         wanted = shape[0] if len(shape) == 1 else shape
+        if order == "C" and self.form.flags.c_contiguous:  # the usual case, quickly
+            return seen_as(self, self.form.reshape(wanted))
         try:
             return view_of(self, np.reshape(self.form, wanted, order=order, copy=False))
         except ValueError:
@@ -145,6 +147,17 @@ def view_of(array: DeviceArray, form: Any) -> DeviceArray:
     base = array.base
     made.base = base = array if base is None else base
     made.pointer = base.pointer + (form.__array_interface__["data"][0] - _START) if form.size else base.pointer
+    return made
+
+
+def seen_as(array: DeviceArray, form: Any) -> DeviceArray:
+    """The array that has been made of another one's form, and has the same first element."""
+    made: DeviceArray = object.__new__(DeviceArray)
+    made.form = form
+    made.memory = array.memory
+    base = array.base
+    made.base = array if base is None else base
+    made.pointer = array.pointer
     return made
 
 

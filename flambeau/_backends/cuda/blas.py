@@ -27,6 +27,7 @@ class Blas:
         from cupy_backends.cuda.libs import cublas
 
         self._library = cublas
+        self._products: dict[Any, tuple[Any, ...]] = {}
         self._handle = get_cublas_handle
         self._numbers = {
             name: (np.ones((), kind), np.zeros((), kind))
@@ -40,34 +41,45 @@ class Blas:
         }
 
     def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
-        """Products along the first dimension, `added` to what is there or not.
+        """Products along the first dimension, `added` to what is there or not."""
+        target, first, second = result.form, left.form, right.form
+        key = (
+            target.dtype, target.shape, target.strides, first.shape, first.strides, second.strides, added,
+            CHOICES.shortened_products,
+        )  # fmt: skip
+        found = self._products.get(key)
+        if found is None:
+            found = self._products[key] = self._prepared(target, first, second, added)
+        name, sizes, after_right, after_left, after_result, rest = found
+        library = self._library if HERE.recording is None else RecordedBlas(HERE.recording.stream)
+        getattr(library, name)(
+            self._handle(), *sizes, right.pointer, *after_right, left.pointer, *after_left, result.pointer,
+            *after_result, *rest,
+        )  # fmt: skip
+
+    def _prepared(self, target: Any, first: Any, second: Any, added: bool) -> tuple[Any, ...]:
+        """The name of the library's function, and what it is given between the addresses.
 
         The library counts columns first: it is given the transposed problem.
         """
-        name = name_of(result.form.dtype)
+        name = name_of(target.dtype)
         kind = _TYPES[name]
-        library = self._library if HERE.recording is None else RecordedBlas(HERE.recording.stream)
         one, nothing = self._addresses[name]
         before = one if added else nothing
         way = _DOUBLE if name in ("float64", "complex128") else _SINGLE
         if CHOICES.shortened_products and name in ("float32", "complex64"):
             way = _SHORTENED
-        *batch, rows, columns = result.form.shape
-        inner = left.form.shape[-1]
-        turn_a, step_a, stride_a = placed(left.form)
-        turn_b, step_b, stride_b = placed(right.form)
-        step_c = max(result.form.strides[-2] // result.form.itemsize, columns)
+        *batch, rows, columns = target.shape
+        turn_a, step_a, stride_a = placed(first)
+        turn_b, step_b, stride_b = placed(second)
+        step_c = max(target.strides[-2] // target.itemsize, columns)
+        sizes = turn_b, turn_a, columns, rows, first.shape[-1], one
         if not batch or batch[0] == 1:
-            library.gemmEx(
-                self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, left.pointer,
-                kind, step_a, before, result.pointer, kind, step_c, way, _DEFAULT,
-            )  # fmt: skip
-        else:
-            library.gemmStridedBatchedEx(
-                self._handle(), turn_b, turn_a, columns, rows, inner, one, right.pointer, kind, step_b, stride_b,
-                left.pointer, kind, step_a, stride_a, before, result.pointer, kind, step_c, rows * columns, batch[0],
-                way, _DEFAULT,
-            )  # fmt: skip
+            after = (kind, step_b), (kind, step_a, before), (kind, step_c)
+            return "gemmEx", sizes, *after, (way, _DEFAULT)
+        after_result = kind, step_c, rows * columns
+        between = (kind, step_b, stride_b), (kind, step_a, stride_a, before), after_result
+        return "gemmStridedBatchedEx", sizes, *between, (batch[0], way, _DEFAULT)
 
 
 def placed(form: Any) -> tuple[int, int, int]:

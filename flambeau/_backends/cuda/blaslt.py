@@ -56,9 +56,7 @@ def _library() -> Any:
         except OSError:
             continue
         pointer = c_void_p
-        found.cublasLtMatmul.argtypes = (
-            [pointer] * 12 + [ctypes.POINTER(_Way), pointer, c_size_t, pointer]
-        )  # fmt: skip
+        found.cublasLtMatmul.argtypes = [pointer] * 14 + [c_size_t, pointer]
         found.cublasLtMatmulDescSetAttribute.argtypes = [pointer, c_int, pointer, c_size_t]
         found.cublasLtMatrixLayoutCreate.argtypes = [pointer, c_int, c_uint64, c_uint64, c_int64]
         return found
@@ -98,7 +96,13 @@ class Product:
         self._way = self._chosen()
         self._biased = biased
         self._bias = c_uint64()
-        self._alpha, self._beta = c_float(1), c_float(0)
+        self._factors = 1.0, 0.0
+        self._numbers = (c_float * 2)(*self._factors)
+        one = ctypes.addressof(self._numbers)
+        layouts = (each.value for each in (self._operation, self._a, self._b, self._c))
+        self._places = (*layouts, one, one + ctypes.sizeof(c_float), ctypes.addressof(self._way))
+        """What a call takes by address: the operation, the layouts, both factors, the way."""
+        self._run, self._handle = api.cublasLtMatmul, _handle().value
 
     def _set(self, attribute: int, value: Any) -> None:
         _check(
@@ -133,13 +137,15 @@ class Product:
         if self._biased and self._bias.value != bias:
             self._bias.value = bias
             self._set(_BIAS, self._bias)
-        self._alpha.value, self._beta.value = alpha, beta
+        if self._factors != (alpha, beta):
+            self._factors = alpha, beta
+            self._numbers[0], self._numbers[1] = alpha, beta
         stream, place = driver().stream(), result.pointer
         workspace, _ = scratch(_WORKSPACE, stream)
+        operation, a, b, c, one, other, way = self._places
         _check(
-            _library().cublasLtMatmul(
-                _handle(), self._operation, byref(self._alpha), right.pointer, self._a, left.pointer, self._b,
-                byref(self._beta), place, self._c, place, self._c, byref(self._way), workspace, _WORKSPACE,
-                stream,
+            self._run(
+                self._handle, operation, one, right.pointer, a, left.pointer, b, other, place, c, place, c, way,
+                workspace, _WORKSPACE, stream,
             )
         )  # fmt: skip

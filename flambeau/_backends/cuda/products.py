@@ -29,7 +29,7 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
             raise ValueError(f"matmul: shapes {first.shape} and {second.shape} do not fit")
         if not (rows and inner and columns):
             return zeros((rows, columns), dtype)
-        if dtype.itemsize == 2 and (inner % _PACK or columns % _PACK) and rows * inner * columns >= _WORTHWHILE:
+        if dtype.itemsize == 2 and (rows | inner | columns) % _PACK and rows * inner * columns >= _WORTHWHILE:
             return _even_product(left, right)
         result = empty((rows, columns), dtype)
         driver().multiply(result, laid_out(left), laid_out(right))
@@ -98,11 +98,11 @@ def _even_product(left: DeviceArray, right: DeviceArray) -> DeviceArray:
     The library's best kernels read 16 bytes at a time, from places that are multiples of that.
     """
     (rows, inner), columns = left.form.shape, right.form.shape[1]
-    more_inner, more_columns = -inner % _PACK, -columns % _PACK
-    first, second = _with_zeros(left, 0, more_inner), _with_zeros(right, more_inner, more_columns)
-    result = empty((rows, columns + more_columns), left.form.dtype)
+    more_rows, more_inner, more_columns = -rows % _PACK, -inner % _PACK, -columns % _PACK
+    first, second = _with_zeros(left, more_rows, more_inner), _with_zeros(right, more_inner, more_columns)
+    result = empty((rows + more_rows, columns + more_columns), left.form.dtype)
     driver().multiply(result, first, second)
-    return resized(result, rows, columns) if more_columns else result
+    return resized(result, rows, columns) if more_rows or more_columns else result
 
 
 def _with_zeros(matrix: DeviceArray, rows: int, columns: int) -> DeviceArray:

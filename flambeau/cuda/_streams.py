@@ -15,13 +15,23 @@ def _library() -> Any:
     return driver().library
 
 
+class _Handle:
+    """A queue that somebody else has made, as the library takes it."""
+
+    def __init__(self, pointer: int) -> None:
+        self._pointer = pointer
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._pointer
+
+
 class Stream:
     """A queue: what is started in it runs in order, beside what other queues hold."""
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
         found = options.get("found")
         if found is None and options.get("stream_id"):
-            found = _library().ExternalStream(options["stream_id"])
+            found = _library().Stream.from_external(_Handle(options["stream_id"]))
         self._found = _library().Stream(non_blocking=True, priority=priority) if found is None else found
         self._priority = priority
         self._entered: list[Any] = []
@@ -113,7 +123,7 @@ class ExternalStream(Stream):
     """A queue that somebody else has made, by its handle."""
 
     def __init__(self, stream_ptr: int, device: Any = None, **options: Any) -> None:
-        super().__init__(device, found=_library().ExternalStream(stream_ptr))
+        super().__init__(device, found=_library().Stream.from_external(_Handle(stream_ptr)))
 
 
 class Event:

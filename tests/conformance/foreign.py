@@ -54,6 +54,7 @@ def foreign() -> Stand:
 def cuda() -> Stand:
     """A GPU."""
     flambeau.empty(0, device="cuda")  # an error that says what is missing, where there is none
+    flambeau.backends.cudnn.allow_tf32 = False  # results are compared with float32's
     from flambeau._backends.cuda.array import DeviceArray
 
     return Stand("cuda", DeviceArray, _FOLDER / "cuda_gaps.json")

@@ -43,6 +43,12 @@ class Stream:
         self.done = True
         self.synchronizations = 0
 
+    @classmethod
+    def from_external(cls, handle: Any) -> Stream:
+        found = cls()
+        found.ptr = handle.__cuda_stream__()[1]
+        return found
+
     def use(self) -> None:
         _here.stream = self
 
@@ -51,13 +57,6 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         pass
-
-
-def ExternalStream(pointer: int) -> Stream:
-    """A queue by its handle."""
-    found = Stream()
-    found.ptr = pointer
-    return found
 
 
 _handles = itertools.count(0x1000)

@@ -14,6 +14,7 @@ from .host import adopted, by_host, by_library_or_host, geometry, movable
 from .names import RAW, name_of
 from .products import product
 from .reduce import position, reduced
+from .scans import accumulated, fill_diagonal, partitioned
 from .ufuncs import call, cast, selection, store
 
 Handler = Callable[..., Any]
@@ -155,15 +156,19 @@ def array_ufunc(self: DeviceArray, ufunc: Any, method: str, *inputs: Any, out: A
             kwargs.pop("keepdims")
         kwargs.setdefault("axis", inputs[1] if len(inputs) > 1 else 0)
         kwargs = {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
-        if "initial" in kwargs or "where" in kwargs:
+        if "where" in kwargs or ("initial" in kwargs and not inputs[0].size):
             return by_host(ufunc, inputs[:1], kwargs, method)
+        if "initial" in kwargs:
+            first = kwargs.pop("initial")
+            return call(ufunc, (array_ufunc(self, ufunc, method, *inputs, **kwargs), first))
         found = reduced(
             ufunc.__name__, inputs[0], kwargs["axis"], _dtype(kwargs.get("dtype")), kwargs.get("keepdims", False)
         )
         return by_library_or_host(ufunc, inputs[:1], kwargs, method) if found is None else found
     if method == "accumulate":
         kwargs.setdefault("axis", inputs[1] if len(inputs) > 1 else 0)
-        return by_library_or_host(ufunc, inputs[:1], kwargs, method)
+        found = accumulated(ufunc.__name__, inputs[0], kwargs["axis"]) if not kwargs.keys() - {"axis"} else None
+        return by_library_or_host(ufunc, inputs[:1], kwargs, method) if found is None else found
     return by_library_or_host(ufunc, inputs, kwargs, method)
 
 
@@ -417,6 +422,8 @@ _HANDLERS: dict[Any, Handler] = {
     np.copy: lambda a, order="K", **options: a.copy(order),
     np.dot: _dot,
     np.concatenate: _concatenate,
+    np.fill_diagonal: fill_diagonal,
+    np.partition: partitioned,
     np.stack: _stack,
     np.reshape: _reshape,
     np.ravel: lambda a, order="C": a.ravel(order),

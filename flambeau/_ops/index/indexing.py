@@ -310,7 +310,7 @@ def advanced_get(view: Array, advanced: Advanced) -> Array:
     advanced = _positions_beside(view, advanced)
     indexed = [dim for dim, entry in enumerate(advanced) if entry is not None]
     dense = view.flags.c_contiguous
-    if not view.size:
+    if not view.size or type(view) is not np.ndarray:  # libraries of devices look at no position
         _check_arrays(view.shape, advanced)
     try:
         if dense and len(indexed) == 1:
@@ -343,6 +343,8 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
         _check_arrays(view.shape, advanced)
         _broadcast_values(values, view, advanced)
     else:
+        if type(view) is not np.ndarray:
+            _check_arrays(view.shape, advanced)
         try:
             view[_numpy_key(advanced)] = values
         except IndexError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +17,12 @@ from tests.nn.test_module_database import Pair, _mapped, _quiet, _samples
 from tests.optim.both import MATRICES, SHAPES, parameters, run
 
 pytestmark = pytest.mark.needs_gpu
+
+
+@pytest.fixture(autouse=True)
+def _whole_float32() -> Iterator[None]:
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
 
 
 def _moved(value: Any, found: dict[int, Any]) -> Any:

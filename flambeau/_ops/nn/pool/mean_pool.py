@@ -78,7 +78,8 @@ def spread(
     spatial = source.shape[-rank:]
     ones = (1,) * rank
     counts = output_sizes(spatial, kernel, stride, padding, ones, ceil_mode)
-    share = grad / _divisor(spatial, counts, kernel, stride, padding, ceil_mode, include_pad, override, grad.dtype)
+    divisor = _divisor(spatial, counts, kernel, stride, padding, ceil_mode, include_pad, override, grad.dtype)
+    share = grad / beside(divisor, grad)
     before, after = borders(spatial, counts, kernel, stride, padding, ones)
     extent = [size + low + high for size, low, high in zip(spatial, before, after, strict=True)]
     wide = empty((*source.shape[:-rank], *extent), grad.dtype, last, grad)

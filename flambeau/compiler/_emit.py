@@ -117,13 +117,7 @@ class Source:
 
     def _item(self, item: Item) -> None:
         if isinstance(item, Outside):
-            prepare = getattr(item.function, "prepare", None)
-            ready = None if prepare is None else prepare(*item.args, **item.kwargs)
-            if ready is not None:
-                self.lines.append(f"{self.constant(ready)}()")
-                return
-            function, args, kwargs = (self.constant(each) for each in (item.function, item.args, item.kwargs))
-            self.lines.append(f"{function}(*{args}, **{kwargs})")
+            self._outside(item)
         elif isinstance(item, Read):
             run, found = self.run_of(item.call), self.number(item.call.made)
             text = ", ".join([self.expression(each) for each in item.call.args])
@@ -136,6 +130,15 @@ class Source:
                 self.lines.append(f"{tensor}._grad = {self.tensor(item.value, item.kind)}")
         else:
             self._call(item)
+
+    def _outside(self, item: Outside) -> None:
+        prepare = getattr(item.function, "prepare", None)
+        ready = None if prepare is None else prepare(*item.args, **item.kwargs)
+        if ready is not None:
+            self.lines.append(f"{self.constant(ready)}()")
+            return
+        function, args, kwargs = (self.constant(each) for each in (item.function, item.args, item.kwargs))
+        self.lines.append(f"{function}(*{args}, **{kwargs})")
 
     def tensor(self, value: Value, kind: Any) -> str:
         """Source for a new tensor over a value."""

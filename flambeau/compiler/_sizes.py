@@ -19,7 +19,7 @@ from .._core.backend import LARGE
 from .._core.tensor import Tensor
 from ._emit import Source
 from ._lower import lowered
-from ._program import Call, Item, Value, uses, values_in
+from ._program import Call, Item, Outside, Value, uses, values_in
 from ._region import Joint, Region
 from ._state import Layout, State
 
@@ -68,6 +68,12 @@ class SizedSource(Source):
         self.calls.append((call.op.name, [_decisive(each) for each in (*call.examples, call.made)]))
         self.constants[name] = lowered(call)
         return name
+
+    def _outside(self, item: Outside) -> None:
+        name = f"run{len(self.calls)}"
+        self.calls.append((item.function, item.args, item.kwargs))
+        self.constants[name] = functools.partial(item.function, *item.args, **item.kwargs)
+        self.lines.append(f"{name}()")
 
     def unpacked(self) -> str:
         """The line that gives the numbers their names."""

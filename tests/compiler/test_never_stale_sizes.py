@@ -97,9 +97,14 @@ def outcome(function: Any, given: Any) -> Any:
     return seen(result), None if leaf.grad is None else seen(leaf.grad)
 
 
+SOME = ("reductions", "attention", "decisions about sizes")
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dynamic", [True, None, False])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("name", "dynamic"),
+    [*[(name, True) for name in FUNCTIONS], *[(name, each) for name in SOME for each in (None, False)]],
+)
 def test_sizes_are_never_stale(name: str, dynamic: bool | None) -> None:
     function = FUNCTIONS[name]
     compiled = Compiled(function, dynamic=dynamic)

@@ -7,12 +7,17 @@ plain containers, the state of optimizers, NumPy arrays and scalars, and the cla
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import pickle
+import tempfile
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from ._core.device import LAYOUTS, layout
 from ._core.process.caller import warn_user
 from ._serialization import globals as known_globals
 from ._serialization import reading, scanning, writing
@@ -204,3 +209,51 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """The names in a file that `weights_only=True` would refuse, without loading it."""
     with reading.opened(f) as file:
         return scanning.unsafe_globals(file)
+
+
+def mkdtemp() -> contextlib.AbstractContextManager[str]:
+    """A folder that is there for a `with` block."""
+    return tempfile.TemporaryDirectory()
+
+
+def check_module_version_greater_or_equal(
+    module: Any, req_version_tuple: tuple[int, ...], error_if_malformed: bool = True
+) -> bool:
+    """Whether a module's version is at least the one that is asked for; one that cannot be read is an error, or is."""
+    try:
+        found = tuple(int(part) for part in module.__version__.split(".")[: len(req_version_tuple)])
+    except ValueError as error:
+        message = f"'{module.__name__}' module version string is malformed '{module.__version__}': {error}"
+        if error_if_malformed:
+            raise RuntimeError(message) from error
+        warnings.warn(f"{message}, but continuing assuming that requirement is met", stacklevel=2)
+        return True
+    return found >= tuple(req_version_tuple)
+
+
+def normalize_storage_type(storage_type: type) -> type:
+    """The class of storages that a class of the package is called by."""
+    found: type = getattr(importlib.import_module("flambeau"), storage_type.__name__)
+    return found
+
+
+def validate_hpu_device(location: str) -> int:
+    """Refused, as where PyTorch has no such device."""
+    raise RuntimeError(
+        "The HPU device module is not registered. If you are running on a CPU-only machine, please use torch.load with "
+        "map_location=torch.device('cpu') to map your storages to the CPU."
+    )
+
+
+def _get_layout(name: str) -> layout:
+    """The layout of a name such as `torch.strided`."""
+    return LAYOUTS[name.removeprefix("torch.")]
+
+
+def _is_zipfile(f: Any) -> bool:
+    """Whether a file begins as archives do; it is left where it stood."""
+    start = f.tell()
+    try:
+        return bool(f.read(4) == b"PK\x03\x04")
+    finally:
+        f.seek(start)

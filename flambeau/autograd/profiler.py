@@ -9,8 +9,9 @@ __getattr__, __dir__ = (
     .absent(
         "profiles are not written for the tools of a vendor",
         functions="load_nvprof parse_nvprof_trace",
-        classes="EnforceUnique KinetoStepTracker emit_itt emit_nvtx",
+        classes="emit_itt emit_nvtx",
     )
+    .elsewhere("EnforceUnique KinetoStepTracker", "profiler._counting")
     .elsewhere("profile", "profiler._profile")
     .elsewhere("record_function", "profiler._schedule")
     .elsewhere("EventList FunctionEvent FunctionEventAvg MemRecordsAcc", "autograd.profiler_util")

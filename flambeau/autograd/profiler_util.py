@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import bisect
 import gzip
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from .._core.names.absent import Table
 
-__all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel"]
+__all__ = [
+    "EventList",
+    "FormattedTimesMixin",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "Interval",
+    "Kernel",
+    "MemRecordsAcc",
+    "StringTable",
+]
 
 __getattr__, __dir__ = (
-    Table(__name__)
-    .absent("profiles have no records of a device's own", classes="EventMetadata MemRecordsAcc StringTable")
-    .parts()
+    Table(__name__).absent("profiles have no records of a device's own", classes="EventMetadata").parts()
 )
 
 
@@ -31,11 +39,36 @@ class Interval:
         return self.end - self.start
 
 
-class Kernel:
+class Kernel(NamedTuple):
     """Something that ran on a device, started by an op."""
 
-    def __init__(self, name: str, device: int, duration: float) -> None:
-        self.name, self.device, self.duration = name, device, duration
+    name: str
+    device: int
+    duration: float
+
+
+class StringTable(dict[str, str]):
+    """Names as they are shown: each is its own."""
+
+    def __missing__(self, key: str) -> str:
+        self[key] = key
+        return key
+
+
+class MemRecordsAcc:
+    """Records of memory in the order of their time, to be looked up by stretches of it."""
+
+    def __init__(self, mem_records: Iterable[Any]) -> None:
+        self._mem_records = list(mem_records)
+        timed = sorted((record[0].start_ns(), number) for number, record in enumerate(self._mem_records))
+        self._times = [time for time, _ in timed]
+        self._numbers = [number for _, number in timed]
+
+    def in_interval(self, start_ns: int, end_ns: int) -> Iterator[Any]:
+        """The records from one moment to another."""
+        first, last = bisect.bisect_left(self._times, start_ns), bisect.bisect_right(self._times, end_ns)
+        for number in self._numbers[first:last]:
+            yield self._mem_records[number]
 
 
 class FormattedTimesMixin:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..._core.dtype import LEGACY_NAMES
+from ..._core.dtype import LEGACY_NAMES, NAMES, get_default_dtype
 from ..._core.process.caller import warn_user
+from ..._core.storage import UntypedStorage
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_writable
 from ..._dispatch.public.registry import export_method, public, with_types
+from ..create.constants import empty
 from ..create.constants import tensor as make_tensor
+from ..reduce.softmax import softmax
+from ..reduce.sort import unique
 
 
 def _check_plain(name: str, *tensors: Tensor) -> None:
@@ -210,3 +214,58 @@ def _absent(name: str, reason: str) -> Any:
 for _each in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "resize_as_sparse_"):
     export_method(_absent(_each, "compressed sparse layouts beyond CSR are not built yet"), _each)
 export_method(_absent("to_mkldnn", "kernels take ordinary tensors, and use that library where it helps"), "to_mkldnn")
+
+
+@public(method=False)
+def _lazy_clone(input: Tensor) -> Tensor:
+    """A copy. PyTorch makes it when one of the two is changed; the results are the same."""
+    return input.clone()
+
+
+export_method(_lazy_clone, "_lazy_clone")
+
+
+@public(method=False)
+def _softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """`softmax`; with `half_to_float`, on a device that has it, in float32."""
+    if half_to_float and input.device.type == "cpu":
+        raise RuntimeError("softmax with half to float conversion is not supported on CPU")
+    return softmax(input, dim, NAMES["float32"] if half_to_float else None)
+
+
+@public(method=False)
+def _unique2(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The unique elements, where each element is among them, and how often each is there; the last two may be empty."""
+    values, inverse, counts = unique(input, sorted, True, True)
+    empty = counts.new_empty(0)
+    return values, inverse if return_inverse else empty, counts if return_counts else empty
+
+
+@public(method=False)
+def batch_norm_update_stats(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """The mean and variance of each channel of a batch; running ones, where given, move towards them."""
+    others = [dim for dim in range(input.dim()) if dim != 1]
+    mean, var = input.mean(others), input.var(others, correction=0)
+    count = input.numel() // input.size(1)
+    if running_mean is not None:
+        running_mean.mul_(1 - momentum).add_(mean.detach(), alpha=momentum)
+    if running_var is not None:
+        unbiased = var.detach() * (count / (count - 1))
+        running_var.mul_(1 - momentum).add_(unbiased, alpha=momentum)
+    return mean, var
+
+
+@public(method=False)
+def from_file(
+    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor on the memory of a file; with `shared`, what is written to it goes to the file."""
+    element = get_default_dtype() if dtype is None else dtype
+    number = 0 if size is None else size
+    storage = UntypedStorage.from_file(filename, bool(shared), number * element.itemsize)
+    return empty(0, dtype=element).set_(storage, 0, (number,), (1,)).requires_grad_(requires_grad)

@@ -122,6 +122,15 @@ class Measurement:
         """Whether the times differ by more than they should."""
         return len(self.times) > 1 and self.iqr > 0.1 * self.median
 
+    def meets_confidence(self, threshold: float = 0.1) -> bool:
+        """Whether the quartiles of the times are close enough together."""
+        return self.iqr / self.median < threshold
+
+    @property
+    def env(self) -> str:
+        """What tells runs in different environments apart."""
+        return "Unspecified env" if self.task_spec.env is None else self.task_spec.env
+
     @property
     def title(self) -> str:
         """A heading."""

@@ -66,6 +66,10 @@ class Timer:
             self._timeit(number=max(number // 100, 2))  # warm up
             return Measurement(number, [self._timeit(number)], self._task_spec)
 
+    def repeat(self, repeat: int = -1, number: int = -1) -> None:
+        """Refused, as in PyTorch: `blocked_autorange` repeats as often as it needs."""
+        raise NotImplementedError("See `Timer.blocked_autorange.`")
+
     def _block_size(self, min_run_time: float) -> int:
         self._timeit(2)  # warm up
         overhead = sorted(self._timeit(0) for _ in range(5))[2]

@@ -1,0 +1,114 @@
+"""Names that few programs use, beside PyTorch's."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import flambeau
+from tests.support.differential import differential, outcome, warned
+
+
+@differential
+def test_rare_functions_of_tensors(torch: Any) -> Any:
+    values = torch.tensor([3, 1, 3, 2])
+    batch = torch.arange(24.0).reshape(4, 3, 2) ** 1.5
+    mean, variance = torch.zeros(3), torch.ones(3)
+    matrix = torch.arange(6.0).reshape(2, 3)
+    return (
+        torch._softmax(matrix, 1, False),
+        torch._softmax(matrix.half(), 1, False),
+        outcome(lambda: torch._softmax(matrix, 1, True), "half to float conversion is not supported on CPU"),
+        torch._unique2(values, True, True, True),
+        torch._unique2(values),
+        torch.batch_norm_update_stats(batch, mean, variance, 0.1),
+        (mean, variance),
+        torch._lazy_clone(matrix),
+        matrix._lazy_clone(),
+    )
+
+
+def test_tensors_of_files(tmp_path: Path) -> None:
+    @differential
+    def scenario(torch: Any) -> Any:
+        path = tmp_path / f"{torch.__name__}.bin"
+        numpy.arange(4, dtype=numpy.int32).tofile(path)
+        shared = torch.from_file(str(path), shared=True, size=4, dtype=torch.int32)
+        shared[0] = 7
+        private = torch.from_file(str(path), size=2, dtype=torch.int32)
+        private[1] = 9
+        return shared, private, numpy.fromfile(path, dtype=numpy.int32)
+
+    scenario()
+
+
+@differential
+def test_names_of_saving(torch: Any) -> Any:
+    saving = torch.serialization
+    module = types.ModuleType("module")
+    vars(module)["__version__"] = "1.2.3"
+    odd = types.ModuleType("odd")
+    vars(odd)["__version__"] = "x.y"
+    with saving.mkdtemp() as folder:
+        was_there = Path(folder).is_dir()
+    return (
+        (was_there, Path(folder).exists()),
+        saving.check_module_version_greater_or_equal(module, (1, 2, 0)),
+        saving.check_module_version_greater_or_equal(module, (2, 0)),
+        outcome(lambda: saving.check_module_version_greater_or_equal(odd, (1, 0)), "version string is malformed"),
+        warned(
+            lambda: saving.check_module_version_greater_or_equal(odd, (1, 0), error_if_malformed=False),
+            "continuing assuming that requirement is met",
+        ),
+        saving.normalize_storage_type(torch.FloatStorage) is torch.FloatStorage,
+        outcome(lambda: saving.validate_hpu_device("hpu"), "The HPU device module is not registered"),
+        [str(saving._get_layout(f"torch.{name}")) for name in ("strided", "sparse_csr")],
+        (saving._is_zipfile(io.BytesIO(b"PK\3\4abc")), saving._is_zipfile(io.BytesIO(b"abc"))),
+    )
+
+
+@differential
+def test_counts_around_profiles(torch: Any) -> Any:
+    profiler = importlib.import_module(f"{torch.__name__}.autograd.profiler")
+    parts = importlib.import_module(f"{torch.__name__}.autograd.profiler_util")
+    unique = profiler.EnforceUnique()
+    unique.see(1)
+    steps = profiler.KinetoStepTracker
+    start = steps.current_step()
+    steps.init_step_count("first")
+    counted = [steps.increment_step("first") - start, steps.increment_step("first") - start]
+    known = (steps.erase_step_count("first"), steps.erase_step_count("first"))
+    record = types.SimpleNamespace(start_ns=lambda: 5)
+    records = parts.MemRecordsAcc([(record, False)])
+    kernel = parts.Kernel("gemm", 0, 5)
+    return (
+        outcome(lambda: unique.see(1), "duplicate key"),
+        counted,
+        known,
+        steps.current_step() - start,
+        [len(list(records.in_interval(*span))) for span in ((0, 4), (0, 5), (6, 9))],
+        parts.StringTable()["add"],
+        (kernel.name, kernel.device, kernel.duration),
+    )
+
+
+def test_members_of_measurements() -> None:
+    benchmark = importlib.import_module("flambeau.utils.benchmark")
+    timer = benchmark.Timer("1 + 1", env="here")
+    measured = timer.timeit(10)
+    assert measured.env == "here"
+    assert benchmark.Timer("1 + 1").timeit(10).env == "Unspecified env"
+    assert benchmark.Measurement(1, [1.0, 1.0, 1.0], measured.task_spec).meets_confidence()
+    assert not benchmark.Measurement(1, [1.0, 2.0, 9.0], measured.task_spec).meets_confidence()
+    with pytest.raises(NotImplementedError, match="blocked_autorange"):
+        timer.repeat()
+
+
+def test_tags_of_operators_have_names() -> None:
+    assert flambeau.Tag.pointwise.name == "pointwise"

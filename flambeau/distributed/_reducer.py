@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from .reductions import ReduceOp
 Hook = Callable[[Any, GradBucket], Any]
 _EXACT = (float32, float64)
 """Dtypes whose products with a number NumPy rounds as ops do."""
+_BETWEEN_LOOKS = 0.0003
+"""Seconds."""
 
 
 class Reducer:
@@ -57,6 +60,7 @@ class Reducer:
         self._order: list[int] = []
         self._is_rebuilt = False
         self._next = 0
+        self._looked = 0.0
         self.passes = 0
         # The last layers have their gradients first.
         self._make_buckets(list(reversed(range(len(self._parameters)))))
@@ -147,8 +151,15 @@ class Reducer:
         self._put(gradient, bucket.views[number])
         self._order.append(position)
         self._mark(position)
-        if self._expects:
+        if self._expects and self._next:
+            self._look_after_buckets()
+
+    def _look_after_buckets(self) -> None:
+        """Move along what is under way, now and then: a look takes as long as a small op."""
+        now = time.perf_counter()
+        if now - self._looked > _BETWEEN_LOOKS:
             self._group._engine.progress()
+            self._looked = time.perf_counter()
 
     def _put(self, gradient: Tensor, view: Tensor) -> None:
         """Put a gradient into its bucket; divided, unless a hook does that."""

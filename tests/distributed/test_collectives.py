@@ -156,6 +156,30 @@ def test_who_waits_too_long_names_the_rank_and_the_line() -> None:
     assert "test_collectives.py" in texts[0]
 
 
+def test_processes_that_wait_for_each_other_say_where_they_are() -> None:
+    """In different groups: nothing comes that could be compared, and the first timeout ends it for all."""
+
+    def call(rank: int) -> None:
+        part = dist.new_group(timeout=timedelta(seconds=0.5))
+        if rank == 0:
+            dist.all_reduce(flambeau.ones(2), group=part)
+        else:
+            dist.broadcast(flambeau.ones(2), 0)
+
+    def work(rank: int) -> str:
+        with pytest.raises(dist.DistBackendError) as raised:
+            call(rank)
+        return str(raised.value)
+
+    first, second = run_in_threads(work, 2, MINUTES)
+    cause = (
+        r"rank 0 waited 0.5 s for rank 1 in all_reduce, collective 1 of group 1, called at \S*test_collectives.py:\d+"
+    )
+    assert re.search(cause, first)
+    assert re.search(cause, second)
+    assert re.search(r"It was in broadcast, collective 1 of group 0, called at \S*test_collectives.py:\d+", second)
+
+
 def test_a_rank_that_ends_is_named() -> None:
     def work(rank: int) -> str:
         if rank == 2:

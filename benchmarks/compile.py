@@ -1,147 +1,104 @@
-"""`torch.compile` on small and middling work: PyTorch eager, Flambeau eager, Flambeau compiled, taking turns.
+"""`torch.compile`: PyTorch eager and compiled, Flambeau eager and compiled, taking turns; first calls and memory.
 
 python benchmarks/compile.py
-python benchmarks/compile.py --only MLP --quick
+python benchmarks/compile.py --only 'MLP|RNN' --quick
+python benchmarks/compile.py --first              # what the first calls take, each in a process of its own
+python benchmarks/compile.py --torch-compile      # PyTorch's compiler too: it takes minutes, and needs a C++ compiler
 
-PyTorch's own compiler is left out: it needs a C++ compiler, and tens of seconds for each line.
+Ratios are times to PyTorch's eager mode. The goals: at most 0.45 in the geometric mean, 0.9 on each line, 0.15 for tiny
+functions; a first call of at most 1.5 s, or 0.1 s where the kernels are on disk.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import _measure
+from _compile.cases import CASES, TINY
+from _compile.fresh import run_fresh
 from _measure import Run
 
-Case = Callable[[Any], Callable[[], Any]]
-"""From the module that plays `torch` to what is to be compiled."""
+NOT_AVAILABLE = "not available"
 
 
-def chain(torch: Any) -> Callable[[], Any]:
-    """Twenty elementwise ops on few elements."""
-    x = torch.linspace(-1, 1, 32)
+def compiled_by_pytorch(torch: Any, function: Run) -> Run | None:
+    """What PyTorch's own compiler makes of a function; None where it cannot."""
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        return None
+    made: Run = torch.compile(function)
+    try:
+        for _ in range(3):
+            made()
+    except Exception as error:  # its errors are many
+        print(f"PyTorch's compiler: {type(error).__name__}", file=sys.stderr)
+        return None
+    return made
 
-    def run() -> Any:
-        y = x
+
+def compare(names: list[str], quick: bool, with_torch_compile: bool) -> int:
+    """Print how long calls take; 1 if a compiled function gives something else."""
+    torch, flambeau = _measure.load("torch"), _measure.load("flambeau")
+    rounds, seconds = (5, 0.05) if quick else (15, 0.2)
+    headings = ("PyTorch", "compiled", "Flambeau", "compiled", "eager", "compiled")
+    print(f"{'microseconds; ratios':24}{''.join([f'{each:>14}' for each in headings])}")
+    ratios: dict[str, float] = {}
+    for name in names:
+        runs: list[Run] = []
+        for framework in (torch, flambeau, flambeau):
+            framework.manual_seed(0)
+            runs.append(CASES[name](framework))
+        runs[2] = flambeau.compile(runs[2])
         for _ in range(5):
-            y = torch.relu(y * 1.5 + 0.25) - 0.5
-        return y
-
-    return run
-
-
-def mlp(width: int, rows: int) -> Case:
-    def case(torch: Any) -> Callable[[], Any]:
-        nn = torch.nn
-        torch.manual_seed(0)
-        model = nn.Sequential(
-            nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
+            found = [_measure.plain(run()) for run in runs[1:]]
+        if not _measure.same(*found):
+            print(f"{name:24} the compiled function differs: {found}")
+            return 1
+        theirs = compiled_by_pytorch(torch, CASES[name](torch)) if with_torch_compile else None
+        if theirs is not None:
+            runs.append(theirs)
+        times = [each.median for each in _measure.alternate(runs, rounds, seconds, collect=True)]
+        ratios[name] = times[2] / times[0]
+        shown = f"{times[3]:14.1f}" if theirs is not None else f"{NOT_AVAILABLE if with_torch_compile else '-':>14}"
+        print(
+            f"{name:24}{times[0]:14.1f}{shown}{times[1]:14.1f}{times[2]:14.1f}{times[1] / times[0]:14.2f}"
+            f"{ratios[name]:14.2f}",
+            flush=True,
         )
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-        criterion = nn.CrossEntropyLoss()
-        x, y = torch.randn(rows, width), torch.randint(10, (rows,))
-
-        def step() -> Any:
-            optimizer.zero_grad()
-            loss = criterion(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-
-        return step
-
-    return case
+    _measure.print_summary(ratios, "0.45; 0.9 on each line")
+    if tiny := {name: ratio for name, ratio in ratios.items() if name in TINY}:
+        print("tiny functions:")
+        _measure.print_summary(tiny, "0.15 on each line")
+    return 0
 
 
-def convnet(torch: Any) -> Callable[[], Any]:
-    """The notes' convolutional network, one image, without gradients."""
-    nn = torch.nn
-    torch.manual_seed(0)
-    model = nn.Sequential(
-        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 64, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(1024, 10),
-    ).eval()  # fmt: skip
-    image = torch.randn(1, 1, 28, 28)
-
-    def run() -> Any:
-        with torch.no_grad():
-            return model(image)
-
-    return run
-
-
-def rnn(torch: Any) -> Callable[[], Any]:
-    """A recurrent cell over 16 steps, forward and backward."""
-    torch.manual_seed(0)
-    cell = torch.nn.RNNCell(16, 32)
-    xs = torch.randn(16, 4, 16)
-
-    def step() -> Any:
-        for each in cell.parameters():
-            each.grad = None
-        hidden = torch.zeros(4, 32)
-        for x in xs:
-            hidden = cell(x, hidden)
-        loss = hidden.square().mean()
-        loss.backward()
-        return loss.detach()
-
-    return step
-
-
-def transformer(torch: Any) -> Callable[[], Any]:
-    """A layer of a transformer, forward and backward."""
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
-    x = torch.randn(4, 16, 64)
-
-    def step() -> Any:
-        for each in layer.parameters():
-            each.grad = None
-        loss = layer(x).square().mean()
-        loss.backward()
-        return loss.detach()
-
-    return step
-
-
-CASES: dict[str, Case] = {
-    "chain of 20 ops": chain,
-    "MLP of 32, step": mlp(32, 16),
-    "MLP of 256, step": mlp(256, 64),
-    "convnet, one image": convnet,
-    "RNN cell, 16 steps": rnn,
-    "transformer layer": transformer,
-}
+def first_calls(names: list[str]) -> int:
+    """Print the longest of the first calls, without and with kernels on disk, and the memory of these calls."""
+    print(f"{'':24}{'no cache, s':>14}{'cache, s':>14}{'eager, s':>14}{'eager, MB':>14}{'compiled, MB':>14}")
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            without = run_fresh(name, True, Path(folder))
+            cached = run_fresh(name, True, Path(folder))
+            eager = run_fresh(name, False, Path(folder))
+            memory = [run_fresh(name, compiled, Path(folder), True).megabytes for compiled in (False, True)]
+        print(
+            f"{name:24}{without.seconds:14.2f}{cached.seconds:14.2f}{eager.seconds:14.2f}{memory[0]:14.1f}"
+            f"{memory[1]:14.1f}",
+            flush=True,
+        )
+    return 0
 
 
 def main() -> int:
-    options = _measure.parser(__doc__ or "", "cases whose names match").parse_args()
-    torch, flambeau = _measure.load("torch"), _measure.load("flambeau")
-    rounds, seconds = (5, 0.05) if options.quick else (15, 0.2)
-    print(f"{'':24}{'PyTorch':>10}{'eager':>10}{'compiled':>10}   microseconds; then ratios to PyTorch")
-    ratios: list[float] = []
-    for name, case in CASES.items():
-        if not options.only.search(name):
-            continue
-        plain: Run = case(torch)
-        eager: Run = case(flambeau)
-        compiled: Run = flambeau.compile(case(flambeau), fullgraph=True)
-        for _ in range(4):
-            results = [plain(), eager(), compiled()]
-        if not _measure.same(_measure.plain(results[1]), _measure.plain(results[2])):
-            print(f"{name:24} the compiled function differs: {results[1:]}")
-            return 1
-        theirs, ours, best = _measure.alternate([plain, eager, compiled], rounds, seconds, collect=True)
-        ratios.append(best.median / theirs.median)
-        print(
-            f"{name:24}{theirs.median:10.1f}{ours.median:10.1f}{best.median:10.1f}"
-            f"{ours.median / theirs.median:9.2f}{ratios[-1]:9.2f}"
-        )
-    print(f"geometric mean, compiled to PyTorch eager: {_measure.geometric_mean(ratios):.2f}")
-    return 0
+    parser = _measure.parser(__doc__ or "", "cases whose names match")
+    parser.add_argument("--first", action="store_true", help="measure first calls and memory in place of time")
+    parser.add_argument("--torch-compile", action="store_true", help="measure PyTorch's compiler too")
+    options = parser.parse_args()
+    names = [name for name in CASES if options.only.search(name)]
+    return first_calls(names) if options.first else compare(names, options.quick, options.torch_compile)
 
 
 if __name__ == "__main__":

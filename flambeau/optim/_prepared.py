@@ -104,6 +104,7 @@ class _Group:
         self._arrays = [each._array for each in self._fixed]
         count = len(self._params)
         self._before, self._after = self._arrays[:count], self._arrays[count : len(fixed)]
+        self._owned = frozenset(map(id, self._arrays))
         self._of_steps = [each._array for each in self._steps]
         self._changed = [each for position in changed for each in lists[position]]
 
@@ -119,13 +120,18 @@ class _Group:
             return False
         if any(each._grad is not None for each in self._others):
             return False
-        grads = [each._grad for each in self._params]
-        if None in grads or not PLAIN_TYPES.issuperset(map(type, grads)):
+        grads: list[Any] = [each._grad for each in self._params]
+        if not PLAIN_TYPES.issuperset(map(type, grads)):  # None, for one
             return False
         kinds = [each._kind for each in grads]
-        if kinds.count(self._kind) != len(kinds) or not are_apart(self._params, grads):
+        if kinds.count(self._kind) != len(kinds):
             return False
-        gradients.append([each._array for each in grads])
+        arrays = [each._array for each in grads]
+        bases = [each.base for each in arrays]
+        own = bases.count(None) == len(bases) and self._owned.isdisjoint(map(id, arrays))
+        if not own and not are_apart(self._params, grads):
+            return False
+        gradients.append(arrays)
         return True
 
     def run(self, gradients: list[Any]) -> bool:

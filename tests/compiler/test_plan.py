@@ -52,6 +52,10 @@ def views(x: Any) -> Any:
     return y[1:].reshape(-1) * 3 + 1, y
 
 
+def zeros(x: Any) -> Any:
+    return torch.relu(x) * 1.0, torch.maximum(x, -x) * 1.0, torch.minimum(-x, x) * 1.0, x.sqrt() * 1.0
+
+
 X = torch.linspace(-2, 2, 12).reshape(4, 3)
 CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "chain": (chain, (X,)),
@@ -63,6 +67,7 @@ CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "large": (chain, (torch.linspace(-3, 3, 9000),)),
     "turned": (chain, (X.t(),)),
     "spread": (chain, (X[:1].expand(4, 3),)),
+    "signs of zero": (zeros, (torch.tensor([-0.0, 0.0, np.nan, -1.0, 1.0]),)),
     "strange numbers": (chain, (torch.tensor([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 3e38]),)),
 }
 

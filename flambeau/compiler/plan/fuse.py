@@ -18,7 +18,7 @@ from .stand_in import COPY, SELECT
 
 _EXACT = frozenset((
     "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "fabs", "square", "sqrt",
-    "reciprocal", "floor", "ceil", "trunc", "rint", "maximum", "minimum", "less", "less_equal", "greater",
+    "reciprocal", "floor", "ceil", "trunc", "rint", "less", "less_equal", "greater",
     "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and",
     "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "copysign", "sign", COPY,
     SELECT,
@@ -64,7 +64,7 @@ class _Group:
 
     def takes(self, launch: Launch) -> bool:
         """Add a launch if it is of the same shape, and nothing that it touches has moved meanwhile."""
-        if not isinstance(launch.step, Program) and launch.step not in _EXACT:
+        if not isinstance(launch.step, Program) and launch.step not in _EXACT and not _is_exact_extreme(launch):
             return False
         if len(self.loaded) + len(self.stored) >= _MOST_ARRAYS:
             return False
@@ -131,6 +131,8 @@ def _computed(launch: Launch, operands: list[Any], trace: Trace) -> list[Expr]:
     dtype = launch.writes[0].header.dtype
     if launch.step == COPY:
         result = operands[0]
+        if dtype.kind in "iu" and result.dtype.kind == "f":
+            raise NoExpression("floats that become integers: what does not fit is left to NumPy")
     elif launch.step == SELECT:
         result = np.where(*operands)
     else:
@@ -150,6 +152,20 @@ def _inlined(program: Program, operands: list[Any], trace: Trace) -> list[Expr]:
         else:
             numbers.append(trace.number(name, type_name, *[numbers[each] for each in rest]))
     return [Expr(trace, numbers[each], np.dtype(program.steps[each][1])) for each in program.results]
+
+
+def _is_exact_extreme(launch: Launch) -> bool:
+    """Whether it is the larger or the smaller of an array and a number that is not equal to one with another sign.
+
+    Which of two zeros of different signs is the larger one depends on the processor. A zero that stands second and has
+    no sign, as in `relu`, is taken by all of them.
+    """
+    if launch.step not in ("maximum", "minimum") or type(launch.inputs[1]) is Place:
+        return False
+    bound = np.asarray(launch.inputs[1])
+    if bound.ndim or bound.dtype.kind not in "fi":
+        return False
+    return bool(bound != 0) or (launch.step == "maximum" and not np.signbit(bound))
 
 
 def _clashes(place: Place, others: Iterable[Place]) -> bool:

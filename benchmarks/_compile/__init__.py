@@ -1,0 +1,1 @@
+"""What `benchmarks/compile.py` measures."""

@@ -1,0 +1,70 @@
+"""One case in a process of its own: how long its first calls take, and how much memory.
+
+python -m _compile.fresh 'MLP of 32, step' 1 0   # in the folder of the benchmarks; compiled; prints JSON
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import _measure
+from _train_steps.fresh import BYTECODE, CACHE_VARIABLE, peak_megabytes, start_of_peak, status_megabytes
+
+from .cases import CASES
+
+CALLS = 6
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Seconds of the longest of the first calls, and megabytes by which they raised the peak of resident memory."""
+
+    seconds: float
+    megabytes: float
+
+
+def run_fresh(case: str, compiled: bool, cache: Path, loaded: bool = False) -> Fresh:
+    """Start the process. `loaded`: the code generator is in memory before the first call."""
+    environment = {**os.environ, CACHE_VARIABLE: str(cache), "PYTHONPYCACHEPREFIX": BYTECODE.name}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    process = subprocess.run(
+        [sys.executable, "-m", "_compile.fresh", case, str(int(compiled)), str(int(loaded))],
+        cwd=_measure.BENCHMARKS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if process.returncode != 0:
+        raise RuntimeError((process.stderr.strip().splitlines() or [f"exit status {process.returncode}"])[-1])
+    return Fresh(*json.loads(process.stdout))
+
+
+def main() -> None:
+    """Build, then call."""
+    flambeau = _measure.load("flambeau")
+    flambeau.manual_seed(0)
+    call = CASES[sys.argv[1]](flambeau)
+    if sys.argv[2] == "1":
+        call = flambeau.compile(call)
+    if sys.argv[3] == "1":
+        flambeau.ones(5000).exp()
+    start = start_of_peak()
+    before = peak_megabytes() if start is None else start
+    longest = 0.0
+    for _ in range(CALLS):
+        begin = perf_counter()
+        call()
+        longest = max(longest, perf_counter() - begin)
+    after = peak_megabytes() if start is None else status_megabytes("VmHWM")
+    print(json.dumps([longest, after - before]))
+
+
+if __name__ == "__main__":
+    main()

@@ -100,6 +100,10 @@ class Wrapper(Tensor):
 
     # mypy takes the options of special methods for positional
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
+        return self._text()
+
+    def _text(self) -> str:
+        """What it prints."""
         with self.level.outside():
             inner = repr(self.value).replace("\n", "\n    ")
         return f"{type(self).__name__}(lvl={self.level.number}, {'bdim=0, ' * self.level.leading}value=\n    {inner}\n)"

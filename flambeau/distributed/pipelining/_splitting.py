@@ -12,6 +12,7 @@ from ...fx._symbolic_trace import Tracer
 from ...fx.graph import Graph
 from ...fx.graph_module import GraphModule
 from ...fx.node import Node
+from ...nn.modules.container import ModuleDict
 from ...nn.modules.module import Module
 from .._world import ProcessGroup
 from .stage import PipelineStage
@@ -52,7 +53,6 @@ class _Tracer(Tracer):
 class PipeInfo:
     """What all stages of a model know of it."""
 
-    graph: Graph
     num_stages: int
     has_loss_and_backward: bool = False
 
@@ -60,22 +60,22 @@ class PipeInfo:
 class Pipe(Module):
     """A model in stages. Called as a whole, it runs them one after the other."""
 
-    def __init__(self, stages: list[GraphModule], graph: Graph) -> None:
+    def __init__(self, split_gm: Module, num_stages: int, has_loss_and_backward: bool, loss_spec: Any) -> None:
         super().__init__()
-        self.num_stages = len(stages)
-        self.graph = graph
-        for number, stage in enumerate(stages):
-            self.add_module(f"submod_{number}", stage)
+        self.split_gm = split_gm
+        self.num_stages = num_stages
+        self.has_loss_and_backward = has_loss_and_backward
+        self.loss_spec = loss_spec
 
     def get_stage_module(self, stage_idx: int) -> Module:
         """One of the stages."""
         if not 0 <= stage_idx < self.num_stages:
             raise ValueError(f"Invalid stage index {stage_idx}: there are {self.num_stages}")
-        return self.get_submodule(f"submod_{stage_idx}")
+        return self.split_gm.get_submodule(f"submod_{stage_idx}")
 
     def info(self) -> PipeInfo:
         """What `build_stage` has to know."""
-        return PipeInfo(self.graph, self.num_stages)
+        return PipeInfo(self.num_stages, self.has_loss_and_backward)
 
     def build_stage(self, stage_index: int, device: Any, group: ProcessGroup | None = None) -> PipelineStage:
         """The stage of this process."""
@@ -115,7 +115,10 @@ def pipeline(
     finally:
         _TRACING.tracer = None
     stage_of, count = _assigned(graph, spec)
-    return Pipe([_stage_module(module, graph, stage_of, number, count) for number in range(count)], graph)
+    stages = ModuleDict(
+        {f"submod_{number}": _stage_module(module, graph, stage_of, number, count) for number in range(count)}
+    )
+    return Pipe(stages, count, False, None)
 
 
 def _assigned(graph: Graph, spec: dict[str, SplitPoint]) -> tuple[dict[Node, int], int]:

@@ -54,7 +54,7 @@ def _cut(value: Any, spec: Any, chunks: int) -> list[Any]:
     return [tree_unflatten([each[number] for each in cut], form) for number in range(chunks)]
 
 
-def merge_chunks(chunks: list[Any], chunk_spec: Any = None) -> Any:
+def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
     """Results of small batches as one: tensors one behind the other, of other values the first."""
     flat = [tree_flatten(each) for each in chunks]
     dim = chunk_spec.split_dim if isinstance(chunk_spec, TensorChunkSpec) else 0

@@ -93,13 +93,16 @@ class PipelineStage:
     def _send(self, outputs: list[Any]) -> None:
         for each in outputs:
             if not isinstance(each, Tensor):
-                raise TypeError(
-                    f"stage {self.stage_index} gives {type(each).__name__} to the next: only tensors can go"
-                )
-        if not self._told:
-            forms = [(tuple(each.shape), each.dtype) for each in outputs]
+                raise TypeError(f"stage {self.stage_index} gives the next {type(each).__name__}: only tensors can go")
+        forms = [(tuple(each.shape), each.dtype) for each in outputs]
+        if self._told is None:
             _objects.send_object_list([forms], group=self.group, group_dst=self.stage_index + 1)
-            self._told = True
+            self._told = forms
+        elif forms != self._told:
+            raise RuntimeError(
+                f"all small batches of a step have one size: stage {self.stage_index} gives {forms}, and before "
+                f"{self._told}. Choose a batch that the number of small batches divides"
+            )
         for each in outputs:
             sent = each.detach().contiguous()
             self._sends.append(_points.isend(sent, group=self.group, group_dst=self.stage_index + 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._core.device import strided
 from ..._core.tensor import Tensor
 from ..._ops.create import constants
 from ...nn.modules.module import Module
@@ -124,7 +125,7 @@ def _made_by(
 
 
 def zeros(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = None,
+    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor of zeros."""
@@ -133,7 +134,7 @@ def zeros(
 
 
 def ones(
-    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+    *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor of ones."""
@@ -142,7 +143,7 @@ def ones(
 
 
 def empty(
-    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+    *size: Any, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor whose elements are not set."""
@@ -151,7 +152,7 @@ def empty(
 
 
 def full(
-    size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+    size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = strided, requires_grad: bool = False,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor with one value everywhere."""
@@ -162,7 +163,7 @@ def full(
 
 
 def rand(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = None,
+    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor of the uniform numbers that one process would draw, if all have the same seed."""
@@ -173,7 +174,7 @@ def rand(
 
 
 def randn(
-    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = None,
+    *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = strided,
     device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
 ) -> DTensor:  # fmt: skip
     """A spread tensor of the normal numbers that one process would draw, if all have the same seed."""

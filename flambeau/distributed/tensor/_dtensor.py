@@ -91,8 +91,7 @@ class DTensor(Wrapper):
         """The part of this process."""
         return self._local_tensor
 
-    # mypy takes the options of special methods for positional
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
+    def _text(self) -> str:
         local = self._local_tensor
         shown = repr(local.item()) if not local.ndim and not local.is_meta else repr(local.detach())
         return f"DTensor(local_tensor={shown}, device_mesh={self.device_mesh}, placements={self.placements})"

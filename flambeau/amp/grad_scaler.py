@@ -12,6 +12,7 @@ from typing import Any, cast
 from .._core.dtype import float16, float32, int32
 from .._core.tensor import Tensor
 from .._ops.create.constants import full
+from .._ops.index.masked import where
 from ..autograd.grad_mode import no_grad
 from ..cuda import is_available as cuda_is_available
 
@@ -211,7 +212,7 @@ class GradScaler:
                 for each in state["found_inf_per_device"].values()
             ]
             assert len(found) > 0, "No inf checks were recorded prior to update."
-            self._adapt(scale, tracker, any(each.item() for each in found))
+            self._adapt(scale, tracker, sum(found[1:], found[0]) != 0)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _set_scale(self, scale: Tensor, new_scale: float | Tensor) -> None:
@@ -225,18 +226,14 @@ class GradScaler:
         assert new_scale.requires_grad is False, reason + "requires_grad=False."
         scale.copy_(new_scale)
 
-    def _adapt(self, scale: Tensor, tracker: Tensor, overflowed: bool) -> None:
-        if overflowed:
-            scale.mul_(self._backoff_factor)
-            tracker.fill_(0)
-            return
-        successes = tracker.item() + 1
-        if successes == self._growth_interval:
-            grown = scale * self._growth_factor
-            if grown.isfinite().item():
-                scale.copy_(grown)
-            successes = 0
-        tracker.fill_(successes)
+    def _adapt(self, scale: Tensor, tracker: Tensor, overflowed: Tensor) -> None:
+        # In tensors throughout: nobody waits for the device to know whether there was an overflow.
+        grown = scale * self._growth_factor
+        successes = (tracker + 1).masked_fill(overflowed, 0)
+        enough = successes == self._growth_interval
+        kept = where(enough & grown.isfinite(), grown, scale)
+        scale.copy_(where(overflowed, scale * self._backoff_factor, kept))
+        tracker.copy_(successes.masked_fill(enough, 0))
 
     # ----- settings ---------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 from .._backends.cuda.driver import driver
@@ -115,7 +114,6 @@ class graph:
 
     def __enter__(self) -> None:
         driver().synchronize()
-        gc.collect()  # what is freed while a capture is under way is not the capture's
         driver().pool.give_back()
         self.capture_stream.enter()
         try:

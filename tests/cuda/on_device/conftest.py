@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -42,5 +41,4 @@ def _clean() -> Iterator[None]:
     yield
     if torch.cuda.is_available():
         torch.cuda.set_sync_debug_mode(0)
-        gc.collect()
         torch.cuda.empty_cache()

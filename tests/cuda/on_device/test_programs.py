@@ -121,6 +121,7 @@ def test_two_queues_overlap() -> None:
     assert duration([one, other]) < 0.75 * duration([one, one])
 
 
+@pytest.mark.needs_gpu
 def test_mixed_precision() -> None:
     net, given = _net().cuda(), torch.randn(5, 6).cuda()
     optimizer = torch.optim.SGD(net.parameters(), 0.1)

@@ -39,8 +39,10 @@ def _steps(make: Any, autocast: bool = False) -> Any:
     return step
 
 
-@pytest.mark.parametrize("autocast", [False, True], ids=["float32", "autocast"])
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.parametrize("name", ["SGD", pytest.param("Adam", marks=pytest.mark.needs_gpu), "AdamW"])
+@pytest.mark.parametrize(
+    "autocast", [False, pytest.param(True, marks=pytest.mark.needs_gpu)], ids=["float32", "autocast"]
+)
 def test_a_training_step_does_not_wait(name: str, autocast: bool) -> None:
     step = _steps(lambda params: getattr(torch.optim, name)(params, 1e-2), autocast)
     cuda.set_sync_debug_mode("error")

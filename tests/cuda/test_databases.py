@@ -16,7 +16,7 @@ from tests.conformance.compare import tensors_in
 from tests.nn.test_module_database import Pair, _mapped, _quiet, _samples
 from tests.optim.both import MATRICES, SHAPES, parameters, run
 
-pytestmark = pytest.mark.needs_gpu
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="a GPU")
 
 
 @pytest.fixture(autouse=True)

@@ -164,7 +164,8 @@ def _planned(product: str, forms: list[Any], geometry: Geometry) -> cudnn.Plan |
         made.set_output(True).set_uid(result).set_dim(list(form.shape)).set_stride(_steps(form))
 
     try:
-        return cudnn.Plan(name_of(forms[0].dtype), CHOICES.shortened_convolutions, describe)
+        make = cudnn.MeasuredPlan if CHOICES.measured else cudnn.Plan
+        return make(name_of(forms[0].dtype), CHOICES.shortened_convolutions, describe)
     except cudnn.Refused:
         return None
 

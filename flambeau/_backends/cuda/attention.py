@@ -16,9 +16,14 @@ _HALVES = frozenset(("float16", "bfloat16"))
 _MOST_WIDTH, _WIDTH_STEP = 128, 8
 _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS, _GRAD, _MASK = range(1, 8)
 _OF_QUERY, _OF_KEY, _OF_VALUE = range(8, 11)
+_FORWARD = _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS
+_BACKWARD = _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS, _GRAD, _OF_QUERY, _OF_KEY, _OF_VALUE
 _LOWEST = -math.inf
 
 _plans: dict[Any, cudnn.Plan | None] = {}
+_calls: dict[Any, tuple[cudnn.Plan, list[tuple[int, ...]]]] = {}
+"""For calls without a mask that needed no copy: the plan, and the strides of the results."""
+_SINGLE = np.dtype(np.float32)
 
 
 def attention(
@@ -26,15 +31,25 @@ def attention(
     scale: float | None,
 ) -> tuple[DeviceArray, DeviceArray] | None:  # fmt: skip
     """The result, in the memory order of the query, and the logarithms of the sums of exponentials."""
+    given = query, key, value
+    call = None if attn_mask is not None or dropout_p else _call("forward", given, is_causal, scale)
+    if (found := _calls.get(call)) is not None:
+        plan, (strides,) = found
+        shape = query.form.shape
+        output, sums = empty(shape, query.form.dtype, strides), empty(shape[:3], _SINGLE)
+        plan(_addresses((*given, output, sums), _FORWARD))
+        return output, sums
     if not _serves(query, key, dropout_p):
         return None
-    query, key, value = (_rows_dense(each) for each in (query, key, value))
+    query, key, value = (_rows_dense(each) for each in given)
     output = _like(query)
-    sums = empty((*query.shape[:3], 1), np.dtype(np.float32))
+    sums = empty((*query.shape[:3], 1), _SINGLE)
     mask = None if attn_mask is None else _as_bias(attn_mask, query.dtype)
     arrays = {_QUERY: query, _KEY: key, _VALUE: value, _OUTPUT: output, _SUMS: sums}
-    if not _run("forward", arrays, mask, is_causal, _factor(scale, query)):
+    ran = _run("forward", arrays, mask, is_causal, _factor(scale, query))
+    if ran is None:
         return None
+    _remember(call, ran, given, (query, key, value), [output])
     kept = sums.reshape(sums.shape[:3])
     if mask is not None:
         _clear_hidden_rows(output, kept)
@@ -54,7 +69,16 @@ def attention_gradients(
 ) -> list[Any] | None:  # fmt: skip
     """The gradients of query, key and value."""
     grad, of_sums = grads
-    if grad is None or of_sums is not None or not _serves(query, key, dropout_p):
+    if grad is None or of_sums is not None:
+        return None
+    given = query, key, value, output, logsumexp, grad
+    call = None if attn_mask is not None or dropout_p else _call("backward", given, is_causal, scale)
+    if (call_found := _calls.get(call)) is not None:
+        plan, strides = call_found
+        found = [empty(each.form.shape, each.form.dtype, steps) for each, steps in zip(given[:3], strides, strict=True)]
+        plan(_addresses((*given, *found), _BACKWARD))
+        return found
+    if not _serves(query, key, dropout_p):
         return None
     query, key, value, output, grad = (_rows_dense(each) for each in (query, key, value, output, grad))
     mask = None if attn_mask is None else _as_bias(attn_mask, query.dtype)
@@ -67,7 +91,32 @@ def attention_gradients(
         _QUERY: query, _KEY: key, _VALUE: value, _OUTPUT: output, _SUMS: sums, _GRAD: grad,
         **dict(zip((_OF_QUERY, _OF_KEY, _OF_VALUE), found, strict=True)),
     }  # fmt: skip
-    return found if _run("backward", arrays, mask, is_causal, _factor(scale, query)) else None
+    ran = _run("backward", arrays, mask, is_causal, _factor(scale, query))
+    if ran is None:
+        return None
+    kept = logsumexp if sums.pointer == logsumexp.pointer else sums
+    _remember(call, ran, given, (query, key, value, output, kept, grad), found)
+    return found
+
+
+def _call(product: str, given: tuple[DeviceArray, ...], causal: bool, scale: float | None) -> Any:
+    """What tells a call from others."""
+    layout = [part for each in given for part in (each.form.dtype, each.form.shape, each.form.strides)]
+    together = 0
+    for each in given:
+        together |= each.pointer
+    return product, tuple(layout), causal, scale, together & 15
+
+
+def _remember(
+    call: Any, plan: cudnn.Plan, given: tuple[DeviceArray, ...], used: tuple[DeviceArray, ...], made: list[DeviceArray]
+) -> None:
+    if call is not None and all(one is other for one, other in zip(given, used, strict=True)):
+        _calls[call] = plan, [each.form.strides for each in made]
+
+
+def _addresses(arrays: tuple[DeviceArray, ...], numbers: tuple[int, ...]) -> dict[int, int]:
+    return {number: each.pointer for number, each in zip(numbers, arrays, strict=True)}
 
 
 def _serves(query: DeviceArray, key: DeviceArray, dropout_p: float) -> bool:
@@ -102,7 +151,8 @@ def _as_bias(mask: DeviceArray, dtype: Any) -> DeviceArray:
     return given if given.form.flags.c_contiguous else given.copy()
 
 
-def _run(product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, scale: float) -> bool:
+def _run(product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, scale: float) -> cudnn.Plan | None:
+    """Compute; None: the library does not."""
     if mask is not None:
         arrays = {**arrays, _MASK: mask}
     laid_out = tuple([(number, each.form.shape, each.form.strides) for number, each in arrays.items()])
@@ -112,10 +162,9 @@ def _run(product: str, arrays: dict[int, DeviceArray], mask: Any, causal: bool, 
         plan = _plans[key]
     except KeyError:
         plan = _plans[key] = _planned(product, name, arrays, causal, scale)
-    if plan is None:
-        return False
-    plan({number: each.pointer for number, each in arrays.items()})
-    return True
+    if plan is not None:
+        plan({number: each.pointer for number, each in arrays.items()})
+    return plan
 
 
 def _planned(product: str, name: str, arrays: dict[int, DeviceArray], causal: bool, scale: float) -> cudnn.Plan | None:

@@ -38,6 +38,7 @@ _PLACES = {
     "bernoulli_number_": "random.bernoulli_number",
     "bernoulli_tensor_": "random.bernoulli_tensor",
     "dropout_mask_": "random.dropout_mask",
+    "copied_like": "copies.copied_like",
     "check_rows": "gather.check_rows",
     "embedding": "gather.embedding",
     "index_select": "gather.index_select",

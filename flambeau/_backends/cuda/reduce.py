@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache, lru_cache
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,13 +57,42 @@ def reduced(
     return made
 
 
+class _ByColumns(NamedTuple):
+    """How the rows of a matrix are reduced by threads that have several columns each."""
+
+    launch: Any
+    blocks: int
+    threads: int
+    sizes: tuple[int, int]
+    numbers: tuple[int, ...]
+    partial: tuple[tuple[int, int], np.dtype[Any], _Plan, Any] | None
+    """Where the rows are divided: shape and dtype of what the parts give, and how that is reduced in turn."""
+
+
 def _by_columns(plan: _Plan, kind: str, array: DeviceArray, made: DeviceArray, accumulated: str) -> bool:
     """Reduce the rows of a matrix, several columns by a thread; False: it was not done."""
-    item = array.form.itemsize
-    width = 16 // item
-    step = plan.columns
-    if width < 2 or plan.results % width or step % 16 or array.pointer % 16 or not plan.length:
+    key = kind, array.form.dtype, made.form.dtype
+    try:
+        found = plan.by_columns[key]
+    except KeyError:
+        found = plan.by_columns[key] = _planned_columns(plan, kind, array.form.dtype, made.form.dtype, accumulated)
+    if found is None:
         return False
+    target = made if found.partial is None else empty(*found.partial[:2])
+    fields = _COLUMNS(*found.sizes, array.pointer, target.pointer, *found.numbers)
+    found.launch(found.blocks, found.threads, fields)
+    if found.partial is not None:
+        found.partial[2].run(found.partial[3], target.pointer, made.pointer)
+    return True
+
+
+def _planned_columns(
+    plan: _Plan, kind: str, given: np.dtype[Any], result: np.dtype[Any], accumulated: str
+) -> _ByColumns | None:
+    width = 16 // given.itemsize
+    step = plan.columns
+    if width < 2 or plan.results % width or step % 16 or not plan.length:
+        return None
     threads = driver().block_threads(THREADS)
     across = min(threads, 32)
     blocks = -(-plan.results // (across * width))
@@ -71,15 +100,17 @@ def _by_columns(plan: _Plan, kind: str, array: DeviceArray, made: DeviceArray, a
     splits = max(1, min(-(-_ENOUGH_BLOCKS // blocks), most))
     part = -(-plan.length // splits)
     splits = -(-plan.length // part)
-    stored = name_of(made.form.dtype)
-    target = made if splits == 1 else empty((splits, plan.results), np.dtype(accumulated))
-    launch = _compiled_columns(kind, name_of(array.form.dtype), accumulated, name_of(target.form.dtype), width)
-    fields = _COLUMNS(plan.results, plan.length, array.pointer, target.pointer, across, blocks, part, step)
-    launch(blocks * splits, threads, fields)
-    if target is not made:
-        second = _plan(target.form.shape, target.form.strides, 0, 0, True)
-        second.run(_compiled(kind, accumulated, accumulated, stored, *second.code), target.pointer, made.pointer)
-    return True
+    partial = None
+    if splits > 1:
+        shape, wide = (splits, plan.results), np.dtype(accumulated)
+        steps = plan.results * wide.itemsize, wide.itemsize
+        second = _plan(shape, steps, 0, 0, True)
+        launch = _compiled(kind, accumulated, accumulated, name_of(result), *second.code)
+        partial = shape, wide, second, launch
+    stored = name_of(result) if partial is None else accumulated
+    first = _compiled_columns(kind, name_of(given), accumulated, stored, width)
+    sizes = plan.results, plan.length
+    return _ByColumns(first, blocks * splits, threads, sizes, (across, blocks, part, step), partial)
 
 
 _COLUMNS = Struct("=qqQQqqqq").pack
@@ -184,6 +215,8 @@ class _Plan:
             axes = (axes,)
         self.axes = {axis + ndim if axis < 0 else axis for axis in axes}
         self.given = shape
+        self.by_columns: dict[Any, _ByColumns | None] = {}
+        """For dtypes and kinds of reductions that were asked for: how it is done by columns, if it is."""
         dims = list(zip(shape, strides, strict=True))
         kept = _merged([each for axis, each in enumerate(dims) if axis not in self.axes])
         rest = _merged([dims[axis] for axis in sorted(self.axes)])

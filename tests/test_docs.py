@@ -165,7 +165,7 @@ def test_freed_history_of_a_changed_view_names_the_forward_line() -> None:
         base.sum().backward()
 
 
-@pytest.mark.parametrize("page", ["export.md", "fx.md"])
+@pytest.mark.parametrize("page", ["export.md", "fx.md", "sharding.md"])
 def test_page_shows_what_happens(page: str) -> None:
     session = "\n".join(body for language, body in fences(page) if language == "pycon")
     examples = doctest.DocTestParser().get_doctest(session, {}, page, page, 0)

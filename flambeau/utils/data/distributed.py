@@ -30,10 +30,15 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call init_process_group, "
-                "or pass num_replicas and rank"
-            )
+            from ...distributed._world import get_rank, get_world_size, is_initialized
+
+            if not is_initialized():
+                raise ValueError(
+                    "Default process group has not been initialized, please make sure to call init_process_group, "
+                    "or pass num_replicas and rank"
+                )
+            num_replicas = get_world_size() if num_replicas is None else num_replicas
+            rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
@@ -41,12 +46,9 @@ class DistributedSampler(Sampler[int]):
         self.rank = rank
         self.epoch = 0
         self.drop_last = drop_last
-        size = len(cast(Any, dataset))
-        # Rounded to the nearest multiple that all shares can have, down or up.
-        self.num_samples = size // num_replicas if drop_last else -(-size // num_replicas)
-        self.total_size = self.num_samples * num_replicas
         self.shuffle = shuffle
         self.seed = seed
+        self.set_start(0)
 
     def __iter__(self) -> Iterator[int]:
         from ... import randperm
@@ -57,7 +59,8 @@ class DistributedSampler(Sampler[int]):
             indices: list[int] = randperm(size, generator=generator).tolist()
         else:
             indices = list(range(size))
-        padded = itertools.islice(itertools.cycle(indices), self.total_size) if indices else iter(())
+        left = indices[self._start :]
+        padded = itertools.islice(itertools.cycle(left), self.total_size) if left else iter(())
         return itertools.islice(padded, self.rank, None, self.num_replicas)
 
     def __len__(self) -> int:
@@ -66,3 +69,18 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes next, so that each has another order. Call it in every process, before iterating."""
         self.epoch = epoch
+        self.set_start(0)
+
+    def set_start(self, start: int) -> None:
+        """Let the epoch begin behind the first `start` samples of its order; call it after `set_epoch`.
+
+        A run that is continued, on any number of processes, so takes the samples that it has not had: `start` is the
+        number of steps made in the epoch, times the batch size, times the number of processes that made them.
+        """
+        if start < 0:
+            raise ValueError(f"an epoch begins behind 0 or more samples, not {start}")
+        left = max(len(cast(Any, self.dataset)) - start, 0)
+        self._start = start
+        # Rounded to the nearest multiple that all shares can have, down or up.
+        self.num_samples = left // self.num_replicas if self.drop_last else -(-left // self.num_replicas)
+        self.total_size = self.num_samples * self.num_replicas

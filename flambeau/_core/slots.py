@@ -61,6 +61,12 @@ class Slots:
     adopt_tangent: Callable[[Any, Any], None]
     """`(target, source)`: let a tensor that was changed in place have the tangent of what it became."""
 
+    compiled_forward: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    """`(module, args, kwargs)`: its `forward`, compiled as these arguments say."""
+    graph_of: Callable[[Callable[..., Any], Any], Any]
+    """`(function, tensors)`: what a function does with some tensors, as a `GraphModule` of operators."""
+    compiler_options: Callable[[], dict[str, Any]]
+    """The options of `compile`, and what they usually are."""
     call_module: Callable[..., Any]
     """`(module, forward, args, kwargs)`: call a module with another `forward` than its own."""
     compiled_module: Callable[[Any, Any], Any]

@@ -6,8 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.names.absent import Table
-from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, substitute_in_graph
-from ..compiler._entry import compile
+from ..compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+    substitute_in_graph,
+)
+from ..compiler._entry import compile, mark_dynamic
 from .eval_frame import OptimizedModule
 
 __all__ = [
@@ -41,14 +49,6 @@ def skip_frame(msg: str = "") -> None:
     """Leave the calling function to Python: it is."""
 
 
-def reset() -> None:
-    """Forget what was compiled: there is nothing."""
-
-
-def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
-    """Say that a dimension changes from call to call."""
-
-
 maybe_mark_dynamic = mark_unbacked = mark_dynamic
 
 
@@ -62,7 +62,7 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 def optimize(backend: Any = "inductor", **options: Any) -> Callable[[Any], Any]:
     """The older form of `torch.compile`."""
-    decorator: Callable[[Any], Any] = compile(backend=backend)
+    decorator: Callable[[Any], Any] = compile(backend=backend, **options)
     return decorator
 
 

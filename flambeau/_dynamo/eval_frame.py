@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
-from ..compiler._entry import disable
+from ..compiler._entry import compile, disable
 from ..nn.modules._hooks import (
     _global_backward_hooks,
     _global_backward_pre_hooks,
@@ -55,6 +56,23 @@ class OptimizedModule(Module):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+
+class CompiledForward:
+    """The `forward` of a module that was compiled in its place; a copy of the module has one of its own."""
+
+    def __init__(self, module: Module, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+        self._module, self._args, self._kwargs = module, args, kwargs or {}
+        self.run = compile(MethodType(type(module).forward, module), *self._args, **self._kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledForward:
+        return CompiledForward(memo[id(self._module)], self._args, self._kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompiledForward, (self._module, self._args, self._kwargs)
 
 
 def call_module(module: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

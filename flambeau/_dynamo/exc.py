@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ..compiler._errors import TorchDynamoException, Unsupported
+from ..compiler._errors import InvalidBackend, TorchDynamoException, Unsupported
+
+__all__ = [
+    "BackendCompilerFailed", "InvalidBackend", "RecompileLimitExceeded", "TensorifyScalarRestartAnalysis",
+    "TorchDynamoException", "Unsupported",
+]  # fmt: skip
 
 
 class BackendCompilerFailed(TorchDynamoException):

@@ -93,8 +93,8 @@ _guard_collectives = False
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The compilers there are: none yet."""
-    return []
+    """The compilers there are; all but those for looking at it are left out unless `exclude_tags` is empty."""
+    return ["inductor"] if exclude_tags else ["eager", "inductor"]
 
 
 def set_default_backend(backend: str | Callable[..., Any]) -> None:

@@ -21,6 +21,7 @@ from .._core.process.threads import num_threads
 from .._core.tensor import Tensor, View
 from .._dispatch.public.registry import CASTING
 from ._emit import Source, without_dead
+from ._entry import is_marked_dynamic
 from ._errors import Unsupported
 from ._parts import Parts, code_behind, in_parts
 from ._program import Call, Item, Outside, Read, Value, values_in
@@ -29,6 +30,7 @@ from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
 from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from ._split import Definition
+from ._stance import STANCE
 from ._state import MISS, State, is_named_tuple
 from ._watch import Uncompilable, Watch
 
@@ -90,6 +92,8 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         modes = THREAD.modes
         if modes.plain and not modes.inference and not CASTING:
+            if STANCE.restricts:
+                return self._by_what_there_is(args, kwargs)
             for program in self.programs:
                 result = program(args, kwargs)
                 if result is not MISS:
@@ -102,7 +106,22 @@ class Compiled:
                 return self._new_call(args, kwargs)
         return self.function(*args, **kwargs)
 
+    def _by_what_there_is(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call while nothing new is compiled."""
+        if STANCE.name != "force_eager":
+            for program in self.programs:
+                result = program(args, kwargs)
+                if result is not MISS:
+                    return result
+            if STANCE.name == "fail_on_recompile":
+                code = code_behind(self.function)
+                where = "" if code is None else f": {code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+                raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile'{where}")
+        return self.function(*args, **kwargs)
+
     def _new_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.dynamic is None and any(map(is_marked_dynamic, _leaves((args, kwargs)))):
+            self.dynamic = True
         if self._watched < _WATCHED:
             self._watched += 1
             self._watch = Watch()  # the first call also ran what is done once, such as imports
@@ -155,11 +174,17 @@ class Compiled:
                 reason, line = self._unsteady(recorder.program.items)
             if reason is not None:
                 raise Uncompilable(reason)
-            if self.dynamic or (self.dynamic is None and len(self.programs) >= _OF_ONE_SIZE):
-                return result, _built_for_sizes(state, recorder, joint, result, known, self._families)
-            return result, _built(state, recorder, joint, result, known)
+            return result, self._program(state, recorder, joint, result, known, (args, kwargs))
         except Uncompilable as refused:
             raise _Refused(str(refused), result, True, line) from None
+
+    def _program(
+        self, state: State, recorder: Recorder, joint: Joint | None, result: Any, known: tuple[Any, ...], call: Any
+    ) -> Callable[..., Any] | None:
+        """The program of a recorded call; None: one that is there has it now."""
+        if self.dynamic or (self.dynamic is None and len(self.programs) >= _OF_ONE_SIZE):
+            return _built_for_sizes(state, recorder, joint, result, known, self._families)
+        return _built(state, recorder, joint, result, known)
 
     def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         """A part of the function, or something that it calls, compiled by itself."""

@@ -6,15 +6,19 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from .._core.names.absent import refusal
 from .._core.slots import SLOTS
+from ._errors import InvalidBackend
+from ._stance import set_stance
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+__all__ = ["compile", "disable", "explain", "is_compiling", "mark_dynamic", "reset", "set_stance"]
 
 COMPILED: weakref.WeakSet[Any] = weakref.WeakSet()
 """Every compiled function that there is."""
+
+_DYNAMIC: dict[int, weakref.ref[Any]] = {}
+"""Tensors whose sizes somebody has said to change, by their addresses."""
 
 DISABLED: weakref.WeakSet[Any] = weakref.WeakSet()
 """The code of functions that are not to be compiled."""
@@ -54,9 +58,12 @@ def compile(
         raise RuntimeError(f"torch.compile expects a module or a function, got {type(model).__name__}")
     if disable:
         return model
-    if callable(backend):
-        raise refusal("torch.compile with a backend of one's own", "it needs graph capture (fx), which is not built")
-    run = model if backend == "eager" else _compiled(model, fullgraph, dynamic)
+    if not callable(backend) and backend not in BACKENDS:
+        raise InvalidBackend(
+            f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
+        )
+    _check_choices(mode, options)
+    run = model if backend == "eager" else _compiled(model, fullgraph, dynamic, backend)
     if (module := SLOTS.compiled_module(model, run)) is not None:
         return module
 
@@ -68,10 +75,36 @@ def compile(
     return compiled
 
 
-def _compiled(model: Any, fullgraph: bool, dynamic: bool | None) -> Any:
+BACKENDS = (None, "inductor", "eager")
+"""What can be asked for by name; the second is PyTorch's name for its own."""
+
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
+
+def _check_choices(mode: str | None, options: dict[str, Any] | None) -> None:
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    known = SLOTS.compiler_options() if options else {}
+    for name, value in (options or {}).items():
+        if name.replace("-", "_") not in known:
+            raise RuntimeError(f"Unexpected optimization option {name}, known options are {sorted(known)}")
+        usual = known[name.replace("-", "_")]
+        if usual is not None and type(value) is not type(usual):
+            raise RuntimeError(
+                f"Unexpected type of attr {name}, got {type(value).__name__} should be {type(usual).__name__}"
+            )
+
+
+def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any) -> Any:
     from ._compiled import Compiled
 
-    made = Compiled(model, fullgraph, dynamic=dynamic)
+    made: Any
+    if callable(backend):
+        from ._backend import CompiledByBackend
+
+        made = CompiledByBackend(model, fullgraph, dynamic=dynamic, backend=backend)
+    else:
+        made = Compiled(model, fullgraph, dynamic=dynamic)
     COMPILED.add(made)
     return made
 
@@ -116,24 +149,12 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return fn
 
 
-class set_stance:
-    """How compiled functions run: as a call, as a context, or as a decorator. All run eagerly."""
+def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
+    """Say that the sizes of a tensor change from call to call: what takes it is compiled for all sizes at once."""
+    _DYNAMIC[id(t)] = weakref.ref(t)
 
-    _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",
-                "fail_on_recompile")  # fmt: skip
 
-    def __init__(
-        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
-    ) -> None:
-        if stance not in self._STANCES:
-            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
-        self.stance = stance
-
-    def __call__(self, fn: Function) -> Function:
-        return fn
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: object) -> None:
-        pass
+def is_marked_dynamic(value: Any) -> bool:
+    """Whether something is a tensor of which that has been said."""
+    known = _DYNAMIC.get(id(value))
+    return known is not None and known() is value

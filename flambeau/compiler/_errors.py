@@ -7,5 +7,9 @@ class TorchDynamoException(RuntimeError):
     """An error of the compiler."""
 
 
+class InvalidBackend(TorchDynamoException):
+    """A backend that there is not."""
+
+
 class Unsupported(TorchDynamoException):
     """Code that cannot be compiled."""

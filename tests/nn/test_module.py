@@ -395,11 +395,6 @@ def test_factory_kwargs() -> None:
 # ----- beyond PyTorch -------------------------------------------------------------------------------------------------
 
 
-def test_compile_says_that_there_is_none() -> None:
-    with pytest.raises(NotImplementedError, match="not available"):
-        flambeau.nn.ReLU().compile()
-
-
 TYPED = """
 import flambeau
 from flambeau import nn

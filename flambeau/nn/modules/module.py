@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from ..._core.self_type import Self
+from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..._ops.tensor.predicates import typename
 from ..parameter import Buffer, Parameter
@@ -156,8 +157,8 @@ class Module(Hooks, StateDict, Conversions):
                 raise
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile `forward`: not available."""
-        raise NotImplementedError("Module.compile() is not available: Flambeau runs modules eagerly")
+        """Compile the module in its place: from now on `forward` is what `torch.compile(forward, ...)` gives."""
+        self.__dict__["forward"] = SLOTS.compiled_forward(self, args, kwargs)
 
     # ----- registration -----------------------------------------------------------------------------------------
 

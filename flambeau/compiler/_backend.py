@@ -1,0 +1,83 @@
+"""Backends of one's own: functions that are given a graph of what a call does, and examples of its inputs.
+
+What is checked before such a graph is run, and what a break is, does not depend on the backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.slots import SLOTS
+from .._core.tensor import Tensor
+from ._compiled import Compiled, settings
+from ._emit import Source, is_pure
+from ._program import Call
+from ._record import Recorder
+from ._split import Definition
+from ._state import State
+from ._watch import Uncompilable
+
+Backend = Callable[..., Callable[..., Any]]
+
+
+class CompiledByBackend(Compiled):
+    """A function whose graphs somebody else compiles."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        fullgraph: bool = False,
+        definition: Definition | None = None,
+        dynamic: bool | None = None,
+        *,
+        backend: Backend,
+    ) -> None:
+        self._backend = backend
+        super().__init__(function, fullgraph, definition, dynamic)
+
+    def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
+        return CompiledByBackend(function, definition=definition, backend=self._backend)
+
+    def _program(
+        self, state: State, recorder: Recorder, joint: Any, result: Any, known: tuple[Any, ...], call: Any
+    ) -> Callable[..., Any]:
+        args, kwargs = call
+        forward = recorder.program.items if joint is None else recorder.program.items[: joint.boundary]
+        if not all(isinstance(each, Call) and (is_pure(each) or each.op.draws) for each in forward):
+            raise Uncompilable("a backend of one's own is given graphs without changes of what was there before")
+        leaves, rebuild = _flat((args, kwargs))
+        results: list[Callable[..., Any]] = []
+
+        def flat(*tensors: Any) -> Any:
+            again_args, again_kwargs = rebuild(tensors)
+            found, back = _flat(self.function(*again_args, **again_kwargs))
+            results.append(back)
+            return tuple(found)
+
+        graph = SLOTS.graph_of(flat, leaves)
+        compiled, back = self._backend(graph, leaves), results[-1]
+        source = Source(state.constants)
+        source.constants.update(settings=settings, kept=state.kept)
+        run = source.constant(lambda args, kwargs: back(compiled(*_flat((args, kwargs))[0])))
+        source.lines += [
+            f"if settings() != {source.constant(known)}: return MISS",
+            *state.lines,
+            *[line for lines in state.of_gradients.values() for line in lines],
+            f"return {run}(args, kwargs)",
+        ]
+        made: Callable[..., Any] = source.function("call", "args, kwargs")
+        vars(made).update(places=set(), graph=graph)
+        return made
+
+
+def _flat(tree: Any) -> tuple[list[Any], Callable[[Any], Any]]:
+    """The tensors in a tree, and a function that puts others in their places."""
+    leaves: list[Any] = []
+    SLOTS.tree_map_only(Tensor, leaves.append, tree)
+
+    def rebuild(others: Any) -> Any:
+        following = iter(others)
+        return SLOTS.tree_map_only(Tensor, lambda _: next(following), tree)
+
+    return leaves, rebuild

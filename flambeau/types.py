@@ -50,4 +50,12 @@ class _AnyStorage(type):
 
 
 class Storage(metaclass=_AnyStorage):
-    """The memory under tensors, of either class."""
+    """The memory under tensors, of either class: what both have."""
+
+    cpu = UntypedStorage.cpu
+    data_ptr = UntypedStorage.data_ptr
+    element_size = UntypedStorage.element_size
+    from_file = UntypedStorage.from_file
+    is_shared = UntypedStorage.is_shared
+    nbytes = UntypedStorage.nbytes
+    share_memory_ = UntypedStorage.share_memory_

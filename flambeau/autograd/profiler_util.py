@@ -6,6 +6,7 @@ import bisect
 import gzip
 import json
 import os
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -71,6 +72,16 @@ class MemRecordsAcc:
             yield self._mem_records[number]
 
 
+def _older_name(older: str, newer: str) -> property:
+    """An attribute under the name that it had before."""
+
+    def get(self: Any) -> Any:
+        warnings.warn(f"`{older}` is deprecated. Use `{newer}` instead.", FutureWarning, stacklevel=2)
+        return getattr(self, newer)
+
+    return property(get, doc=f"`{newer}`, under its older name.")
+
+
 class FormattedTimesMixin:
     """Times as text, and averages."""
 
@@ -81,6 +92,11 @@ class FormattedTimesMixin:
     self_device_time_total = 0.0
     device_memory_usage = 0
     self_device_memory_usage = 0
+
+    cuda_time = _older_name("cuda_time", "device_time")
+    cuda_time_total = _older_name("cuda_time_total", "device_time_total")
+    self_cuda_time_total = _older_name("self_cuda_time_total", "self_device_time_total")
+    self_cuda_memory_usage = _older_name("self_cuda_memory_usage", "self_device_memory_usage")
 
     @property
     def cpu_time(self) -> float:

@@ -26,7 +26,7 @@ class ProcessException(Exception):
         super().__init__(msg)
         self.msg = msg
         self.error_index = error_index
-        self.pid = pid
+        self.error_pid = self.pid = pid
 
 
 class ProcessRaisedException(ProcessException):

@@ -28,7 +28,7 @@ _ALIAS = re.compile(r"\(([^)]*)\)")
 NO_DEFAULT: Any = object()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AliasInfo:
     """Which memory an argument or a result is: results and arguments with one letter share it; `!` is written to."""
 
@@ -36,7 +36,7 @@ class AliasInfo:
     is_write: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Argument:
     """A parameter or a result."""
 
@@ -87,7 +87,7 @@ class Argument:
         return text if self.default is NO_DEFAULT else f"{text}={_as_text(self.default)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FunctionSchema:
     """What an operator takes and gives."""
 

@@ -112,3 +112,19 @@ def test_members_of_measurements() -> None:
 
 def test_tags_of_operators_have_names() -> None:
     assert flambeau.Tag.pointwise.name == "pointwise"
+
+
+def test_older_names_of_times_on_devices() -> None:
+    with flambeau.profiler.profile() as profile:
+        flambeau.ones(2) + 1
+    event = profile.events()[0]
+    for older in ("cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage"):
+        with pytest.warns(FutureWarning, match=f"`{older}` is deprecated"):
+            assert getattr(event, older) == 0
+
+
+@differential
+def test_what_all_storages_have(torch: Any) -> Any:
+    storage = torch.ones(3).untyped_storage()
+    names = ("cpu", "data_ptr", "element_size", "from_file", "is_shared", "nbytes", "share_memory_")
+    return [callable(getattr(torch.types.Storage, name)) for name in names], [hasattr(storage, name) for name in names]

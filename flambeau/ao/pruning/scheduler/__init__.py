@@ -1,0 +1,1 @@
+"""How many weights are zero, step by step."""

@@ -201,7 +201,7 @@ def measured(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
     frameworks = [importlib.import_module(name) for name in _measure.FRAMEWORKS]
     steps = [workload.build(each) for each in frameworks]
     for _ in range(2):  # a second loss is right only if the first step's gradients were
-        results = [float(step().float().mean()) for step in steps]
+        results = [float(step().detach().float().mean()) for step in steps]
     if not abs(results[0] - results[1]) <= workload.tolerance * max(abs(results[1]), 1e-3):
         return {"name": workload.name, "status": f"differs: {results}", "ratio": None}
     bursts = [partial(_burst, step, each.cuda.synchronize) for step, each in zip(steps, frameworks, strict=True)]

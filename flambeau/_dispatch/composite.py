@@ -12,7 +12,7 @@ a watched run and a plain one are the same program.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from .._core.dtype import float32, float64
 from .._core.modes import THREAD
@@ -21,40 +21,43 @@ from .dispatch import fresh
 from .interpreter import interpret
 from .op import Kernel, Op, parameter_names
 
+P = ParamSpec("P")
 Result = TypeVar("Result")
 """What a composite returns: a tensor, or several."""
 
 
-class Composite(Op, Generic[Result]):
+class Composite(Op, Generic[P, Result]):
     """An op with a decomposition; its kernel says by None that it has to be taken apart."""
 
-    decomposition: Callable[..., Result]
+    decomposition: Callable[P, Result]
 
-    def __init__(self, name: str, decomposition: Callable[..., Result], kernel: Kernel) -> None:
+    def __init__(self, name: str, decomposition: Callable[P, Result], kernel: Kernel) -> None:
         self.enter(name)
         self.decomposition = self.__wrapped__ = decomposition
         self.kernel = kernel
         self.parameters = parameter_names(decomposition)
         self.__doc__ = decomposition.__doc__
 
-    def __call__(self, *args: Any) -> Result:
+    def __call__(self, *args: P.args, **named: P.kwargs) -> Result:
+        if named:
+            raise TypeError(f"{self.name}() takes its arguments by position, not {', '.join(named)} by name")
         results: Result
         modes = THREAD.modes
         if modes.grad or not modes.plain:
             tensors = self.tensors_of(args)
             if (modes.grad and any(each.requires_grad for each in tensors)) or modes.forward_level >= 0:
-                return self.decomposition(*args)
+                return self.decomposition(*args, **named)
             if modes.interpreters:
                 results = interpret(self, args, modes)
                 return results
         arrays: list[Any] = []
         first = _take_arrays(args, arrays, None)
         if first is None:
-            return self.decomposition(*args)
+            return self.decomposition(*args, **named)
         kind = first._kind
         done = (kind.runs.get(self) or kind.backend.prepare(self))(*arrays)
         if done is None:
-            return self.decomposition(*args)
+            return self.decomposition(*args, **named)
         if type(done) is tuple or type(done) is list:
             made: Any = [None if each is None else fresh(each, first) for each in done]
         else:
@@ -123,12 +126,12 @@ def _take_arrays(values: Any, arrays: list[Any], first: Tensor | None) -> Tensor
     return first
 
 
-def composite(name: str, kernel: Kernel | None = None) -> Callable[[Callable[..., Result]], Composite[Result]]:
+def composite(name: str, kernel: Kernel | None = None) -> Callable[[Callable[P, Result]], Composite[P, Result]]:
     """Make the decorated decomposition the op `name`; `kernel` is a shorter way on arrays, where that can do it."""
     return lambda decomposition: Composite(name, decomposition, kernel or _nothing)
 
 
-def derivative(name: str) -> Callable[[Callable[..., Result]], Composite[Result]]:
+def derivative(name: str) -> Callable[[Callable[P, Result]], Composite[P, Result]]:
     """Make a joint formula, `(grads, needed, *saved)`, the op `name`.
 
     It is so written that its steps may be taken on arrays as well as on tensors: that is shorter where nobody has a

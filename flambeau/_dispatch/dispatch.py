@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -39,13 +39,15 @@ from .short_call import CALLS, short_call
 
 __all__ = ["Array", "Formula", "Kernel", "Primitive", "primitive", "several"]
 
+P = ParamSpec("P")
 Results = TypeVar("Results")
 
 
-class Primitive(Op, Generic[Results]):
+class Primitive(Op, Generic[P, Results]):
     """A kernel, its derivative formulas, and the node class that records it. Call it with tensors.
 
-    `Results` is what a call returns: a tensor, or a tuple of them.
+    `P` are the parameters of the kernel, which are those of a call, with tensors for arrays; `Results` is what a call
+    returns: a tensor, or a tuple of them.
     """
 
     node_class: type[OpNode] | None
@@ -58,7 +60,7 @@ class Primitive(Op, Generic[Results]):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Callable[P, Any],
         node: str | None,
         formulas: dict[str, Formula],
         joint: Formula | None,
@@ -107,7 +109,10 @@ class Primitive(Op, Generic[Results]):
     def _list(self) -> tuple[int, ...]:
         return () if self.list_position is None else (self.list_position,)
 
-    def __call__(self, *args: Any) -> Results:
+    def __call__(self, *given: P.args, **named: P.kwargs) -> Results:
+        if named:
+            raise TypeError(f"{self.name}() takes its arguments by position, not {', '.join(named)} by name")
+        args: tuple[Any, ...] = given
         modes = THREAD.modes
         if modes.plain and self.calls < CALLS:
             self.count_call()
@@ -308,7 +313,7 @@ def primitive(
     draws: bool = False,
     shape: Kernel | None = None,
     **formulas: Formula,
-) -> Callable[[Kernel], Primitive[Tensor]]:
+) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]:
     """Make the decorated kernel a `Primitive` that records nodes called `node`; None: it has no derivative.
 
     The op is called `op_name`, or else as the kernel is, less the underscore of a kernel with a public function.
@@ -318,8 +323,8 @@ def primitive(
     takes the kernel's arguments, arrays without data, and returns such results: for a kernel that has to read its own.
     """
 
-    def decorate(kernel: Kernel) -> Primitive[Tensor]:
-        op: Primitive[Tensor] = Primitive(kernel, node, formulas, joint, view, results, differentiable, op_name)
+    def decorate(kernel: Callable[P, Any]) -> Primitive[P, Tensor]:
+        op: Primitive[P, Tensor] = Primitive(kernel, node, formulas, joint, view, results, differentiable, op_name)
         op.draws = draws
         if shape is not None:
             op.shape = shape
@@ -328,9 +333,9 @@ def primitive(
     return decorate
 
 
-def several(node: str | None, **options: Any) -> Callable[[Kernel], Primitive[tuple[Tensor, ...]]]:
+def several(node: str | None, **options: Any) -> Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]:
     """`primitive` for a kernel that returns a tuple of arrays."""
-    return cast("Callable[[Kernel], Primitive[tuple[Tensor, ...]]]", primitive(node, **options))
+    return cast("Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]", primitive(node, **options))
 
 
 def after(op: Any, args: Sequence[Any], outputs: list[Tensor], modes: Any) -> None:

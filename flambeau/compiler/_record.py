@@ -255,7 +255,7 @@ def _place(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _is_taken_apart(op: Composite[Any], args: Sequence[Any]) -> bool:
+def _is_taken_apart(op: Composite[..., Any], args: Sequence[Any]) -> bool:
     """Whether no backend runs a composite op as one on these arguments."""
     arrays = [_arrays(each) for each in args]
     first = next((each for each in op.tensors_of(args)), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, cast
 
 import numpy as np
 
@@ -14,23 +14,27 @@ from ..._core.slots import SLOTS
 from ..._core.tensor import Tensor
 from ..dispatch import Array, primitive
 
+P = ParamSpec("P")
+
 _HALVES = frozenset(("float16", "bfloat16"))
 _SINGLE = np.dtype(np.float32)
 
 
-def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def in_single(kernel: Callable[P, Any]) -> Callable[P, Any]:
     """Let `kernel` see float32 where it is given half precision, and round its floating-point results once."""
 
-    @functools.wraps(kernel)
+    on_arrays: Callable[..., Any] = kernel
+
+    @functools.wraps(on_arrays)
     def run(*args: Any) -> Any:
         if args[0].itemsize != 2 or (half := args[0].dtype).name not in _HALVES:
-            return kernel(*args)
-        result = kernel(*[each.astype(_SINGLE) if is_array(each) and each.dtype == half else each for each in args])
+            return on_arrays(*args)
+        result = on_arrays(*[each.astype(_SINGLE) if is_array(each) and each.dtype == half else each for each in args])
         if type(result) is tuple:
             return tuple(_rounded(each, half) for each in result)
         return _rounded(result, half)
 
-    return run
+    return cast("Callable[P, Any]", run)
 
 
 def _rounded(result: Any, half: np.dtype[Any]) -> Any:

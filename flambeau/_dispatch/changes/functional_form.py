@@ -8,10 +8,10 @@ from ..._core.tensor import Tensor
 from ..composite import Composite
 from ..writer import Writer
 
-_FORMS: dict[str, Composite[Tensor | tuple[Tensor, ...]]] = {}
+_FORMS: dict[str, Composite[..., Tensor | tuple[Tensor, ...]]] = {}
 
 
-def functional_form(op: Writer) -> Composite[Tensor | tuple[Tensor, ...]]:
+def functional_form(op: Writer) -> Composite[..., Tensor | tuple[Tensor, ...]]:
     """An op with the arguments of `op`: a changed copy of each tensor that it writes to."""
     found = _FORMS.get(op.name)
     if found is None:
@@ -19,7 +19,7 @@ def functional_form(op: Writer) -> Composite[Tensor | tuple[Tensor, ...]]:
     return found
 
 
-def _made(op: Writer) -> Composite[Tensor | tuple[Tensor, ...]]:
+def _made(op: Writer) -> Composite[..., Tensor | tuple[Tensor, ...]]:
     def decomposition(*args: Any) -> Tensor | tuple[Tensor, ...]:
         given = list(args)
         for position in op.writes:
@@ -29,7 +29,7 @@ def _made(op: Writer) -> Composite[Tensor | tuple[Tensor, ...]]:
         return changed[0] if len(changed) == 1 else changed
 
     decomposition.__doc__ = op.__doc__
-    form: Composite[Tensor | tuple[Tensor, ...]] = Composite(
+    form: Composite[..., Tensor | tuple[Tensor, ...]] = Composite(
         f"{op.name.removesuffix('_')}_functional", decomposition, lambda *args: None
     )
     form.parameters, form.draws = op.parameters, op.draws

@@ -30,13 +30,13 @@ from ..tensor.copy import copied
 Write = Callable[..., None]
 
 
-def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitive[Tensor]]:
+def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitive[..., Tensor]]:
     """Make a primitive of the decorated function, which changes the array `self` that it is given.
 
     The primitive works on a copy. `change` runs it on a tensor's own memory.
     """
 
-    def decorate(write: Write) -> Primitive[Tensor]:
+    def decorate(write: Write) -> Primitive[..., Tensor]:
         @functools.wraps(write)
         def kernel(self: Any, *rest: Any) -> Any:
             result = copied(self)
@@ -44,7 +44,7 @@ def writing(node: str | None, **formulas: Formula) -> Callable[[Write], Primitiv
             return result
 
         make: Any = primitive  # its keywords are the names of tensors, beside a few of its own
-        op: Primitive[Tensor] = make(node, **formulas)(kernel)
+        op: Primitive[..., Tensor] = make(node, **formulas)(kernel)
         op.write = write
         return op
 

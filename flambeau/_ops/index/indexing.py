@@ -444,7 +444,7 @@ def _without_leading_ones(values: Array) -> Array:
 
 def _broadcast_values(values: Any, view: Array, advanced: Advanced) -> Array:
     target = indexed_shape(view.shape, advanced)
-    array = as_array(values).astype(view.dtype, copy=False)
+    array: Array = as_array(values).astype(view.dtype, copy=False)
     if array.shape == target:
         return array
     try:

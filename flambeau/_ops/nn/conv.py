@@ -41,7 +41,7 @@ from .conv_checks import (
 from .conv_kernels import correlate, spread, weight_gradient
 
 
-class _OfShapes(Primitive[Tensor]):
+class _OfShapes(Primitive[..., Tensor]):
     """A primitive that works out on the meta device what it would give, and computes nothing."""
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:

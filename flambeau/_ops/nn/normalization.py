@@ -102,7 +102,7 @@ def _batch_norm_gradients(
     return [of_input, of_weight, of_bias]
 
 
-def _recorded_as(name: str, node: str) -> Primitive[Any]:
+def _recorded_as(name: str, node: str) -> Primitive[..., Any]:
     """Batch normalisation under the names of one of PyTorch's ops and of its node."""
     make = primitive(node, op_name=name, joint=_batch_norm_gradients, differentiable=("input", "weight", "bias"))
     return make(_batch_norm_kernel)
@@ -126,7 +126,7 @@ def _check_channels(input: Tensor, **values: Tensor | None) -> None:
 
 
 def _normalised(
-    op: Primitive[tuple[Tensor, ...]],
+    op: Primitive[..., tuple[Tensor, ...]],
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,

@@ -23,7 +23,8 @@ def _present(sizes: tuple[int, ...], length: int, batch: int) -> Array:
 
 
 def _of_padded(grad: Tensor, input_sym_sizes: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
-    return _padded(grad, sizes, *input_sym_sizes[:2], 0)
+    length, batch, *_ = input_sym_sizes
+    return _padded(grad, sizes, length, batch, 0)
 
 
 @primitive("PackPaddedSequenceBackward0", input=_of_padded)

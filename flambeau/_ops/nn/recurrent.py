@@ -181,8 +181,10 @@ def _with_dropout(sequence: Tensor, p: float) -> Tensor:
 
 
 def _lstm_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
+    hidden, cell = state
+    w_ih, w_hh, b_ih, b_hh = params[:4]
     projection = params[4] if len(params) == 5 else None
-    return lstm_layer(sequence, *state, *params[:4], projection, sizes, reverse)[:3]
+    return lstm_layer(sequence, hidden, cell, w_ih, w_hh, b_ih, b_hh, projection, sizes, reverse)[:3]
 
 
 @public(method=False)
@@ -203,7 +205,8 @@ def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tenso
 
 
 def _gru_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
-    return gru_layer(sequence, *state, *params, sizes, reverse)[:2]
+    (hidden,), (w_ih, w_hh, b_ih, b_hh) = state, params
+    return gru_layer(sequence, hidden, w_ih, w_hh, b_ih, b_hh, sizes, reverse)[:2]
 
 
 @public(method=False)
@@ -220,7 +223,8 @@ def _rnn(
     call = _bound(name, input, args, options, 1)
 
     def step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
-        return rnn_layer(sequence, *state, *params, sizes, reverse, relu)[:2]
+        (hidden,), (w_ih, w_hh, b_ih, b_hh) = state, params
+        return rnn_layer(sequence, hidden, w_ih, w_hh, b_ih, b_hh, sizes, reverse, relu)[:2]
 
     output, last = _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), step)
     return output, last
@@ -267,8 +271,8 @@ def lstm_cell(
     if len(hx) != 2:
         raise RuntimeError(f"lstm_cell expects two hidden states, a state and a cell, but got {len(hx)}")
     sizes = _check_step(input, hx, w_ih, w_hh)
-    rest = _of_one_dtype(input, (*hx, w_ih, w_hh, b_ih, b_hh))
-    _, hidden, cell, *_ = lstm_layer(input, *rest, None, sizes, False)
+    hidden, cell, w_ih, w_hh, b_ih, b_hh = _of_one_dtype(input, (*hx, w_ih, w_hh, b_ih, b_hh))
+    _, hidden, cell, *_ = lstm_layer(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, None, sizes, False)
     return hidden, cell
 
 
@@ -278,8 +282,8 @@ def gru_cell(
 ) -> Tensor:
     """One step of gated recurrent units: the next state."""
     sizes = _check_step(input, (hx,), w_ih, w_hh)
-    rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
-    return gru_layer(input, *rest, sizes, False)[1]
+    hx, w_ih, w_hh, b_ih, b_hh = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
+    return gru_layer(input, hx, w_ih, w_hh, b_ih, b_hh, sizes, False)[1]
 
 
 @public(method=False)
@@ -288,8 +292,8 @@ def rnn_tanh_cell(
 ) -> Tensor:
     """One step of a plain network: `tanh` of the sum of both products."""
     sizes = _check_step(input, (hx,), w_ih, w_hh)
-    rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
-    return rnn_layer(input, *rest, sizes, False, False)[1]
+    hx, w_ih, w_hh, b_ih, b_hh = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
+    return rnn_layer(input, hx, w_ih, w_hh, b_ih, b_hh, sizes, False, False)[1]
 
 
 @public(method=False)
@@ -298,8 +302,8 @@ def rnn_relu_cell(
 ) -> Tensor:
     """One step of a plain network: `relu` of the sum of both products."""
     sizes = _check_step(input, (hx,), w_ih, w_hh)
-    rest = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
-    return rnn_layer(input, *rest, sizes, False, True)[1]
+    hx, w_ih, w_hh, b_ih, b_hh = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
+    return rnn_layer(input, hx, w_ih, w_hh, b_ih, b_hh, sizes, False, True)[1]
 
 
 BY_RULE: dict[str, Callable[..., Any]] = {

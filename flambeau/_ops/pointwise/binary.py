@@ -120,7 +120,7 @@ def _no_bools(input: Operand, other: Operand) -> None:
         raise RuntimeError(_ONE_BOOL)
 
 
-def _scaled(kernel: Primitive[Tensor], input: Operand, other: Operand, alpha: Any) -> Tensor:
+def _scaled(kernel: Primitive[..., Tensor], input: Operand, other: Operand, alpha: Any) -> Tensor:
     """Run a kernel with `alpha` on operands brought to their common dtype."""
     if (
         type(alpha) is float

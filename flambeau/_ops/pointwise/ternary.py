@@ -123,7 +123,9 @@ def _factor(name: str, value: Any, common: dtype) -> Any:
     return fitting(value, common) if isinstance(value, complex) else value
 
 
-def _fused(kernel: Primitive[Tensor], name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+def _fused(
+    kernel: Primitive[..., Tensor], name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any
+) -> Tensor:
     for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
         if not isinstance(each, Tensor):
             raise TypeError(f"{name}(): argument '{word}' must be Tensor, not {type(each).__name__}")

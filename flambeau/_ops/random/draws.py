@@ -365,8 +365,10 @@ def normal(
     if len(tensors) == 2:
         _check_broadcast(mean, std)
         return _normal_each(mean, std, source)
-    around = _normal_around if isinstance(mean, Tensor) else _normal_of_widths
-    return around(mean, std, source)
+    if isinstance(mean, Tensor):
+        assert not isinstance(std, Tensor)
+        return _normal_around(mean, std, source)
+    return _normal_of_widths(mean, std, source)
 
 
 def _check_broadcast(left: Any, right: Any) -> None:
@@ -411,7 +413,7 @@ export(guard(normal), "normal")
 # In-place fills -------------------------------------------------------------------------------------------------------
 
 
-def _history(node: str) -> Primitive[Tensor]:
+def _history(node: str) -> Primitive[..., Tensor]:
     """A primitive that changes nothing and records `node`, whose gradient is zero."""
 
     def overwritten(self: Array) -> Array:

@@ -433,7 +433,14 @@ def _std_mean(self: Array, dim: tuple[int, ...], correction: float, keepdim: boo
 
 
 def _spread(
-    op: Primitive[Results], name: str, kin: str, input: Tensor, dim: Dims, unbiased: Any, keepdim: bool, correction: Any
+    op: Primitive[..., Results],
+    name: str,
+    kin: str,
+    input: Tensor,
+    dim: Dims,
+    unbiased: Any,
+    keepdim: bool,
+    correction: Any,
 ) -> Results:
     if input._kind.dtype.category < FLOAT:
         raise RuntimeError(f"{kin} only support floating point and complex dtypes: {name} of {input.dtype}")

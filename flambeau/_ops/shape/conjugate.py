@@ -18,7 +18,7 @@ from ..._dispatch.public.registry import public
 from ..tensor.copy import clone
 
 
-class _SignView(Primitive[Tensor]):
+class _SignView(Primitive[..., Tensor]):
     """A view of the same memory in which one more sign, or one less, is still to be taken."""
 
     def __init__(self, name: str, node: str, conj: bool, derivative: Formula) -> None:

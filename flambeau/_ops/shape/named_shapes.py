@@ -377,7 +377,7 @@ for _name, _getter in (
 # ----- in place: the tensor itself gets another shape or other strides ----------------------------------------------
 
 
-def reshape_in_place(target: Tensor, op: Primitive[Tensor], *args: Any) -> Tensor:
+def reshape_in_place(target: Tensor, op: Primitive[..., Tensor], *args: Any) -> Tensor:
     """Give the tensor object itself the geometry and the history that `op` gives a view of it."""
     check_writable(target)
     if target.stands_for_many:

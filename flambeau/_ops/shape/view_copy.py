@@ -12,7 +12,7 @@ from . import complex_view, split, view
 from . import named_shapes as shape
 
 
-def _copying(original: Primitive[Results], name: str) -> Primitive[Results]:
+def _copying(original: Primitive[..., Results], name: str) -> Primitive[..., Results]:
     recorded = original.node_class
     assert recorded is not None
     return variant(original, name, f"{recorded.__name__}_copy", copies=True)

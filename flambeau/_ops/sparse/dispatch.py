@@ -118,7 +118,7 @@ def _refusal(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     )
 
 
-class SparsePrimitive(Primitive[Tensor]):
+class SparsePrimitive(Primitive[..., Tensor]):
     """A primitive whose kernel takes or makes sparse arrays; see `dispatch.primitive`."""
 
     def _run_indirectly(self, arrays: list[Any], place: Any) -> Any:

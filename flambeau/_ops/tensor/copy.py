@@ -101,7 +101,7 @@ export(clone, "clone")
 export_method(clone, "clone")
 
 
-def recorded(op: Primitive[Any], args: tuple[Any, ...], array: Any, kind: Any) -> Tensor:
+def recorded(op: Primitive[..., Any], args: tuple[Any, ...], array: Any, kind: Any) -> Tensor:
     """A tensor over `array` as the result of `op`, recorded as such. For kernels that do not run as they are."""
     modes = THREAD.modes
     result = Tensor._from_parts((array, kind, new_counter()))
@@ -180,7 +180,7 @@ def _zero(self: Array) -> Array:
     return np.zeros_like(self)
 
 
-def changed(target: Tensor, op: Primitive[Any], *args: Any) -> None:
+def changed(target: Tensor, op: Primitive[..., Any], *args: Any) -> None:
     """After `target` was overwritten by `op(target, *args)`: count the change and record it."""
     modes = THREAD.modes
     if modes.plain and not target.requires_grad and (not args or not getattr(args[0], "requires_grad", False)):

@@ -240,7 +240,7 @@ def _second_gradients(
     ]
 
 
-def _gradients(backward: Primitive[Tensor], grads: Any, needs: tuple[bool, ...], *saved: Any) -> list[Any]:
+def _gradients(backward: Primitive[..., Tensor], grads: Any, needs: tuple[bool, ...], *saved: Any) -> list[Any]:
     if grads[0] is None:
         return [None, None]
     found = backward(grads[0], *saved, needs)

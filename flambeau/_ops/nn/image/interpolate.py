@@ -102,7 +102,7 @@ def _pulled_back(grad: Any, rule: Rule, input_size: Sizes, align_corners: bool, 
     return laid_out(dim_moved(result, -1, 1) if moved else result, moved).astype(grad.dtype, copy=False)
 
 
-def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive[Tensor]:
+def _resampling(name: str, rank: int, rule: Rule, kernel_name: str) -> Primitive[..., Tensor]:
     """The op that resizes the last `rank` dimensions by a rule, with its transpose as derivative."""
 
     def upsample(self: Array, output_size: Sizes, align_corners: bool | None, scales: Factors) -> Array:
@@ -149,7 +149,9 @@ _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | n
 _RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
-def _run(op: Primitive[Tensor], input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors) -> Tensor:
+def _run(
+    op: Primitive[..., Tensor], input: Tensor, counts: Sizes, align_corners: bool | None, factors: Factors
+) -> Tensor:
     """Check sizes and dtype, then resize."""
     shape = input._array.shape
     rank = len(counts)
@@ -170,7 +172,7 @@ def _run(op: Primitive[Tensor], input: Tensor, counts: Sizes, align_corners: boo
     return op(input, counts, align_corners, factors)
 
 
-def _takes(op: Primitive[Tensor], input: Tensor, rank: int) -> bool:
+def _takes(op: Primitive[..., Tensor], input: Tensor, rank: int) -> bool:
     dtype = input._kind.dtype
     if dtype is uint8:
         return "nearest" in op.name or rank == 2

@@ -177,7 +177,7 @@ def _put_back(grad: Any, shape: Shape, pad: Pads, sources: Any) -> Any:
 _KINDS = {"reflect": ("Reflection", _reflected), "replicate": ("Replication", _repeated)}
 
 
-def _edge_padding(mode: str, rank: int) -> Primitive[Tensor]:
+def _edge_padding(mode: str, rank: int) -> Primitive[..., Tensor]:
     """The primitive that pads `rank` dimensions, with its derivative, which is one too."""
     word, sources = _KINDS[mode]
 
@@ -189,7 +189,7 @@ def _edge_padding(mode: str, rank: int) -> Primitive[Tensor]:
         result[...] = _put_back(grad_output, self.shape, padding, sources)
         return result
 
-    forward: Primitive[Tensor]
+    forward: Primitive[..., Tensor]
     backward = primitive(
         f"{word}Pad{rank}DBackwardBackward0",
         op_name=f"{word.lower()}_pad{rank}d_backward",

@@ -336,7 +336,8 @@ def _bce_with_logits(
         if each is not None and each.dtype is not target.dtype:
             check_castable(each.dtype, target.dtype, name)
             parts[number] = each.to(target.dtype)
-    return _with_logits(parts[0], target, *parts[1:], reduction)
+    logits, weight, pos_weight = parts
+    return _with_logits(logits, target, weight, pos_weight, reduction)
 
 
 @public("nn.functional.binary_cross_entropy_with_logits", function=False, method=False)

@@ -144,7 +144,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
     def run(*args: Any) -> Any:
         first = args[0]
         kind = type(first)
-        if (first.size < least and is_of_host(kind)) or (module := faster_for(first, "pointwise")) is None:
+        if (is_of_host(kind) and first.size < least) or (module := faster_for(first, "pointwise")) is None:
             return kernel(*args)
         key: tuple[Any, ...]
         if len(args) == 1:

@@ -86,7 +86,7 @@ class LargeBody:
                 if each.shape != target.shape or not each.flags.c_contiguous:
                     return False
                 forms += "c"
-            elif self._rounded is not None or self.given.kind in "iub" or _is_huge(each):
+            elif self._rounded is not None or not self._takes(each):
                 return False
             else:
                 forms += "n"
@@ -95,6 +95,12 @@ class LargeBody:
             return False
         compiled.flat(forms)(target, *operands)
         return True
+
+    def _takes(self, number: Any) -> bool:
+        """Whether a number may be an operand of compiled code: integers that do not fit are NumPy's to refuse."""
+        if self.given.kind not in "iub":
+            return not _is_huge(number)
+        return self._backend.costs_per_call and self.given.kind == "i" and type(number) is int and -128 <= number < 128
 
     def _compile(self, module: Any, count: int) -> Any:
         body = self.scalar

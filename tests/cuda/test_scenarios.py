@@ -19,6 +19,7 @@ def test_on_a_gpu(name: str) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the simulation needs a C++ compiler")
+@pytest.mark.skipif(flambeau.cuda.is_available(), reason="libraries of the GPU would take the simulated memory")
 def test_on_simulated_memory() -> None:
     """In another process, so that the rest of the tests sees no device."""
     command = [sys.executable, "-m", "tests.cuda.scenarios", "--simulated"]

@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+import flambeau
 from tests.support.simulated_cuda import COMPILER
 
 
 @pytest.mark.skipif(COMPILER is None, reason="the simulation needs a C++ compiler")
+@pytest.mark.skipif(flambeau.cuda.is_available(), reason="libraries of the GPU would take the simulated memory")
 def test_on_the_simulated_device() -> None:
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "tests.support.simulated_device_plugin",

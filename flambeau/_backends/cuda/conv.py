@@ -50,6 +50,10 @@ def _key(product: str, first: DeviceArray, second: DeviceArray, *rest: Any) -> A
     return product, one.dtype, one.shape, one.strides, two.dtype, two.shape, two.strides, rest, _choices()
 
 
+_TYPES = frozenset(cudnn.TYPES) - {"float64"}
+"""In float64 the front end hands the library factors of float32, and results are not written."""
+
+
 def correlate(
     input: DeviceArray, weight: DeviceArray, bias: Any, output: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
@@ -97,7 +101,7 @@ def weight_gradient(
 def _serves(first: DeviceArray, second: DeviceArray) -> bool:
     same = first.form.dtype == second.form.dtype
     return bool(
-        same and name_of(first.form.dtype) in cudnn.TYPES and first.form.size and second.form.size
+        same and CHOICES.uses_cudnn and name_of(first.form.dtype) in _TYPES and first.form.size and second.form.size
         and 3 <= first.form.ndim <= 5 and cudnn.library() is not None
     )  # fmt: skip
 

@@ -30,8 +30,7 @@ _WORDS = {
     "fft2 ifft2 rfft2 irfft2 frexp modf divmod arccos arccosh arcsin arcsinh arctan arctanh cos cosh sin sinh tan tanh "
     "exp log sqrt power expm1 log1p log2 log10 exp2 sign rint floor_divide remainder less less_equal greater "
     "greater_equal maximum minimum ldexp spacing conjugate absolute add.reduce multiply.reduce maximum.reduce "
-    "minimum.reduce logical_and.reduce logical_or.reduce add.accumulate multiply.accumulate add.at "
-    "subtract.at maximum.at minimum.at",
+    "minimum.reduce logical_and.reduce logical_or.reduce add.accumulate multiply.accumulate add.at",
     "decompositions": "cholesky qr svd eigh eigvalsh eig eigvals solve inv det slogdet pinv",
 }
 _LIBRARY_TYPES, _MOVES, _OTHERS, _DECOMPOSITIONS = (frozenset(names.split()) for names in _WORDS.values())

@@ -99,6 +99,8 @@ def _quick_pick(array: Any, index: Any) -> Any:
     """`array[index]` for one index tensor where NumPy's rules are PyTorch's, else None."""
     if index.dtype is _BOOL:
         return array[index] if index.ndim and index.shape == array.shape else None
+    if type(array) is not np.ndarray:  # whose library looks at no position: the longer way lets a kernel do it
+        return None
     if index.dtype is _INT64 and index.ndim and array.size and array.flags.c_contiguous and index.flags.c_contiguous:
         try:
             return array.take(index, axis=0)

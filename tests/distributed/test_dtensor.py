@@ -20,6 +20,7 @@ from flambeau.distributed.tensor import (
     ones,
     zeros,
 )
+from flambeau.distributed.tensor.experimental import implicit_replication, local_map
 from flambeau.distributed.testing import run_in_threads
 
 F = torch.nn.functional
@@ -295,3 +296,18 @@ def test_what_it_says() -> None:
     shown = run_in_threads(work, 2)
     mesh = "device_mesh=DeviceMesh((2,), 'cpu', stride=(1,)), placements=(Shard(dim=0),))"
     assert shown == [f"DTensor(local_tensor=tensor([0., 1.]), {mesh}", f"DTensor(local_tensor=tensor([2.]), {mesh}"]
+
+
+def test_functions_of_parts_and_plain_tensors_beside_spread_ones() -> None:
+    def work(rank: int) -> None:
+        mesh = init_device_mesh("cpu", (2,))
+        whole = torch.arange(12.0).view(4, 3)
+        spread = distribute_tensor(whole, mesh, [Shard(0)])
+        with implicit_replication():
+            assert torch.equal((spread + torch.ones(3)).full_tensor(), whole + 1)
+        summed = local_map(lambda x, scale: x.sum(0) * scale, [Partial()], ([Shard(0)], None))
+        assert torch.equal(summed(spread, 2).full_tensor(), whole.sum(0) * 2)
+        with pytest.raises(ValueError, match="mismatched placements"):
+            summed(distribute_tensor(whole, mesh, [Shard(1)]), 2)
+
+    run_in_threads(work, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -79,7 +80,7 @@ def _as_spread(op: Op, args: Sequence[Any], beside: DTensor) -> list[DTensor]:
                 raise RuntimeError(f"{op.name}: the tensors are on different meshes: {each.device_mesh}")
             found.append(each)
         elif isinstance(each, Tensor):
-            if each.ndim and not _IMPLICIT[0]:
+            if each.ndim and not IMPLICIT.allowed:
                 raise RuntimeError(
                     f"{op.name} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
                     "calling distributed operators! distribute_tensor and DTensor.from_local do it"
@@ -89,5 +90,10 @@ def _as_spread(op: Op, args: Sequence[Any], beside: DTensor) -> list[DTensor]:
     return found
 
 
-_IMPLICIT = [False]
-"""Whether plain tensors beside spread ones are taken to be the same on all processes."""
+class _Implicit(threading.local):
+    """Whether plain tensors beside spread ones are taken to be the same on all processes."""
+
+    allowed = False
+
+
+IMPLICIT = _Implicit()

@@ -1,4 +1,4 @@
-"""What is not settled of `torch.distributed.tensor`: not built yet."""
+"""What is not settled of `torch.distributed.tensor`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from ...._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules("_attention")
+    .elsewhere("implicit_replication local_map", "distributed.tensor.experimental._functions")
     .absent(
         "distributed is not built yet",
-        functions="implicit_replication context_parallel local_map register_sharding",
+        functions="context_parallel register_sharding",
     )
     .parts()
 )

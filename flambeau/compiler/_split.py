@@ -129,9 +129,14 @@ def _is_same(one: CodeType, other: CodeType) -> bool:
     if any(getattr(one, each) != getattr(other, each) for each in parts) or len(one.co_consts) != len(other.co_consts):
         return False
     return all(
-        _is_same(mine, its) if isinstance(mine, CodeType) and isinstance(its, CodeType) else repr(mine) == repr(its)
+        _is_same(mine, its) if isinstance(mine, CodeType) and isinstance(its, CodeType) else _shown(mine) == _shown(its)
         for mine, its in zip(one.co_consts, other.co_consts, strict=True)
     )
+
+
+def _shown(constant: Any) -> str:
+    """A constant as text; Python 3.10 has the full names of inner functions among them, which say what is around."""
+    return repr(constant).rpartition("<locals>.")[2]
 
 
 def split(

@@ -56,6 +56,15 @@ def zeros(x: Any) -> Any:
     return torch.relu(x) * 1.0, torch.maximum(x, -x) * 1.0, torch.minimum(-x, x) * 1.0, x.sqrt() * 1.0
 
 
+def pooled(x: Any) -> Any:
+    images = x.reshape(1, 1, 4, 3)
+    return torch.nn.functional.max_pool2d(images, (2, 3)) * 2
+
+
+def joined(x: Any) -> Any:
+    return torch.cat([x, x * 2]) + 1, torch.stack([x, x + 1], 1), torch.nn.functional.mse_loss(x, x * 0.5)
+
+
 X = torch.linspace(-2, 2, 12).reshape(4, 3)
 CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "chain": (chain, (X,)),
@@ -64,6 +73,8 @@ CASES: dict[str, tuple[Function, tuple[Any, ...]]] = {
     "reductions": (reductions, (X,)),
     "choice": (choice, (X,)),
     "views": (views, (X,)),
+    "pooled": (pooled, (X,)),
+    "joined": (joined, (X,)),
     "large": (chain, (torch.linspace(-3, 3, 9000),)),
     "turned": (chain, (X.t(),)),
     "spread": (chain, (X[:1].expand(4, 3),)),
@@ -87,6 +98,42 @@ def test_a_tape_gives_the_bits_of_the_ops(name: str) -> None:
     for given in (args, others, args):
         if [each.stride() for each in given] == [each.stride() for each in args]:
             assert bits(made(*given)) == bits(function(*given))
+
+
+def losses(x: Any, target: Any) -> Any:
+    return torch.nn.functional.cross_entropy(x * 2, target)
+
+
+def test_a_class_that_does_not_exist_is_refused_as_by_the_ops() -> None:
+    made, source = compiled(losses, X, torch.tensor([0, 2, 1, 0]))
+    assert "if not " in source
+    wrong = torch.tensor([0, 2, 3, 0])
+    with pytest.raises(IndexError) as plain:
+        losses(X, wrong)
+    with pytest.raises(IndexError) as refused:
+        made(X, wrong)
+    assert str(refused.value)[:40] == str(plain.value)[:40]
+    right = torch.tensor([1, 1, -100, 2])
+    assert bits(made(X, right)) == bits(losses(X, right))
+
+
+def test_a_layer_of_a_transformer_forward_and_backward_is_one_tape() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True)
+    x = torch.randn(2, 40, 32)
+
+    def step() -> Any:
+        for each in layer.parameters():
+            each.grad = None
+        loss = layer(x).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    plain = bits(step()), [bits(each.grad) for each in layer.parameters()]
+    made, _ = compiled(step)
+    assert (bits(made()), [bits(each.grad) for each in layer.parameters()]) == plain
+    program: Any = made.programs[0]
+    assert len(program.__globals__["tapes"]) == 1
 
 
 def test_results_are_not_the_memory_of_the_tape() -> None:

@@ -25,6 +25,7 @@ from ..._codegen.images.mean_pool import (
     mean_pool_planes,
 )
 from ..._core.geometry.moving_windows import channel_last, output_sizes
+from .bench import DIRECT, Bench
 from .dtypes import float_name, name_of_type
 
 Array = Any
@@ -39,11 +40,11 @@ _TILES = frozenset((2, 4))
 """Widths of windows next to each other that have kernels of their own."""
 
 
-def _new(shape: Sizes, dtype: np.dtype[Any], last: bool) -> Array:
+def _new(shape: Sizes, dtype: np.dtype[Any], last: bool, bench: Bench = DIRECT) -> Array:
     if not last:
-        return np.empty(shape, dtype)
+        return bench.empty(shape, dtype)
     images, channels, height, width = shape
-    return np.empty((images, height, width, channels), dtype).transpose(0, 3, 1, 2)
+    return bench.empty((images, height, width, channels), dtype).transpose(0, 3, 1, 2)
 
 
 def _laid_out(array: Array, last: bool) -> Array:
@@ -98,7 +99,7 @@ def _maxima_plan(
 
 def maxima(
     array: Array, counts: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, last: bool,
-    indices: bool = True,
+    indices: bool = True, bench: Bench = DIRECT,
 ) -> tuple[Array, Array | None] | None:  # fmt: skip
     """The largest element of each window, and its place in the flattened plane if it is wanted."""
     dtype = array.dtype
@@ -106,13 +107,13 @@ def maxima(
     if plan is None:
         return None
     run, shape, arguments = plan
-    out = _new(shape, dtype, last)
-    places = _new(shape, _INTEGERS, last) if indices else out
-    run(out, places, _laid_out(array, last), *arguments)
+    out = _new(shape, dtype, last, bench)
+    places = _new(shape, _INTEGERS, last, bench) if indices else out
+    bench.run(run, out, places, _laid_out(array, last), *arguments)
     return out, places if indices else None
 
 
-def maxima_backward(grad: Array, indices: Array, source: Array, last: bool) -> Array | None:
+def maxima_backward(grad: Array, indices: Array, source: Array, last: bool, bench: Bench = DIRECT) -> Array | None:
     """For each element of `source` the sum of the gradients whose index it is, over two dimensions."""
     name = float_name(grad)
     if name is None or source.dtype is not grad.dtype or indices.dtype is not _INTEGERS or not grad.size:
@@ -120,16 +121,17 @@ def maxima_backward(grad: Array, indices: Array, source: Array, last: bool) -> A
     if indices.shape != grad.shape or grad.shape[:-2] != source.shape[:-2]:
         return None
     grad, places = _laid_out(grad, last), _laid_out(indices, last)
-    result = _new(source.shape, source.dtype, last)
-    wrong = np.zeros(1, np.int64)
+    result = _new(source.shape, source.dtype, last, bench)
+    wrong = bench.zeros(1, _INTEGERS)
     (height, width), (rows, columns) = source.shape[-2:], grad.shape[-2:]
     if last:
         images, channels = source.shape[:2]
-        max_pool_backward_channels(name)(result, grad, places, wrong, images, height * width, rows * columns, channels)
-        return None if wrong[0] else result
-    planes = math.prod(source.shape[:-2])
-    max_pool_backward_planes(name)(result, grad, places, wrong, planes, height * width, rows * columns)
-    return None if wrong[0] else result
+        sizes = images, height * width, rows * columns, channels
+        bench.run(max_pool_backward_channels(name), result, grad, places, wrong, *sizes)
+    else:
+        sizes = math.prod(source.shape[:-2]), height * width, rows * columns
+        bench.run(max_pool_backward_planes(name), result, grad, places, wrong, *sizes)
+    return None if bench.refuses(wrong) else result
 
 
 # ----- means ---------------------------------------------------------------------------------------------------------
@@ -224,28 +226,32 @@ def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bo
 
 
 def max_pool_with_indices(
-    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
-) -> tuple[Array, Array | None] | None:
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool,
+    bench: Bench = DIRECT,
+) -> tuple[Array, Array | None] | None:  # fmt: skip
     """`max_pool2d_with_indices`."""
     stride = stride or kernel_size
     counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
     last = channel_last(self, len(kernel_size))
-    return maxima(self, counts, kernel_size, stride, padding, dilation, last)
+    return maxima(self, counts, kernel_size, stride, padding, dilation, last, bench=bench)
 
 
 def max_pool(
-    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
-) -> Array | None:
+    self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool,
+    bench: Bench = DIRECT,
+) -> Array | None:  # fmt: skip
     """`max_pool`: the maxima alone."""
     counts = output_sizes(self.shape[-len(kernel_size) :], kernel_size, stride, padding, dilation, ceil_mode)
     last = channel_last(self, len(kernel_size))
-    done = maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False)
+    done = maxima(self, counts, kernel_size, stride, padding, dilation, last, indices=False, bench=bench)
     return None if done is None else done[0]
 
 
-def max_pool2d_backward(self: Array, input: Array, indices: Array, *window: Sizes) -> Array | None:
+def max_pool2d_backward(
+    self: Array, input: Array, indices: Array, *window: Sizes, bench: Bench = DIRECT
+) -> Array | None:
     """`max_pool2d_backward`: the indices say it all."""
-    return maxima_backward(self, indices, input, channel_last(input, 2))
+    return maxima_backward(self, indices, input, channel_last(input, 2), bench)
 
 
 def adaptive_max_pool2d(self: Array, output_size: Sizes) -> tuple[Array, Array | None] | None:

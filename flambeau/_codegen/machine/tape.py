@@ -5,7 +5,7 @@ The table is an array of 64-bit integers: whether it is in use, three counts, th
 - Windows `(argument, header, offset)`: before the calls, the array at the address `header` is made to begin `offset`
   bytes behind the beginning of an array that is among the arguments.
 - Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
-- Refusals: addresses of numbers (float64) that have to be zero after the calls.
+- Refusals: addresses of numbers of 64 bits that have to be zero after the calls.
 
 A tape has memory of its own, so only one thread can run it at a time: one that finds it in use leaves again.
 """
@@ -17,7 +17,7 @@ import llvmlite.ir as ir
 from ..arrays import DATA, Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
-from ..types import F64, I64, POINTER, VOID
+from ..types import I64, POINTER, VOID
 
 IN_USE, WINDOWS, CALLS, REFUSALS, ENTRIES = range(5)
 """The positions in the table."""
@@ -52,8 +52,8 @@ def replay(b: Builder, arguments: Arguments) -> None:
     bad = b.variable(I64, 0)
     with b.loop(0, refusals):
         place = entry.value
-        number = b.load_raw(_pointer(b, b.load_raw(place, I64)), F64)
-        with b.when(number != 0.0):
+        number = b.load_raw(_pointer(b, b.load_raw(place, I64)), I64)
+        with b.when(number != 0):
             bad.value = 1
         entry.value = b.offset(place, 1, I64)
     _release(b, table)

@@ -49,12 +49,12 @@ class Derivative(Op):
         if grad._kind.indirect:
             return None
         module = grad._kind.backend.array_functions("pointwise")
-        fusion = None if module is None else self._fusion(module, grad, needed, saved)
+        fusion = None if module is None else self.fusion(module, grad, needed, saved)
         if fusion is None:
             return None
         if THREAD.modes.interpreters:
             return interpret(self, (grad, needed, *saved), THREAD.modes)
-        operands = [grad, *[each for each in saved if _is_operand(each)]]
+        operands = [grad, *[each for each in saved if is_operand(each)]]
         arrays = [each._array if isinstance(each, Tensor) else each for each in operands]
         computed = iter(fusion.compiled.many(*arrays) if fusion.compiled is not None else ())
         numbers = iter(fusion.passed_on)
@@ -78,7 +78,8 @@ class Derivative(Op):
     def tensors_of(self, args: Any) -> list[Tensor]:
         return [each for each in args if isinstance(each, Tensor)]
 
-    def _fusion(self, module: Any, grad: Tensor, needed: tuple[bool, ...], saved: tuple[Any, ...]) -> _Fusion | None:
+    def fusion(self, module: Any, grad: Tensor, needed: tuple[bool, ...], saved: tuple[Any, ...]) -> _Fusion | None:
+        """The formulas compiled for such operands; None: they cannot be."""
         shape = grad._array.shape
         key: list[Any] = [grad._kind, needed]
         for name, value in zip(self.node_type.saved_names, saved, strict=True):
@@ -101,7 +102,7 @@ class Derivative(Op):
         return made
 
 
-def _is_operand(value: Any) -> bool:
+def is_operand(value: Any) -> bool:
     """Whether a saved value is an operand of the kernel; all others are part of its code."""
     return isinstance(value, Tensor) or type(value) in (float, int)
 
@@ -153,7 +154,7 @@ def _fuse(
         symbols = of_expressions(operands, kind)
         remaining = iter(symbols[1:])
         named = {
-            name: next(remaining) if _is_operand(value) else value
+            name: next(remaining) if is_operand(value) else value
             for name, value in zip(node_type.saved_names, saved, strict=True)
         }
         results = []
@@ -167,6 +168,6 @@ def _fuse(
                 results.append(result.expression())
         return tuple(results)
 
-    operands = [array_type] * (1 + sum(map(_is_operand, saved)))
+    operands = [array_type] * (1 + sum(map(is_operand, saved)))
     compiled = module.pointwise(body, operands, array_type)
     return None if compiled is None else _Fusion(compiled if compiled.results else None, tuple(passed_on))

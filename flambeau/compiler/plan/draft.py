@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.tiers import generated
 from ..._core.backend import LARGE
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import Composite
 from ..._dispatch.dispatch import Primitive
 from ..._dispatch.elementwise import Elementwise
 from ..._dispatch.factory import Factory
+from ..._dispatch.gradients.fused_derivatives import Derivative, is_operand
 from .._lower import lowered
 from .._program import Call, Value, values_in
 from . import families
@@ -45,7 +47,7 @@ class Draft:
         try:
             results = self._results(call)
             made = _matched(call.results, call.made, results)
-        except (Untraceable, KeyError):  # or of arrays that no kernel knows
+        except Exception:  # whatever a kernel makes of stand-ins, of arrays it will make what it should
             del self.sheet.launches[before[0] :], self.sheet.refusals[before[1] :]
             for number in self.places.keys() - known:
                 del self.places[number], self.given[number]
@@ -64,6 +66,8 @@ class Draft:
             return window
         if isinstance(op, Elementwise):
             return self._elementwise(op, call)
+        if isinstance(op, Derivative):
+            return self._derivative(op, call)
         if op.name not in TRACED or not isinstance(op, (Primitive, Composite)):
             raise Untraceable(op.name)
         first = op.tensors_of(call.examples)[0]
@@ -131,6 +135,21 @@ class Draft:
         if compiled is None or first._array.dtype.kind != "f":
             raise Untraceable("a body that is not compiled")
         return families.Generated(compiled).many(*operands)[0]
+
+    def _derivative(self, op: Derivative, call: Call) -> list[Any]:
+        grad, needed, *saved = call.examples
+        fusion = op.fusion(generated("pointwise"), grad, needed, tuple(saved))
+        if fusion is None:
+            raise Untraceable("formulas that are no kernel")
+        given = self._stand_ins(call.args, call.examples)
+        operands = [given[0], *[each for each, value in zip(given[2:], saved, strict=True) if is_operand(value)]]
+        computed = iter(() if fusion.compiled is None else families.Generated(fusion.compiled).many(*operands))
+        passed_on = iter(fusion.passed_on)
+        results: list[Any] = []
+        for wanted, formula in zip(needed, op.node_type.formulas, strict=True):
+            position = next(passed_on) if wanted and formula is not None else -1
+            results.append(None if position == -1 else next(computed) if position is None else operands[position])
+        return results
 
     def _stand_ins(self, args: Any, examples: Any) -> list[Any]:
         return [self._stand_in(arg, example) for arg, example in zip(args, examples, strict=True)]

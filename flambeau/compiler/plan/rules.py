@@ -7,14 +7,15 @@ WINDOWS = frozenset(("unsafe_view", "detach"))
 
 _IN_NUMPY = (
     "mm", "addmm", "bmm", "baddbmm", "copied_like", "contiguous_clone", "clone", "threshold", "threshold_backward",
-    "pow_number", "sum_all", "sum_dim", "mean_all", "mean_dim", "rnn_layer", "recurrent_backward",
+    "pow_number", "sum_all", "sum_dim", "mean_all", "mean_dim", "rnn_layer", "recurrent_backward", "cat",
+    "stack", "mse_loss",
 )  # fmt: skip
 """Ops whose kernels are written in NumPy's functions and in those of `_backends/arrays.py`."""
 
 _WITH_A_BENCH = (
     "softmax", "softmax_backward", "log_softmax", "log_softmax_backward", "nll_loss", "nll_loss2d", "nll_backward",
     "cross_entropy", "layer_norm", "layer_norm_backward", "rms_norm", "rms_norm_backward", "attention",
-    "attention_backward",
+    "attention_backward", "max_pool", "max_pool2d_with_indices", "max_pool2d_backward",
 )  # fmt: skip
 """Ops whose lowerings take a bench."""
 

@@ -77,7 +77,7 @@ class Sheet:
 
     launches: list[Launch] = field(default_factory=list)
     refusals: list[Place] = field(default_factory=list)
-    """Numbers (float64) that are other than zero if what was computed does not count."""
+    """Numbers of 64 bits that are other than zero if what was computed does not count."""
 
     def new(self, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> Place:
         """A new array, in C order unless strides say otherwise; it has no gaps."""

@@ -96,6 +96,9 @@ class StandIn(NDArrayOperatorsMixin):
             raise Untraceable("an element")
         return self._window(self.place.header[index])
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise Untraceable("elements that are set")
+
     def __iter__(self) -> Iterator[StandIn]:
         return iter([self[position] for position in range(len(self))])
 

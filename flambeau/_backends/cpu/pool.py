@@ -126,11 +126,11 @@ def maxima_backward(grad: Array, indices: Array, source: Array, last: bool, benc
     (height, width), (rows, columns) = source.shape[-2:], grad.shape[-2:]
     if last:
         images, channels = source.shape[:2]
-        sizes = images, height * width, rows * columns, channels
-        bench.run(max_pool_backward_channels(name), result, grad, places, wrong, *sizes)
+        run, sizes = max_pool_backward_channels(name), (images, height * width, rows * columns)
+        bench.run(run, result, grad, places, wrong, *sizes, channels)
     else:
-        sizes = math.prod(source.shape[:-2]), height * width, rows * columns
-        bench.run(max_pool_backward_planes(name), result, grad, places, wrong, *sizes)
+        run, sizes = max_pool_backward_planes(name), (math.prod(source.shape[:-2]), height * width, rows * columns)
+        bench.run(run, result, grad, places, wrong, *sizes)
     return None if bench.refuses(wrong) else result
 
 

@@ -65,16 +65,15 @@ REASONS: list[tuple[str, str]] = [
     ("profiler: not built yet", r"torch\.(profiler|autograd\.profiler)"),
     ("custom operators: not built yet", r"torch\.(library|_library)\b"),
     ("compiler: not built yet", r"torch\.(compiler|_dynamo|_inductor|compile)\b"),
-    ("nested tensors: not built yet", r"nested|torch\.jagged"),
-    ("archives of code: not built yet", r"torch\.package\b"),
+    ("nested tensors are not shared between processes yet", r"nested|torch\.jagged"),
     ("sharing tensors between processes: partly built", r"torch\.multiprocessing\b"),
     ("a device or library that Flambeau does not run on", _ELSEWHERE),
     ("CUDA: not built yet", r"torch\.cuda\b|cudnn|cuda"),
     ("the layout of one CPU library: kernels take ordinary tensors", r"mkldnn"),
     ("C++ extensions: Flambeau has no C++", r"torch\.utils\.cpp_extension"),
     ("sparse tensors: layouts beyond COO and CSR are not built yet", _SPARSE),
-    ("datapipes: not built, deprecated in PyTorch", r"torch\.utils\.data\.|DataPipe|datapipe"),
-    ("tensors with masks: not built yet", r"torch\.masked"),
+    ("pipes of tables: not built, deprecated in PyTorch", r"torch\.utils\.data\.|DataPipe|datapipe"),
+    ("parts of PyTorch's own implementation of masked tensors", r"torch\.masked"),
 ]
 """Why names are absent: the first pattern that is found in the full name decides."""
 LARGE = frozenset(

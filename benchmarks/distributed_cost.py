@@ -2,10 +2,10 @@
 
 python benchmarks/distributed_cost.py
 
-Measured is the processor time of a call, which other work on the machine changes little: so much for each round in which
-processes wait for each other, for each message, for each byte that is moved and for each byte that is combined. How many
-there are follows from the algorithms (`counts`). Computed is the time of a call where each process has a processor of
-its own: the processor time, and for each round the network's latency and for the bytes sent its bandwidth.
+Measured is the processor time of a call, which other work on the machine changes little: so much for each round in
+which processes wait for each other, for each message, for each byte that is copied and for each byte that is combined.
+How many there are follows from the algorithms (`counts`). Computed is the time of a call where each process has a
+processor of its own: the processor time, and for each round the network's latency and for the bytes its bandwidth.
 """
 
 from __future__ import annotations
@@ -40,10 +40,16 @@ class Counts(NamedTuple):
 
     rounds: float
     messages: float
-    moved: float
-    """Bytes."""
+    copied: float
+    """Bytes, into connections or shared memory and out of them."""
     combined: float
     """Bytes."""
+    sent: float = 0
+    """Bytes that a network carries."""
+
+    def of_a_processor(self) -> list[float]:
+        """What a processor does."""
+        return [self.rounds, self.messages, self.copied, self.combined]
 
 
 def counts(kind: str, nbytes: int, processes: int, shared: bool) -> Counts:
@@ -56,19 +62,19 @@ def counts(kind: str, nbytes: int, processes: int, shared: bool) -> Counts:
             pieces = math.ceil(nbytes / _BROADCAST)
             return Counts(2, others * pieces, 2 * nbytes, 0)
         pieces = math.ceil(nbytes / CHUNK)
-        return Counts(levels, levels * pieces, levels * nbytes, 0)
+        return Counts(levels, levels * pieces, levels * nbytes, 0, levels * nbytes)
     if kind == "all_gather":
         if shared and nbytes > SMALL:
             pieces = math.ceil(nbytes / _ROUND)
-            return Counts(2 * pieces, 2 * others * pieces, nbytes * (1 + others), 0)
-        return Counts(1, others * math.ceil(nbytes / CHUNK), others * nbytes, 0)
+            return Counts(2 * pieces, 2 * others * pieces, nbytes * (2 + others), 0)
+        return Counts(1, others * math.ceil(nbytes / CHUNK), nbytes * (1 + 2 * others), 0, others * nbytes)
     part = nbytes * others / processes
     if nbytes <= SMALL:
-        return Counts(levels, levels, levels * nbytes, levels * nbytes)
+        return Counts(levels, levels, 2 * levels * nbytes, levels * nbytes, levels * nbytes)
     if shared:
         pieces = math.ceil(nbytes / _ROUND)
         return Counts(2 * pieces, 2 * others * pieces, 3 * part, part)
-    return Counts(2, 2 * others * math.ceil(nbytes / processes / CHUNK), 2 * part, part)
+    return Counts(2, 2 * others * math.ceil(nbytes / processes / CHUNK), 4 * part, part, 2 * part)
 
 
 class Model:
@@ -77,7 +83,7 @@ class Model:
     def __init__(self, times: dict[int, dict[str, float]], shared: bool) -> None:
         self._shared = shared
         cases = [(label, size, found) for size in FITTED for label, found in times[size].items()]
-        rows = [[each / found for each in self.counts(label, size)] for label, size, found in cases]
+        rows = [[each / found for each in self.counts(label, size).of_a_processor()] for label, size, found in cases]
         self.costs = _not_negative(np.array(rows), np.ones(len(rows)))  # errors count by their ratio
 
     def counts(self, label: str, processes: int) -> Counts:
@@ -87,12 +93,12 @@ class Model:
 
     def processor_time(self, label: str, processes: int) -> float:
         """Microseconds of a processor."""
-        return float(np.dot(self.counts(label, processes), self.costs))
+        return float(np.dot(self.counts(label, processes).of_a_processor(), self.costs))
 
     def over_a_network(self, label: str, processes: int) -> float:
         """Microseconds by the clock, with a processor and a connection for each process."""
         found = self.counts(label, processes)
-        return self.processor_time(label, processes) + found.rounds * LATENCY + found.moved / BANDWIDTH
+        return self.processor_time(label, processes) + found.rounds * LATENCY + found.sent / BANDWIDTH
 
 
 def _not_negative(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -113,7 +119,7 @@ def report(name: str, times: dict[int, dict[str, float]]) -> None:
     per_round, per_message, per_byte, per_combined = model.costs
     title = "shared memory" if name == "Flambeau" else "sockets"
     print(f"\n{title}: {per_round:.1f} us a round, {per_message:.1f} us a message, ", end="")
-    print(f"{_speed(per_byte)} moved, {_speed(per_combined)} combined")
+    print(f"{_speed(per_byte)} copied, {_speed(per_combined)} combined")
     sizes = sorted(times)
     print(f"{'':24}" + "".join(f"{f'{size}: measured':>14}{'model':>10}{'ratio':>7}" for size in sizes))
     errors: dict[int, list[float]] = {size: [] for size in sizes}

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from .._backends.cuda.choices import CHOICES
 from .._core.names.absent import Table
+from .._core.process.gpu_choices import CHOICES
 from .._dispatch.public.choices import set_float32_matmul_precision
 from .._ops.nn import attention
 from ..cuda import is_available as _has_device

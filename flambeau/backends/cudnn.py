@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._backends.cuda.choices import CHOICES
+from .._core.process.gpu_choices import CHOICES
 from ..cuda import is_available as _has_device
 from ._flags import setters, with_effect
 
@@ -83,7 +83,7 @@ def _take_effect(name: str, value: Any) -> None:
     elif name == "deterministic":
         CHOICES.deterministic = bool(value)
     elif name == "enabled":
-        CHOICES.uses_cudnn = bool(value)
+        CHOICES.uses_library = bool(value)
     elif name == "allow_tf32":
         conv.fp32_precision = rnn.fp32_precision = "tf32" if value else "none"
 

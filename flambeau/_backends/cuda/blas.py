@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .choices import CHOICES
+from ..._core.process.gpu_choices import CHOICES
 from .names import name_of
 from .recorded_blas import RecordedBlas
 from .waits import HERE

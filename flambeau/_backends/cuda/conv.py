@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.geometry.moving_windows import Geometry, Shape
+from ..._core.process.gpu_choices import CHOICES
 from . import cudnn
 from .array import DeviceArray, empty
-from .choices import CHOICES
 from .names import name_of
 
 _FORWARD, _OF_INPUT, _OF_WEIGHT = "conv_fprop", "conv_dgrad", "conv_wgrad"
@@ -101,7 +101,7 @@ def weight_gradient(
 def _serves(first: DeviceArray, second: DeviceArray) -> bool:
     same = first.form.dtype == second.form.dtype
     return bool(
-        same and CHOICES.uses_cudnn and name_of(first.form.dtype) in _TYPES and first.form.size and second.form.size
+        same and CHOICES.uses_library and name_of(first.form.dtype) in _TYPES and first.form.size and second.form.size
         and 3 <= first.form.ndim <= 5 and cudnn.library() is not None
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from .choices import CHOICES
+from ..._core.process.gpu_choices import CHOICES
 from .driver import driver
 from .scratch import scratch
 from .waits import HERE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.process.gpu_choices import CHOICES
 from . import blas
 from .array import DeviceArray, empty
 from .blaslt import TYPES, Matrix, Product, Refused
-from .choices import CHOICES
 from .names import name_of
 from .products import laid_out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._backends.cuda.choices import CHOICES
+from ..._core.process.gpu_choices import CHOICES
 from ..._core.process.threads import num_threads
 
 

@@ -147,7 +147,7 @@ def test_mixed_precision() -> None:
 
 
 def test_switches() -> None:
-    from flambeau._backends.cuda.choices import CHOICES
+    from flambeau._core.process.gpu_choices import CHOICES
 
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     try:

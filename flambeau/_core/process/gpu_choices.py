@@ -1,0 +1,21 @@
+"""What programs choose about the libraries of a GPU: the public package of settings sets it, the backend reads it."""
+
+from __future__ import annotations
+
+
+class _Choices:
+    """The choices, with PyTorch's defaults."""
+
+    shortened_products = False
+    """Whether products of float32 may shorten their operands to 19 bits (TF32)."""
+    shortened_convolutions = True
+    """Whether convolutions of float32 may."""
+    measured = False
+    """Whether the ways to compute a convolution are tried, the quickest to be kept."""
+    uses_library = True
+    """Whether the vendor's library of layers may be used at all."""
+    deterministic = False
+    """Whether only ways that always give the same bits are taken."""
+
+
+CHOICES = _Choices()

@@ -147,7 +147,7 @@ def _run(product: str, call: Any, geometry: Geometry, last: bool, **operands: An
 
 
 def _choices() -> tuple[bool, ...]:
-    return CHOICES.shortened_convolutions, CHOICES.measured, CHOICES.deterministic
+    return CHOICES.uses_library, CHOICES.shortened_convolutions, CHOICES.measured, CHOICES.deterministic
 
 
 def _planned(product: str, forms: list[Any], geometry: Geometry) -> cudnn.Plan | None:

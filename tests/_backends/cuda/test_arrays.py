@@ -119,9 +119,9 @@ def test_host_arrays_are_refused() -> None:
 
 
 def test_what_runs_on_the_host_is_counted() -> None:
-    before = HOST_CALLS["inv"]
-    np.linalg.inv(from_host(np.eye(2)))
-    assert HOST_CALLS["inv"] == before + 1
+    before = HOST_CALLS["median"]
+    np.median(from_host(np.eye(2)))
+    assert HOST_CALLS["median"] == before + 1
     before = HOST_CALLS.total()
     array = from_host(np.ones((4, 4), np.float32))
     np.exp(array.T + 1).sum()

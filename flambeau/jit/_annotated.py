@@ -173,7 +173,7 @@ def _meaning(node: ast.expr, rcb: Lookup | None) -> Any:
 def get_type_line(source: str) -> str | None:
     """The comment in which a function's source says its types; one for each parameter becomes one for all."""
     lines = [(number, line) for number, line in enumerate(source.split("\n")) if _COMMENT.search(line)]
-    lines = [(number, line) for number, line in lines if "# type: ignore" not in line]
+    lines = [(number, line) for number, line in lines if not _COMMENT.split(line)[1].strip().startswith("ignore")]
     if not lines:
         return None
     if len(lines) == 1:

@@ -73,8 +73,7 @@ class MaskedTensor(Carrier):
         """Whether the elements are in a sparse layout: they never are."""
         return False
 
-    # mypy takes the options of special methods for positional
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
+    def _as_text(self) -> str:
         shown = _shown(self._inner.tolist(), self._mask.tolist(), 1)
         if not self._inner.dim():
             return f"MaskedTensor({shown}, {bool(self._mask)})"

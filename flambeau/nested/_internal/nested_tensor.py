@@ -129,8 +129,7 @@ class NestedTensor(Carrier):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.unbind())
 
-    # mypy takes the options of special methods for positional
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
+    def _as_text(self) -> str:
         sizes = ", ".join(map(repr, self.shape))
         graph = ""
         if self.grad_fn is not None:

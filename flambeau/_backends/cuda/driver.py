@@ -7,6 +7,7 @@ no GPU.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -215,9 +216,8 @@ class CupyDriver:
         return self.functions.ndarray(array.shape, array.dtype, found, array.strides)
 
     def raising_failures(self) -> AbstractContextManager[Any]:
-        import cupyx
-
-        found: AbstractContextManager[Any] = cupyx.errstate(linalg="raise")
+        library = importlib.import_module("cupyx")
+        found: AbstractContextManager[Any] = library.errstate(linalg="raise")
         return found
 
     def is_seen(self, value: Any) -> bool:

@@ -16,7 +16,7 @@ def _library() -> Any:
             found = ctypes.CDLL(f"libcublas.so.{version}")
         except OSError:
             continue
-        head = [c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p]
+        head: list[Any] = [c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p]
         found.cublasGemmEx.argtypes = [
             *head, c_void_p, c_int, c_int, c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_int, c_int,
         ]  # fmt: skip

@@ -114,7 +114,7 @@ def test_two_queues_overlap() -> None:
             cuda.current_stream().wait_stream(stream)
         end.record()
         end.synchronize()
-        return begin.elapsed_time(end)
+        return float(begin.elapsed_time(end))
 
     one, other = cuda.Stream(), cuda.Stream()
     duration([one, other])

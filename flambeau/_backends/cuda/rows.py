@@ -31,6 +31,8 @@ def _dense(array: DeviceArray) -> DeviceArray:
 _REGISTERS = 32
 """So many registers of a thread may hold elements of its row."""
 _MOST_THREADS = 1024
+_WIDE, _REGISTERS_OF_MANY = 512, 16
+"""Of blocks with more threads than the first of these, so many."""
 
 
 class _Plan(NamedTuple):
@@ -100,6 +102,8 @@ def _layout(program: RowProgram, length: int, aligned: bool) -> Layout:
         return Layout(width, -(-chunks // along), along, 4 * WARP // along, shifted=shifted)
     for packs in range(1, most + 1):
         along = -(-chunks // (packs * WARP)) * WARP
+        if along > _WIDE and packs * words > _REGISTERS_OF_MANY:
+            break  # one such block would fill a multiprocessor: reading again from the cache is quicker
         if along <= min(256 * packs, _MOST_THREADS) or (packs == most and along <= _MOST_THREADS):
             together = 384 if sums else 128
             return Layout(width, packs, along, max(1, together // along), shifted=shifted)

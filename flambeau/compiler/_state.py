@@ -425,8 +425,6 @@ class Layout:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Layout) and self._facts == other._facts
 
-    __hash__ = None  # type: ignore[assignment]  # it is compared, not looked up
-
 
 def _facts(tensor: Tensor) -> tuple[Any, ...]:
     array = tensor._array

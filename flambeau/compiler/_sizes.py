@@ -120,7 +120,7 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if type(one) is Layout:
-        return bool(one == other)
+        return bool(one.is_same(other))
     if type(one) is MappingProxyType:  # the attributes of a class: a new object each time
         return one.keys() == other.keys() and all(value is other[name] for name, value in one.items())
     if type(one) is MethodType:

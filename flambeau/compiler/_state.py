@@ -422,8 +422,9 @@ class Layout:
         """Whether two tensors are the same to ops but for their sizes."""
         return self._facts[2:] == other._facts[2:] and len(self._facts[0]) == len(other._facts[0])
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._facts == other._facts
+    def is_same(self, other: Layout) -> bool:
+        """Whether two tensors are the same to ops."""
+        return self._facts == other._facts
 
 
 def _facts(tensor: Tensor) -> tuple[Any, ...]:

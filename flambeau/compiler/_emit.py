@@ -166,9 +166,12 @@ class Source:
 
 
 def _numbers_used(part: Item | Segment) -> set[int]:
-    items = part.items if isinstance(part, Segment) else [part]
-    made = _numbers_made(part) if isinstance(part, Segment) else set()
-    return {value.number for item in items for value in uses(item)} - made
+    used: set[int] = set()
+    made: set[int] = set()
+    for item in part.items if isinstance(part, Segment) else [part]:  # in order: an op may give back what it was given
+        used |= {value.number for value in uses(item)} - made
+        made |= {value.number for value in values_in(getattr(item, "results", None))}
+    return used
 
 
 def _numbers_made(part: Item | Segment) -> set[int]:

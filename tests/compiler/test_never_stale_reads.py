@@ -214,6 +214,21 @@ def test_a_gradient_that_is_an_array_of_the_forward_pass() -> None:
     assert g.programs
 
 
+def test_an_array_that_an_op_gives_back_is_not_let_go() -> None:
+    matrix = torch.tensor([[4.0, 1.0], [2.0, 3.0]])
+
+    def gradients(function: Any) -> Any:
+        a, b = matrix.clone().requires_grad_(), torch.eye(2).requires_grad_()
+        function(a, b).sum().backward()
+        return seen([a.grad, b.grad])
+
+    def f(a: Any, b: Any) -> Any:
+        return torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b)
+
+    g = Compiled(f)
+    assert all(gradients(g) == gradients(f) for _ in range(5))
+
+
 def test_reads_are_checks() -> None:
     """A program for each outcome, as long as nothing has happened when Python looks."""
     g = Compiled(lambda x: x * 2 if x.sum() > 0 else x - 1)

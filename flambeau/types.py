@@ -55,7 +55,10 @@ class Storage(metaclass=_AnyStorage):
     cpu = UntypedStorage.cpu
     data_ptr = UntypedStorage.data_ptr
     element_size = UntypedStorage.element_size
-    from_file = UntypedStorage.from_file
     is_shared = UntypedStorage.is_shared
     nbytes = UntypedStorage.nbytes
     share_memory_ = UntypedStorage.share_memory_
+
+    def from_file(self, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file as memory: see `UntypedStorage.from_file`."""
+        return UntypedStorage.from_file(filename, shared, nbytes)

@@ -17,6 +17,9 @@ __all__ = ["BaseSparsifier"]
 _NOT_SAVED = ("module", "module_fqn", "tensor_name")
 
 
+_SPARSE_MODULES = {Linear}
+
+
 class BaseSparsifier(ABC):
     """Masks for the weights of a model: subclasses say in `update_mask` what is zero.
 
@@ -71,7 +74,7 @@ class BaseSparsifier(ABC):
         self.state = defaultdict(dict, state)
         self.groups = groups
 
-    def make_config_from_model(self, model: Module, SUPPORTED_MODULES: Any = frozenset({Linear})) -> None:
+    def make_config_from_model(self, model: Module, SUPPORTED_MODULES: Any = _SPARSE_MODULES) -> None:
         """Let `config` name the weights of all layers of some classes."""
         self.config = [
             {"tensor_fqn": f"{path}.weight"}

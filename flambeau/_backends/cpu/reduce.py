@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.rows.reduce import COLUMN_CHUNK, ROW_CHUNK, SUMS, reduce_columns, reduce_rows
+from ..._codegen.reduction import REDUCTIONS
+from ..._codegen.rows.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, reduce_rows
 from ..._codegen.types import SCALARS
 from .bench import DIRECT, Bench
 from .dtypes import name_of_type
@@ -41,7 +42,7 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
     array, _, runs, back = laid
     for first, last in runs:
         array = _reduced_run(kind, array, first, last, computed, bench)
-        kind = "add" if kind in SUMS else kind
+        kind = REDUCTIONS[kind].join  # of what elements stand for
     turned = array.transpose(back)
     return turned.astype(dtype, copy=False) if turned.flags.c_contiguous else np.asarray(turned, dtype, order="C")
 
@@ -123,4 +124,4 @@ def _reduced_run(
         if chunks == 1:
             return array.reshape(shape)
         given, length = computed, chunks
-        kind = "add" if kind in SUMS else kind
+        kind = REDUCTIONS[kind].join  # of what elements stand for

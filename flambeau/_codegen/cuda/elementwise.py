@@ -65,7 +65,8 @@ def _has(name: str, type_name: str) -> bool:
     return name in _OF_REALS or name in _OF_INTEGERS
 
 
-def _constant(kind: CType, text: str) -> str:
+def constant(kind: CType, text: str) -> str:
+    """A number from the text that a program keeps of it."""
     if kind.is_complex:
         real, imaginary = (each for each in text.split(","))
         part = "float" if kind.name == "complex64" else "double"
@@ -102,7 +103,7 @@ def step_of(steps: Sequence[Step], number: int) -> str:
     name, type_name, *operands = steps[number]
     kind = TYPES[type_name]
     if name == "constant":
-        return _constant(kind, operands[0])
+        return constant(kind, operands[0])
     if name == "cast":
         return kind.converted(f"v{operands[0]}", TYPES[steps[operands[0]][1]])
     value = f"({kind.compute})" if not kind.is_complex else ""

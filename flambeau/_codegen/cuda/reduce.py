@@ -7,39 +7,12 @@ elements are divided among several blocks, whose partial results a second pass r
 
 from __future__ import annotations
 
-from .elementwise import functions
+from ..reduction import REDUCTIONS, start_of
+from .elementwise import constant, functions
 from .types import TYPES, CType
 
-KINDS = {
-    "add": ("0", "x + y"),
-    "multiply": ("1", "x * y"),
-    "maximum": ("Limits<A>::lowest()", "f_maximum(x, y)"),
-    "minimum": ("Limits<A>::highest()", "f_minimum(x, y)"),
-    "logical_and": ("1", "x && y"),
-    "logical_or": ("0", "x || y"),
-}
-"""For each kind where it begins and how two values of the accumulating type `A` become one."""
-
-_COMPLEX = {"add": ("A::make(0, 0)", "f_add(x, y)"), "multiply": ("A::make(1, 0)", "f_multiply(x, y)")}
-
-_LIMITS = """
-template <class T> struct Limits {
-  static FN_ T lowest() { return (T)-1 < (T)0 ? (T)((u64)1 << (sizeof(T) * 8 - 1)) : (T)0; }
-  static FN_ T highest() { return (T)~lowest(); }
-};
-template <> struct Limits<bool> {
-  static FN_ bool lowest() { return false; }
-  static FN_ bool highest() { return true; }
-};
-template <> struct Limits<float> {
-  static FN_ float lowest() { return -highest(); }
-  static FN_ float highest() { return __uint_as_float(0x7f800000u); }
-};
-template <> struct Limits<double> {
-  static FN_ double lowest() { return -highest(); }
-  static FN_ double highest() { return (double)__uint_as_float(0x7f800000u); }
-};
-"""
+KINDS = frozenset(kind for kind, each in REDUCTIONS.items() if each.summand is None)
+"""The reductions of the elements themselves."""
 
 THREADS = 256
 
@@ -52,10 +25,7 @@ def reduce_source(
     `width`: how many neighbours a thread reads at a time.
     """
     source, target, sums = TYPES[given], TYPES[result], TYPES[accumulated]
-    begin, join = _COMPLEX[kind] if sums.is_complex else KINDS[kind]
-    body = f"""typedef {sums.compute} A;
-FN A joined(A x, A y) {{ return {join}; }}
-"""
+    begin, body = _joining(kind, sums)
     step = f"all = joined(all, {sums.converted(source.loaded(_place(source)), source)});"
     if width > 1:
         element = sums.converted(source.loaded("several.at[j]"), source)
@@ -66,15 +36,31 @@ FN A joined(A x, A y) {{ return {join}; }}
     return _kernel(body, kept, reduced, fast, f"A all = {begin};", step, write)
 
 
+def _joining(kind: str, sums: CType) -> tuple[str, str]:
+    """Where a reduction begins, and what declares the accumulating type `A` and how two of them become one."""
+    return (
+        _start(kind, sums),
+        f"""typedef {sums.compute} A;
+FN A joined(A x, A y) {{ return f_{REDUCTIONS[kind].join}(x, y); }}
+""",
+    )
+
+
+def _start(kind: str, sums: CType) -> str:
+    """Where a reduction begins, in the accumulating type."""
+    start = start_of(kind, sums.name)
+    if sums.is_complex:
+        return constant(sums, f"{float(start).hex()},{(0.0).hex()}")
+    return constant(sums, float(start).hex() if "float" in sums.name else repr(int(start)))
+
+
 def columns_source(kind: str, given: str, accumulated: str, result: str, width: int) -> str:
     """The kernel that reduces the rows of a matrix whose rows are without gaps; a thread has `width` neighbours."""
     source, target, sums = TYPES[given], TYPES[result], TYPES[accumulated]
-    begin, join = _COMPLEX[kind] if sums.is_complex else KINDS[kind]
+    begin, joining = _joining(kind, sums)
     element = sums.converted(source.loaded("several.at[j]"), source)
-    return f"""{functions()}{_LIMITS}
-typedef {sums.compute} A;
-FN A joined(A x, A y) {{ return {join}; }}
-struct alignas({source.size * width}) Several {{ {source.memory} at[{width}]; }};
+    return f"""{functions()}
+{joining}struct alignas({source.size * width}) Several {{ {source.memory} at[{width}]; }};
 struct Arguments {{
   i64 results; i64 length; const char* in; {target.memory}* out; i64 across; i64 blocks; i64 part; i64 step;
 }};
@@ -116,7 +102,7 @@ def position_source(kind: str, given: str, kept: int, reduced: int, fast: bool, 
     """
     source = TYPES[given]
     better = ">" if kind == "argmax" else "<"
-    begin = "lowest" if kind == "argmax" else "highest"
+    begin = _start(f"{kind[3:]}imum", TYPES["float32"] if source.is_half else source)
     body = f"""typedef {source.compute} V;
 struct A {{ V value; i64 at; }};
 FN A joined(A x, A y) {{
@@ -129,9 +115,7 @@ FN A joined(A x, A y) {{
 """
     read = "*(const A*)(a.in + offset)" if partial == 2 else f"A{{{source.loaded(_place(source))}, r}}"
     write = "((A*)a.out)[result] = all;" if partial == 1 else "((i64*)a.out)[result] = all.at;"
-    return _kernel(
-        body, kept, reduced, fast, f"A all = {{Limits<V>::{begin}(), -1}};", f"all = joined(all, {read});", write
-    )
+    return _kernel(body, kept, reduced, fast, f"A all = {{{begin}, -1}};", f"all = joined(all, {read});", write)
 
 
 def _place(kind: CType) -> str:
@@ -146,7 +130,7 @@ def _kernel(body: str, kept: int, reduced: int, fast: bool, begin: str, step: st
         "threadIdx.x / a.across, across_at = threadIdx.x % a.across"
     )  # fmt: skip
     distance = "s" if fast else "s * a.across"
-    return f"""{functions()}{_LIMITS}
+    return f"""{functions()}
 {body}
 struct Arguments {{
   i64 results; i64 length; const char* in; char* out; i64 across; i64 blocks; i64 part;

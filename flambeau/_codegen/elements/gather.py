@@ -120,10 +120,10 @@ def scatter_along(b: Builder, arguments: Arguments, dtype: str, given: str, inde
         target, x, index_, along_, inner_, *steps_, skipped_, blocks_ = inside
         of_target, of_x, of_index = (_Steps(steps_[start : start + 3]) for start in (0, 3, 6))
 
-        combine = combination(c, how)
+        combine = None if how == "write" else combination(c, how)
 
         def put(into: Value, place: Value, value: Value) -> None:
-            if how != "write":
+            if combine is not None:
                 value = combine(c.load(into, scalar, place, value.lanes), value)
             c.store(into, scalar, place, value)
 

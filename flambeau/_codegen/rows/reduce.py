@@ -8,10 +8,13 @@ on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from ..arrays import Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
+from ..lower import operation, run_program
+from ..reduction import REDUCTIONS, start_of, summand_of
 from ..types import SCALARS, Scalar
 
 ROW_CHUNK = 8192
@@ -25,40 +28,18 @@ _WIDTH = 64
 
 _GRAIN = 16384
 
-SUMS = ("deviation", "square", "present")
-"""Sums of squares of distances to given centres, of squares, and of the elements that are not NaN."""
-
 
 def combination(b: Builder, kind: str) -> Callable[[Value, Value], Value]:
-    """How two numbers become one in a reduction by the ufunc called `kind`."""
-    if kind in ("add", *SUMS):
-        return lambda x, y: x + y
-    if kind == "multiply":
-        return lambda x, y: x * y
-    return b.maximum if kind == "maximum" else b.minimum
+    """How two numbers become one in a reduction."""
+    return partial(operation(REDUCTIONS[kind].join), b)
 
 
-def _start(kind: str, scalar: Scalar) -> float:
-    """What changes nothing when it is combined with anything."""
-    if kind in ("add", "multiply", *SUMS):
-        return 1 if kind == "multiply" else 0
-    if scalar.is_float:
-        return float("-inf") if kind == "maximum" else float("inf")
-    bits = 8 * scalar.size
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if scalar.is_signed else (0, (1 << bits) - 1)
-    return low if kind == "maximum" else high
-
-
-def _summand(c: Builder, kind: str, value: Value, centre: Value | None) -> Value:
+def _summand(c: Builder, kind: str, scalar: Scalar, value: Value, centre: Value | None) -> Value:
     """What an element adds to a reduction."""
-    if kind == "present":
-        return c.select(value == value, value, c.constant(value.type, 0))
-    if kind == "square":
-        return value * value
-    if centre is None:
+    program = summand_of(kind, scalar.name)
+    if program is None:
         return value
-    apart = value - centre
-    return apart * apart
+    return run_program(c, program, [value] if centre is None else [value, centre], value.lanes)[0]
 
 
 @kernel
@@ -77,7 +58,7 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
     with b.parallel(rows * chunks, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, centres_, length_, chunk_, chunks_ = inside
         combine = combination(c, kind)
-        start = _start(kind, target)
+        start = start_of(kind, target.name)
         with c.loop(begin, end) as task:
             row = task // chunks_
             first = (task - row * chunks_) * chunk_
@@ -88,7 +69,7 @@ def reduce_rows(b: Builder, arguments: Arguments, kind: str, given: str, result:
             centre = c.load(centres_, target, row) if kind == "deviation" else None
             for position, lanes in c.lanes(first, last, width):
                 value = c.convert(c.load(place, source, position, lanes), target.compute, target.is_signed)
-                value = _summand(c, kind, value, centre)
+                value = _summand(c, kind, target, value, centre)
                 total = wide if lanes > 1 else single
                 total.value = combine(total.value, value)
             folded = c.fold(wide.value, combine)
@@ -121,7 +102,7 @@ def reduce_columns(b: Builder, arguments: Arguments, kind: str, given: str, resu
             place = c.at(x_, source, batch * length_ * inner_ + column)
             goal = c.at(out_, target, line * inner_ + column)
             centre = c.at(centres_, target, batch * inner_ + column) if kind == "deviation" else None
-            start = c.constant(target.compute, _start(kind, target))
+            start = c.constant(target.compute, start_of(kind, target.name))
             fours = first + (last - first) // 4 * 4
             for position, lanes in c.lanes(0, count, _WIDTH // max(4, target.size)):
                 c.store(goal, target, position, c.splat(start, lanes))
@@ -152,7 +133,7 @@ def _take_rows(
             for number in range(rows)
         ]
         at = None if centre is None else c.load(centre, target, position, lanes)
-        values = [_summand(c, kind, value, at) for value in values]
+        values = [_summand(c, kind, target, value, at) for value in values]
         while len(values) > 1:
             values = [combine(one, two) for one, two in zip(values[::2], values[1::2], strict=True)]
         c.store(goal, target, position, combine(c.load(goal, target, position, lanes), values[0]))

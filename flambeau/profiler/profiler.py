@@ -106,9 +106,9 @@ class profile:
         self._mark_step()
 
     def _begin(self) -> None:
-        self._is_recording = True
         if self.profiler is not None and self.acc_events:
             self.profiler.go_on()
+            self._is_recording = True
             return
         if self.profiler is not None:
             warn_user_once(
@@ -120,6 +120,7 @@ class profile:
             with_flops=self.with_flops, with_modules=self.with_modules,
         )  # fmt: skip
         self.profiler.__enter__()
+        self._is_recording = True
 
     def _end(self) -> None:
         assert self.profiler is not None

@@ -171,6 +171,7 @@ def test_chrome_trace(tmp_path: Path, suffix: str) -> None:
     assert product["ts"] + product["dur"] <= events["mine"]["ts"] + events["mine"]["dur"]
 
 
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
 def test_trace_handler_writes_a_file_for_each_cycle(tmp_path: Path) -> None:
     plan = schedule(wait=0, warmup=0, active=1, repeat=2)
     with profile(schedule=plan, on_trace_ready=tensorboard_trace_handler(str(tmp_path), "worker")) as prof:

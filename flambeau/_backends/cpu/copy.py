@@ -11,7 +11,7 @@ from ..._codegen.elements.pointwise import MOST_DIMENSIONS
 from ..._codegen.elements.turn import turned_copy
 from ..._codegen.expr import Program
 from ..._codegen.types import SCALARS
-from ..._core.arrays.quick import element_name
+from ..._core.arrays.quick import name_of
 from .pointwise import Pointwise
 
 _NARROW = frozenset(("float32", "bfloat16", "float16"))
@@ -41,7 +41,7 @@ def _turned(target: Any, source: Any) -> bool:
         return False
     batch, batch_step = (source.shape[0], source.strides[0] // source.itemsize) if source.ndim == 3 else (1, 0)
     step = source.strides[-1] // source.itemsize
-    turned_copy(element_name(source.dtype))(target, source, batch, rows, columns, batch_step, step)
+    turned_copy(name_of(source.dtype))(target, source, batch, rows, columns, batch_step, step)
     return True
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._codegen.elements.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
 from ..._codegen.types import SCALARS
-from ..._core.arrays.quick import element_name
+from ..._core.arrays.quick import name_of
 from .copy import copy_into
 from .dtypes import float_name, wide_type
 
@@ -147,7 +147,7 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
 
 def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, values: Array, how: str) -> bool:
     kind = _INDICES.get(index.dtype)
-    name: str | None = _BITS.get(target.itemsize) if how == "write" else element_name(target.dtype)
+    name: str | None = _BITS.get(target.itemsize) if how == "write" else name_of(target.dtype)
     if kind is None or name not in SCALARS or target.dtype is not values.dtype or target.dtype.kind == "b":
         return False
     if np.may_share_memory(target, values) or np.may_share_memory(target, index):
@@ -164,7 +164,7 @@ def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, valu
         return False
     sizes = _sizes(values.shape, dim)
     form = _form(sizes[2], of_index, of_x, of_target)
-    kernel = scatter_along(name if how == "write" else element_name(wide.dtype), name, kind, form, how)
+    kernel = scatter_along(name if how == "write" else name_of(wide.dtype), name, kind, form, how)
     kernel(wide, values, index, *sizes, *of_target, *of_x, *of_index, _NO_POSITION)
     if wide is not target:
         target[...] = wide

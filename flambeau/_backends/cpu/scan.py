@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._codegen.rows.scan import extreme_rows, scan_columns, scan_rows
 from ..._codegen.types import SCALARS
-from ..._core.arrays.quick import dim_moved, element_name
+from ..._core.arrays.quick import dim_moved, name_of
 from .dtypes import float_name
 
 
@@ -32,7 +32,7 @@ def running(kind: str, array: Any, dim: int, fade: Any = None) -> Any:
 
 def extremes(array: Any, dim: int, largest: bool) -> Any:
     """The extremes so far along `dim` and where they were last attained; None: NumPy has to do it."""
-    name = element_name(array.dtype) if array.dtype.kind in "iu" else float_name(array)
+    name = name_of(array.dtype) if array.dtype.kind in "iu" else float_name(array)
     if name not in SCALARS or not array.size:
         return None
     lines = np.ascontiguousarray(dim_moved(array, dim, -1))

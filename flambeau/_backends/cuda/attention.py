@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import preserved_strides
 from . import cudnn
 from .array import DeviceArray, empty
-from .names import name_of
 
 _HALVES = frozenset(("float16", "bfloat16"))
 _MOST_WIDTH, _WIDTH_STEP = 128, 8

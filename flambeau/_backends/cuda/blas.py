@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import name_of
 from ..._core.process.gpu_choices import CHOICES
-from .names import name_of
 from .recorded_blas import RecordedBlas
 from .waits import HERE
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._core.arrays.quick import name_of
 from ..._core.geometry.moving_windows import Geometry, Shape
 from ..._core.process.gpu_choices import CHOICES
 from . import cudnn
 from .array import DeviceArray, empty
-from .names import name_of
 
 _FORWARD, _OF_INPUT, _OF_WEIGHT = "conv_fprop", "conv_dgrad", "conv_wgrad"
 _NAMES = {

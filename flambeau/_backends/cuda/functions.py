@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.cuda.types import TYPES
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, dense_like, empty, from_host, to_host, view_of, zeros
 from .driver import driver
 from .host import adopted, by_host, by_library_or_host, geometry, movable
-from .names import RAW, name_of
+from .names import RAW
 from .products import product
 from .reduce import position, reduced
 from .scans import accumulated, fill_diagonal, partitioned

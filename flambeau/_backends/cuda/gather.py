@@ -11,9 +11,9 @@ from struct import Struct
 from typing import Any
 
 from ..._codegen.cuda.gather import THREADS, elements_source, rows_source
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty
 from .driver import driver
-from .names import name_of
 
 _INDICES = frozenset(("int64", "int32"))
 _SIZES = frozenset((1, 2, 4, 8))

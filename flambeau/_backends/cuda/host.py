@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, from_host, is_dense, over, to_host, view_of
 from .driver import driver
-from .names import RAW, name_of
+from .names import RAW
 from .waits import WAITS
 
 HOST_CALLS: Counter[str] = Counter()

@@ -7,9 +7,9 @@ from struct import Struct
 from typing import Any
 
 from ..._codegen.cuda.indices import THREADS, outside_source
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray
 from .driver import driver
-from .names import name_of
 
 _pack = Struct("=qQqqQ").pack
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.arrays.quick import name_of
 from ..._core.process.gpu_choices import CHOICES
 from . import blas
 from .array import DeviceArray, empty
 from .blaslt import TYPES, Matrix, Product, Refused
-from .names import name_of
 from .products import laid_out
 
 _plans: dict[Any, Product | None] = {}

@@ -17,10 +17,10 @@ from ..._codegen.cuda.losses import (
     nll_backward_source,
     nll_source,
 )
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty, zeros
 from .driver import driver
 from .host import by_library_or_host
-from .names import name_of
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _INDICES = frozenset(("int64", "int32", "uint8"))

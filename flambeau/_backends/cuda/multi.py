@@ -10,9 +10,9 @@ from typing import Any
 from ..._codegen.cuda.elementwise import can_write
 from ..._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source
 from ..._codegen.expr import Program
+from ..._core.arrays.quick import name_of
 from .array import is_dense
 from .driver import driver
-from .names import name_of
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 

@@ -1,21 +1,10 @@
-"""The names of dtypes, and the types as which elements move."""
+"""The types as which elements move."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-
-_NAMES: dict[Any, str] = {}
-
-
-def name_of(dtype: Any) -> str:
-    """The name of a dtype: NumPy works it out anew each time."""
-    try:
-        return _NAMES[dtype]
-    except KeyError:
-        return _NAMES.setdefault(dtype, dtype.name)
-
 
 RAW: dict[int, Any] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 """By the size of an element, the type as which it is moved where only its bits matter."""

@@ -21,11 +21,11 @@ from ..._codegen.cuda.channel_norm import (
     statistics_source,
 )
 from ..._core.arrays.dataless import empty_meta
+from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import is_channels_last
 from ..._core.geometry.moving_windows import strides_for
 from .array import DeviceArray, empty
 from .driver import driver
-from .names import name_of
 from .scratch import scratch
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))

@@ -21,11 +21,11 @@ from ..._codegen.cuda.pool import (
     mean_pool_source,
 )
 from ..._codegen.cuda.types import TYPES
+from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import is_channels_last
 from ..._core.geometry.moving_windows import output_sizes, strides_for
 from .array import DeviceArray, empty
 from .driver import driver
-from .names import name_of
 
 Sizes = tuple[int, ...]
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))

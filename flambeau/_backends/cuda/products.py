@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty, zeros
 from .driver import driver
 from .moves import resized
-from .names import name_of
 
 TYPES = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 

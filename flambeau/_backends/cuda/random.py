@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.cuda.random import INTEGERS, THREADS, bernoulli_source, draw_source, mask_source
+from ..._core.arrays.quick import name_of
 from ..._core.generator import default_generator
 from ..._core.random.philox import PhiloxGenerator, cuda_generator
 from .array import DeviceArray, empty
 from .driver import driver
-from .names import name_of
 from .recording import position
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")

@@ -19,9 +19,9 @@ from ..._codegen.cuda.recurrent import (
     lstm_step_backward_source,
     lstm_step_source,
 )
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty, window
 from .driver import driver
-from .names import name_of
 
 _FLOATS = frozenset(("float32", "float64"))
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..._codegen.cuda.reduce import KINDS, THREADS, columns_source, position_source, reduce_source
 from ..._codegen.cuda.types import TYPES
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty
 from .driver import driver
-from .names import name_of
 
 _ENOUGH_BLOCKS = 1056
 _LEAST_SHARE = 8

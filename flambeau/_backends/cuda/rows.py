@@ -14,9 +14,9 @@ from ..._codegen.cuda.rows import LONGEST, WARP, Layout, column_slots, rows_sour
 from ..._codegen.cuda.types import TYPES
 from ..._codegen.row_program import COLUMN, ROW, RowProgram
 from ..._codegen.rows import programs
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty
 from .driver import driver
-from .names import name_of
 from .reduce import reduced
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.cuda.scans import THREADS, scan_source
+from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty
 from .driver import driver
-from .names import name_of
 
 _FUNCTIONS = frozenset(("maximum", "minimum", "logaddexp", "logical_and", "logical_or"))
 _TYPES = frozenset(("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"))

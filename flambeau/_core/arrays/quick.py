@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
-_NAMES = {np.dtype(code).num: np.dtype(code).name for code in "?bBhHiIlLqQefdFD"}
+_NAMES: dict[np.dtype[Any], str] = {}
 
 
-def element_name(dtype: np.dtype[Any]) -> str:
+def name_of(dtype: np.dtype[Any]) -> str:
     """`dtype.name`, which NumPy composes anew each time."""
-    return _NAMES.get(dtype.num) or dtype.name
+    try:
+        return _NAMES[dtype]
+    except KeyError:
+        return _NAMES.setdefault(dtype, dtype.name)
 
 
 def dim_moved(array: Any, source: int, target: int) -> Any:

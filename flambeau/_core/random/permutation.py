@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core.arrays.quick import element_name
+from ..._core.arrays.quick import name_of
 from ..backend import faster
 from ..generator import Generator
 from .sampling import BAREBONES_UNSIGNED, legacy_name, not_implemented, rounded
@@ -97,10 +97,10 @@ def _order_by_partner(keys: Positions, limit: int) -> Positions:
 
 
 def _check_dtype(n: int, dtype: np.dtype[Any]) -> None:
-    if dtype.kind in "bc" or element_name(dtype) in BAREBONES_UNSIGNED:
+    if dtype.kind in "bc" or name_of(dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("randperm", dtype)
-    if element_name(dtype) in _FLOAT_LIMITS:
-        limit, shown = _FLOAT_LIMITS[element_name(dtype)]
+    if name_of(dtype) in _FLOAT_LIMITS:
+        limit, shown = _FLOAT_LIMITS[name_of(dtype)]
         if n > limit:
             raise RuntimeError(f"n cannot be greater than {shown} for {legacy_name(dtype)} type. Here n is {n}")
     elif dtype.kind in "iu" and n - 1 > np.iinfo(dtype).max:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core.arrays.quick import element_name
+from ..._core.arrays.quick import name_of
 from ..backend import faster
 from ..generator import Generator, OneByOne
 from ..process.processor import ON_X86_64
@@ -38,7 +38,7 @@ _STIRLING_TAILS = (
 
 def poisson(rates: Array, generator: Generator) -> Array:
     """For each rate the number of events in a unit of time."""
-    if element_name(rates.dtype) not in ("float16", "bfloat16", "float32", "float64"):
+    if name_of(rates.dtype) not in ("float16", "bfloat16", "float32", "float64"):
         raise not_implemented("poisson_cpu", rates.dtype)
     if not (rates >= 0).all():
         raise RuntimeError(
@@ -94,7 +94,7 @@ def _poisson_of_large_rate(rate: float, units: Iterator[float]) -> int:
 
 def binomial(counts: Array, chances: Array, generator: Generator) -> Array:
     """How many of `counts` trials succeed, each with probability `chances`; both have the same shape and dtype."""
-    if element_name(counts.dtype) not in ("float32", "float64"):
+    if name_of(counts.dtype) not in ("float32", "float64"):
         raise not_implemented("binomial_cpu", counts.dtype)
     if np.isnan(counts).any():
         raise ValueError("binomial expects the numbers of trials in `count` to be numbers, but some are nan")
@@ -199,7 +199,7 @@ def _stirling_tail(k: float) -> float:
 
 def gamma(shapes: Array, generator: Generator) -> Array:
     """Gamma distributed numbers of scale 1, by the method of Marsaglia and Tsang (2000)."""
-    if element_name(shapes.dtype) not in ("float32", "float64"):
+    if name_of(shapes.dtype) not in ("float32", "float64"):
         raise not_implemented("gamma_cpu", shapes.dtype)
     smallest = np.finfo(shapes.dtype).tiny
     samples: Array = np.fmax(_gamma(shapes, generator).astype(shapes.dtype), smallest)
@@ -208,7 +208,7 @@ def gamma(shapes: Array, generator: Generator) -> Array:
 
 def dirichlet(concentrations: Array, generator: Generator) -> Array:
     """Rows of positive numbers that sum to 1: gamma numbers, divided by their sum."""
-    if element_name(concentrations.dtype) not in ("float32", "float64"):
+    if name_of(concentrations.dtype) not in ("float32", "float64"):
         raise not_implemented("dirichlet", concentrations.dtype)
     limits = np.finfo(concentrations.dtype)
     parts = np.fmax(_gamma(concentrations.astype(np.float64), generator), np.finfo(np.float64).tiny)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.narrow import is_complex, strided
-from ..arrays.quick import element_name
+from ..arrays.quick import name_of
 from ..backend import LARGE, beside, faster, read, to_host
 from ..dtype import C_NAMES, LEGACY_NAMES, from_numpy_dtype
 from ..generator import Generator
@@ -191,7 +191,7 @@ def fill_geometric(out: Array, generator: Generator, p: float) -> None:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     if out.size == 0:
         return
-    if out.dtype.kind in "bc" or element_name(out.dtype) in BAREBONES_UNSIGNED:
+    if out.dtype.kind in "bc" or name_of(out.dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("geometric_cpu", out.dtype)
     values = np.ceil(c_library.log(generator.unit64(out.size)) / math.log1p(-p))
     _store(out, rounded(values, out.dtype))
@@ -204,7 +204,7 @@ def fill_bernoulli(out: Array, generator: Generator, p: float | Array) -> None:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     if out.size == 0:
         return
-    if out.dtype.kind == "c" or element_name(out.dtype) in BAREBONES_UNSIGNED:
+    if out.dtype.kind == "c" or name_of(out.dtype) in BAREBONES_UNSIGNED:
         raise not_implemented("bernoulli_scalar_cpu_" if scalar else "bernoulli_tensor_cpu_self_", out.dtype)
     if not isinstance(p, (int, float)):
         _fill_bernoulli_by_element(out, generator, p)
@@ -226,7 +226,7 @@ def _thrown(out: Array, generator: Generator, p: float) -> bool:
 
 
 def _fill_bernoulli_by_element(out: Array, generator: Generator, p: Array) -> None:
-    if element_name(p.dtype) not in _DIGITS:
+    if name_of(p.dtype) not in _DIGITS:
         raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
     inside = (p >= 0) & (p <= 1)
     if not read(inside.all()):
@@ -245,7 +245,7 @@ def fill_random(out: Array, generator: Generator) -> None:
     dtype = out.dtype
     if out.size == 0:
         return
-    name = element_name(dtype)
+    name = name_of(dtype)
     if dtype.kind == "c" or name in BAREBONES_UNSIGNED:
         raise not_implemented("random_kernel_cpu", dtype)
     words: Array = generator.draw64(out.size) if name in ("float64", "int64") else generator.draw32(out.size)
@@ -283,7 +283,7 @@ def fill_random_between(out: Array, generator: Generator, low: int, high: int | 
 def _fill_all_64_bits(out: Array, generator: Generator) -> None:
     if out.size == 0:
         return
-    name = element_name(out.dtype)
+    name = name_of(out.dtype)
     if name in ("bool", "float16", *BAREBONES_UNSIGNED) or out.dtype.kind == "c":
         raise not_implemented("random_full_64_bits_range_kernel_cpu", out.dtype)
     if name not in ("int64", "float64", "float32", "bfloat16"):
@@ -313,7 +313,7 @@ def rounded(values: Array, dtype: np.dtype[Any]) -> Array:
     if values.dtype == dtype:
         return values
     with np.errstate(over="ignore", invalid="ignore"):
-        if element_name(dtype) in _THROUGH_FLOAT32:
+        if name_of(dtype) in _THROUGH_FLOAT32:
             values = values.astype(np.float32)
         return values.astype(dtype)
 
@@ -357,7 +357,7 @@ def _multinomial_by_search(weights: Array, count: int, generator: Generator) -> 
 
 
 def _check_multinomial(weights: Array, count: int, replacement: bool) -> None:
-    if element_name(weights.dtype) not in _DIGITS:
+    if name_of(weights.dtype) not in _DIGITS:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {legacy_name(weights.dtype)}"
         )
@@ -383,11 +383,11 @@ def _check_multinomial_weights(weights: Array) -> None:
 
 def _inclusive_range(dtype: np.dtype[Any], low: int, high: int | None) -> tuple[int, int]:
     """The first and the last number of [low, high), moved inwards to numbers that `dtype` can hold."""
-    is_float = element_name(dtype) in _DIGITS
+    is_float = name_of(dtype) in _DIGITS
     if high is None:
         if not is_float:
-            return low, _INTEGER_LIMITS[element_name(dtype)][1]
-        last = 2 ** _DIGITS[element_name(dtype)]
+            return low, _INTEGER_LIMITS[name_of(dtype)][1]
+        last = 2 ** _DIGITS[name_of(dtype)]
         low = _raised_to_representable(dtype, low)
         if low >= last:
             raise RuntimeError(
@@ -411,14 +411,14 @@ def _raised_to_representable(dtype: np.dtype[Any], low: int) -> int:
     after = _through_dtype(dtype, low + 1)
     if after >= low:
         return low
-    return after + (1 << (abs(low + 1).bit_length() - _DIGITS[element_name(dtype)]))
+    return after + (1 << (abs(low + 1).bit_length() - _DIGITS[name_of(dtype)]))
 
 
 def _lowered_to_representable(dtype: np.dtype[Any], high: int) -> int:
     before = _through_dtype(dtype, high - 1)
     if before < high:
         return high
-    return before - (1 << (abs(high - 1).bit_length() - _DIGITS[element_name(dtype)]))
+    return before - (1 << (abs(high - 1).bit_length() - _DIGITS[name_of(dtype)]))
 
 
 def _through_dtype(dtype: np.dtype[Any], value: int) -> int:
@@ -430,18 +430,16 @@ def _through_dtype(dtype: np.dtype[Any], value: int) -> int:
 def _check_whole_number_bounds(dtype: np.dtype[Any], low: int, last: int) -> None:
     smallest: float
     largest: float
-    if element_name(dtype) in _DIGITS:
-        smallest, largest = -_LARGEST[element_name(dtype)], _LARGEST[element_name(dtype)]
+    if name_of(dtype) in _DIGITS:
+        smallest, largest = -_LARGEST[name_of(dtype)], _LARGEST[name_of(dtype)]
     else:
-        smallest, largest = _INTEGER_LIMITS[element_name(dtype)]
+        smallest, largest = _INTEGER_LIMITS[name_of(dtype)]
         largest = min(largest, _INT64_MAX)
     for bound, value in (("from", low), ("to - 1", last)):
         if not smallest <= value <= largest:
-            raise RuntimeError(
-                f"{bound} is out of bounds for {_c_name(dtype)}: {value} with dtype {element_name(dtype)}"
-            )
-        if element_name(dtype) in _DIGITS and abs(value) > 2 ** _DIGITS[element_name(dtype)]:
-            digits = _DIGITS[element_name(dtype)]
+            raise RuntimeError(f"{bound} is out of bounds for {_c_name(dtype)}: {value} with dtype {name_of(dtype)}")
+        if name_of(dtype) in _DIGITS and abs(value) > 2 ** _DIGITS[name_of(dtype)]:
+            digits = _DIGITS[name_of(dtype)]
             warnings.warn(
                 f"{bound} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {_c_name(dtype)} "
                 "can support discrete uniform distribution only within this range.",
@@ -450,7 +448,7 @@ def _check_whole_number_bounds(dtype: np.dtype[Any], low: int, last: int) -> Non
 
 
 def _check_continuous(distribution: str, dtype: np.dtype[Any], shown: str) -> None:
-    if element_name(dtype) not in _DIGITS:
+    if name_of(dtype) not in _DIGITS:
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. "
             f"dtype must be a floating point but you specified {shown}"
@@ -458,9 +456,9 @@ def _check_continuous(distribution: str, dtype: np.dtype[Any], shown: str) -> No
 
 
 def _float_name(dtype: np.dtype[Any], operation: str) -> str:
-    if element_name(dtype) not in _DIGITS:
+    if name_of(dtype) not in _DIGITS:
         raise not_implemented(operation, dtype)
-    return element_name(dtype)
+    return name_of(dtype)
 
 
 def not_implemented(operation: str, dtype: np.dtype[Any]) -> NotImplementedError:
@@ -472,4 +470,4 @@ def legacy_name(dtype: np.dtype[Any]) -> str:
 
 
 def _c_name(dtype: np.dtype[Any]) -> str:
-    return C_NAMES[element_name(dtype)]
+    return C_NAMES[name_of(dtype)]

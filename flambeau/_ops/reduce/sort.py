@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
-from ..._core.arrays.quick import dim_moved, element_name
+from ..._core.arrays.quick import dim_moved, name_of
 from ..._core.backend import as_array, backend_of_array, read
 from ..._core.dtype import BOOL, COMPLEX, int32, int64
 from ..._core.geometry.layout import contiguous_array, empty_array, strides_like
@@ -46,7 +46,7 @@ def ordered_positions(array: Any, dim: int, descending: bool) -> Any:
 
 
 def _sortable(array: Any) -> Any:
-    return array.astype(np.float32) if element_name(array.dtype) == "bfloat16" else array
+    return array.astype(np.float32) if name_of(array.dtype) == "bfloat16" else array
 
 
 def taken(array: Any, indices: Any, dim: int) -> Any:

@@ -1,7 +1,8 @@
 """Results that an operator's definition leaves open, brought into a form that can be compared.
 
 - A singular vector or an eigenvector may be multiplied by any phase: it is turned so that its largest component is
-  real and positive.
+  real and positive. Those beyond the singular values may be any basis of what the others leave: they are replaced by
+  the projection onto it.
 - Which of several equal elements is reported is open: an index is replaced by the element that it points to. Where
   the indices are a permutation, they are also compared as a set.
 """
@@ -34,6 +35,8 @@ def settled(name: str, results: Any, args: tuple[Any, ...], kwargs: dict[str, An
         fixed = list(results)
         for position, dim in _VECTORS[name].items():
             fixed[position] = _standard(results[position], dim)
+            if name.endswith("svd"):
+                fixed += _complement(fixed, position, dim)
         return fixed
     if name in _DIM_ARGUMENT and not kwargs.get("stable"):
         return _pointed_at(name, results, args, kwargs)
@@ -66,6 +69,17 @@ def _standard(vectors: Any, dim: int) -> Any:
     # Equal moduli up to rounding must give the same choice: later components count a little less.
     largest = vectors.gather(dim, (vectors.abs() * _slope(vectors, dim)).argmax(dim, keepdim=True))
     return vectors * (largest.conj() / largest.abs())
+
+
+def _complement(results: list[Any], position: int, dim: int) -> list[Any]:
+    """Takes the vectors that belong to no singular value off a result, and gives the projection onto them."""
+    vectors, along = results[position], -1 if dim == -2 else -2
+    determined = results[1].shape[-1]
+    if vectors.shape[along] <= determined or vectors.device.type == "meta":
+        return []
+    results[position] = vectors.narrow(along, 0, determined)
+    rest = vectors.narrow(along, determined, vectors.shape[along] - determined)
+    return [rest @ rest.mH if dim == -2 else rest.mH @ rest]
 
 
 def _slope(vectors: Any, dim: int) -> Any:

@@ -4,6 +4,7 @@ python benchmarks/compile.py
 python benchmarks/compile.py --only 'MLP|RNN' --quick
 python benchmarks/compile.py --first              # what the first calls take, each in a process of its own
 python benchmarks/compile.py --torch-compile      # PyTorch's compiler too: it takes minutes, and needs a C++ compiler
+python benchmarks/compile.py --device cuda        # whole training steps on a GPU
 
 Ratios are times to PyTorch's eager mode. The goals: at most 0.45 in the geometric mean, 0.9 on each line, 0.15 for tiny
 functions; a first call of at most 1.5 s, or 0.1 s where the kernels are on disk.
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import _measure
+from _compile import on_gpu
 from _compile.cases import CASES, TINY
 from _compile.fresh import run_fresh
 from _measure import Run
@@ -96,7 +98,10 @@ def main() -> int:
     parser = _measure.parser(__doc__ or "", "cases whose names match")
     parser.add_argument("--first", action="store_true", help="measure first calls and memory in place of time")
     parser.add_argument("--torch-compile", action="store_true", help="measure PyTorch's compiler too")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
+    if options.device == "cuda":
+        return on_gpu.compare(options.only, options.quick, options.torch_compile)
     names = [name for name in CASES if options.only.search(name)]
     return first_calls(names) if options.first else compare(names, options.quick, options.torch_compile)
 

@@ -188,7 +188,8 @@ WORKLOADS = [
 # ----- measuring ------------------------------------------------------------------------------------------------------
 
 
-def _burst(step: Step, wait: Callable[[], object], calls: int) -> float:
+def burst(step: Step, wait: Callable[[], object], calls: int) -> float:
+    """Seconds that calls of a step take, the wait for the last one included."""
     start = perf_counter()
     for _ in range(calls):
         step()
@@ -204,7 +205,7 @@ def measured(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
         results = [float(step().detach().float().mean()) for step in steps]
     if not abs(results[0] - results[1]) <= workload.tolerance * max(abs(results[1]), 1e-3):
         return {"name": workload.name, "status": f"differs: {results}", "ratio": None}
-    bursts = [partial(_burst, step, each.cuda.synchronize) for step, each in zip(steps, frameworks, strict=True)]
+    bursts = [partial(burst, step, each.cuda.synchronize) for step, each in zip(steps, frameworks, strict=True)]
     ours, theirs = _measure.alternate_bursts(bursts, rounds, seconds)
     row = {
         "name": workload.name, "status": "measured", "flambeau_ms": ours.median / 1e3,

@@ -48,6 +48,8 @@ class Backend:
     array_class: type = np.ndarray
     costs_per_call = False
     """Whether a kernel costs the same at every size that is not large: then one that does several steps is better."""
+    is_compiled_for = False
+    """Whether recorded programs run on its arrays."""
 
     def __init__(self, device_type: str) -> None:
         self.device_type = device_type

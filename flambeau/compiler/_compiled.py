@@ -363,7 +363,9 @@ def _with_node(
     if isinstance(source, SizedSource):
         region = source.number(SizedRegion(joint, backward, behind))
     else:
-        region = source.constant(Region(joint, backward, behind).node)
+        made = Region(joint, backward, behind)
+        source.stretches += vars(made.backward)["stretches"]
+        region = source.constant(made.node)
     wanted += arrays
     inputs = "".join([f"{tensors[id(each)]}, " for each in joint.inputs])
     places = [

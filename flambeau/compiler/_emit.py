@@ -15,8 +15,9 @@ from .._dispatch.elementwise import Elementwise
 from .._dispatch.factory import Factory
 from .._dispatch.gradients.fused_derivatives import Derivative
 from ._lower import lowered
-from ._program import Call, Item, Outside, Read, SetGrad, Value, uses, values_in
+from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
+from ._stretches import stretches
 from .plan.segment import Output, Segment, segments
 
 _PURE = (Primitive, Elementwise, Composite, Factory, Derivative)
@@ -27,6 +28,8 @@ class Source:
 
     def __init__(self, constants: dict[str, Any] | None = None, tensors: dict[int, str] | None = None) -> None:
         self.lines: list[str] = []
+        self.stretches: list[Any] = []
+        """What devices do by themselves."""
         self.tensors = tensors or {}
         """Where the tensors are that were there before, by their identity."""
         self.constants: dict[str, Any] = {} if constants is None else dict(constants)
@@ -67,13 +70,16 @@ class Source:
         namespace = dict(self.constants)
         exec(compile(text, f"{GENERATED}compiled {name}>", "exec"), namespace)
         made = namespace[name]
-        made.source = text
+        made.source, made.stretches = text, self.stretches
         return made
 
     def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
         """Write items; what none of the rest uses is let go, but for what is `kept`."""
         staying = {each.number for each in kept}
-        parts = segments(items, [Value(number) for number in staying])
+        values = [Value(number) for number in staying]
+        self._parts(segments(stretches(items, values), values), staying)
+
+    def _parts(self, parts: Sequence[Item | Segment], staying: set[int]) -> None:
         last: dict[int, int] = {}
         for position, part in enumerate(parts):
             for number in _numbers_used(part):
@@ -122,6 +128,8 @@ class Source:
             run, found = self.run_of(item.call), self.number(item.call.made)
             text = ", ".join([self.expression(each) for each in item.call.args])
             self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): return MISS")
+        elif isinstance(item, Stretch):
+            self._stretch(item)
         elif isinstance(item, SetGrad):
             tensor = self.tensors[id(item.tensor)]
             if item.value is None:
@@ -130,6 +138,18 @@ class Source:
                 self.lines.append(f"{tensor}._grad = {self.tensor(item.value, item.kind)}")
         else:
             self._call(item)
+
+    def _stretch(self, stretch: Stretch) -> None:
+        """Write the call of a function of its own, which the device's backend makes quick."""
+        inner = Source()
+        inner._parts(stretch.calls, {each.number for each in stretch.results})
+        made, given = ([f"v{each.number}" for each in values] for values in (stretch.results, stretch.inputs))
+        inner.lines.append(f"return [{', '.join(made)}]")
+        listed = inner.function("stretch", ", ".join(given))
+        run = stretch.backend.array_functions("stretches").Stretch(listed, stretch.written)
+        self.stretches.append(run)
+        text = f"{self.constant(run)}({', '.join(given)})"
+        self.lines.append(f"{', '.join(made)}, = {text}" if made else text)
 
     def _outside(self, item: Outside) -> None:
         prepare = getattr(item.function, "prepare", None)
@@ -153,16 +173,23 @@ class Source:
         made = call.results
         if type(made) is Value:
             self.lines.append(f"v{made.number} = {text}")
-            if not call.made._array.ndim:
-                self.lines.append(f"if type(v{made.number}) is not ndarray: v{made.number} = asarray(v{made.number})")
+            self._as_array(f"v{made.number}", call.made)
         elif type(made) is list:
             names = [f"v{each.number}" if type(each) is Value else "_" for each in made]
             self.lines.append(f"{', '.join(names)}, = {text}" if names else text)
             for name, each in zip(names, call.made, strict=True):
-                if isinstance(each, Tensor) and not each._array.ndim:
-                    self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
+                self._as_array(name, each)
         else:
             self.lines.append(text)
+
+    def _as_array(self, name: str, example: Any) -> None:
+        """Write that a result without dimensions is an array: array libraries make numbers of some."""
+        if not isinstance(example, Tensor) or example._array.ndim:
+            return
+        if example._kind.is_cpu:
+            self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
+        else:
+            self.lines.append(f"{name} = {self.constant(example._kind.backend.asarray)}({name})")
 
 
 def _numbers_used(part: Item | Segment) -> set[int]:

@@ -125,7 +125,13 @@ def explain(compiled: Any) -> str:
     counted = f"{len(programs)} program{'s' * (len(programs) != 1)}"
     calls = f"{len(reasons) or 'no'} call{'s' * (len(reasons) > 1)} that could not be compiled"
     whys = "".join([f"\n- {each}" for each in reasons])
-    return "\n\n".join([f"{counted}, {calls}{whys}", *[each.source.rstrip() for each in programs]])
+    return "\n\n".join([f"{counted}, {calls}{whys}", *[each for program in programs for each in _shown(program)]])
+
+
+def _shown(program: Any) -> list[str]:
+    """A program as source, and what devices do of it by themselves."""
+    inside = [f"# {each.describe()}\n{each.listed.source.rstrip()}" for each in program.stretches]
+    return [program.source.rstrip(), *inside]
 
 
 def reset() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import LARGE
-from .._core.device import CPU
+from .._core.backend import LARGE, backend_of_array, is_array
+from .._core.device import CPU, usable_device
 from .._core.geometry.layout import arranged
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
@@ -19,7 +19,7 @@ from .._dispatch.elementwise import Elementwise
 from .._dispatch.factory import Factory, constant
 from .._dispatch.op import Op
 from .._dispatch.writer import Writer
-from ._program import Call
+from ._program import Call, is_usable
 
 Run = Callable[..., Any]
 
@@ -36,7 +36,7 @@ def lowered(call: Call) -> Run:
     if isinstance(op, (Primitive, Composite, Writer)):
         tensors = op.tensors_of(call.examples)
         kinds = {each._kind for each in tensors}
-        if tensors and all(each.is_cpu and not each.indirect and each.plain is each for each in kinds):
+        if tensors and all(map(is_usable, kinds)) and len({each.device for each in kinds}) == 1:
             backend = tensors[0]._kind.backend
             run: Run = backend.runs.get(op) or backend.prepare(op)
             return _or_by_parts(op, run) if isinstance(op, Composite) else run
@@ -55,7 +55,7 @@ def _or_by_parts(op: Op, run: Run) -> Run:
 
 
 def _copied(array: Any, kind: Any) -> Any:
-    return np.array(array)
+    return np.array(array) if kind.is_cpu else kind.backend.from_host(np.asarray(array))
 
 
 def _elementwise(op: Elementwise, call: Call) -> Run | None:
@@ -96,8 +96,9 @@ def _by_tensors(op: Op) -> Run:
 
 
 def _wrapped(value: Any) -> Any:
-    if type(value) is np.ndarray:
-        return Tensor._from_parts((value, kind_of_array(value.dtype, CPU), [0, None]))
+    if is_array(value):
+        place = CPU if type(value) is np.ndarray else usable_device(backend_of_array(value).device_type)
+        return Tensor._from_parts((value, kind_of_array(value.dtype, place), [0, None]))
     return type(value)([_wrapped(each) for each in value]) if type(value) in (list, tuple) else value
 
 

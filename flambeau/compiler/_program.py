@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._core.backend import Backend
+from .._core.kind import Kind
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
 
@@ -59,7 +61,20 @@ class Read:
     """Where that is in the function itself."""
 
 
-Item = Call | Outside | SetGrad | Read
+@dataclass
+class Stretch:
+    """Calls that a device does one after the other, without Python."""
+
+    calls: list[Call]
+    inputs: list[Value]
+    results: list[Value]
+    """What is needed later."""
+    written: list[int]
+    """The positions of the inputs whose memory changes."""
+    backend: Backend
+
+
+Item = Call | Outside | SetGrad | Read | Stretch
 
 
 @dataclass
@@ -69,6 +84,12 @@ class Program:
     items: list[Item] = field(default_factory=list)
     inputs: dict[int, Tensor] = field(default_factory=dict)
     """The values that were there before, by number."""
+
+
+def is_usable(kind: Kind) -> bool:
+    """Whether programs can have tensors of a kind."""
+    known = kind.is_cpu or kind.backend.is_compiled_for
+    return known and not kind.indirect and kind.plain is kind
 
 
 def values_in(tree: Any) -> Iterator[Value]:
@@ -89,5 +110,7 @@ def uses(item: Item) -> Iterator[Value]:
         yield from values_in(item.args)
     elif type(item) is Read:
         yield from values_in(item.call.args)
+    elif type(item) is Stretch:
+        yield from item.inputs
     elif type(item) is SetGrad and item.value is not None:
         yield item.value

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.backend import backend_of_array
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
 from ._program import Call, Item, Read, values_in
@@ -41,8 +42,13 @@ class Written:
 
 def bounds(array: Any) -> tuple[int, int]:
     """The addresses between which the elements of an array are."""
-    found: tuple[int, int] = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
-    return found
+    low = high = backend_of_array(array).address(array)
+    for size, step in zip(array.shape, array.strides, strict=True):
+        if not size:
+            return 0, 0
+        low += min(0, (size - 1) * step)
+        high += max(0, (size - 1) * step)
+    return low, high + array.itemsize
 
 
 def needed(items: Sequence[Item], read: Call) -> list[Call]:

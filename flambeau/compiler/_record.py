@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.backend import is_array
 from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .._dispatch.composite import Composite
@@ -19,7 +20,7 @@ from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
 from ._emit import is_pure
 from ._parts import code_behind
-from ._program import Call, Outside, Program, Read, SetGrad, Value
+from ._program import Call, Outside, Program, Read, SetGrad, Value, is_usable
 from ._reads import Written, differs, needed
 from ._state import State
 from ._watch import Watch, line_in
@@ -195,7 +196,7 @@ class Recorder(Interpreter):
     def _noted(self, op: Op, value: Any) -> Any:
         if isinstance(value, Tensor):
             return self._value(op, value)
-        if type(value) is np.ndarray:
+        if is_array(value):
             return self._values.get(id(value)) or self._held(value)
         if type(value) in (list, tuple):
             return type(value)([self._noted(op, each) for each in value])
@@ -226,7 +227,7 @@ class Recorder(Interpreter):
 
     def _new(self, tensor: Tensor) -> Value:
         kind = tensor._kind
-        if not kind.is_cpu or kind.indirect or kind.plain is not kind:
+        if not is_usable(kind):
             self.refuse(f"it makes a tensor of {kind!r}")
         value = self._values[id(tensor._array)] = Value(len(self._values))
         self._kept.append(Tensor._from_parts(tensor._parts()))  # no other array gets its address

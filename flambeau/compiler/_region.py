@@ -70,8 +70,9 @@ class Joint:
 
 
 def _ones_like(tensor: Tensor) -> Tensor:
-    array = np.ones(tensor._array.shape, tensor._array.dtype)
-    return Tensor._from_parts((array, tensor._kind, [0, None]))
+    kind = tensor._kind
+    array = kind.backend.from_host(np.ones(tensor._array.shape, kind.dtype.numpy))
+    return Tensor._from_parts((array, kind, [0, None]))
 
 
 class CompiledFunctionBackward(Node):
@@ -95,7 +96,7 @@ class CompiledFunctionBackward(Node):
             )
         region = self._region
         arriving = [
-            np.zeros(shape, kind.dtype.numpy) if each is None else contiguous_array(each._array)
+            kind.backend.zeros(shape, kind.dtype.numpy) if each is None else contiguous_array(each._array)
             for each, (shape, kind) in zip(grads, region.outputs, strict=True)
         ]
         results = region.backward(*arriving, *[each.unpack(self)._array for each in self._tensors], *self._arrays)

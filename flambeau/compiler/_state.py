@@ -37,6 +37,7 @@ from .._core.kind import Kind
 from .._core.size import Size
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
+from ._program import is_usable
 from ._watch import Uncompilable, Watch
 
 
@@ -196,7 +197,7 @@ class State:
             self._check(f"{place} is not {known}")
             return
         kind = value._kind
-        if not kind.is_cpu or kind.indirect or kind.plain is not kind:
+        if not is_usable(kind):
             raise Uncompilable(f"it uses a tensor of {kind!r}")
         if fixed and value._requires_grad and value._grad_fn is None:  # a parameter
             known = self._constant(value)

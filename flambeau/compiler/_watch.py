@@ -28,8 +28,8 @@ _ENGINE = (
     *[os.path.join(PACKAGE, each) for each in _ENGINE_ROOMS],
     os.path.dirname(np.__file__) + os.sep,
 )
-_ONCE = ("<frozen importlib", os.path.join(PACKAGE, "_codegen"))
-"""Imports and the making of kernels, which happen once and call back nothing of the user's."""
+_BY_ITSELF = ("<frozen importlib", *[os.path.join(PACKAGE, each) for each in ("_codegen", "_backends/cuda")])
+"""Imports, the making of kernels, and what drives a device: whatever they run calls back nothing of the user's."""
 
 _OPTIMIZERS = os.path.join(PACKAGE, "optim")
 _RUN_OUTSIDE = ("step", "zero_grad")
@@ -105,7 +105,7 @@ class Watch:
                 self._outside = frame
                 if code.co_name not in _RUN_OUTSIDE:
                     self._refuse(frame, f"{code.co_name} of an optimizer or a scheduler is called")
-            elif code.co_filename.startswith(_ONCE):
+            elif code.co_filename.startswith(_BY_ITSELF):
                 self._outside = frame  # what it runs is not part of the call
             elif code not in self.codes and not self.is_engine(code):
                 caller = frame.f_back

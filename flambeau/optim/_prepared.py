@@ -84,6 +84,8 @@ class _Group:
             raise _Unprepared("parameters of several kinds")
         if None in [each._counter for each in fixed] or not are_apart(self._params):
             raise _Unprepared("parameters that share memory")
+        if not all(each._kind.is_cpu for each in self._steps):
+            raise _Unprepared("steps that are counted on a device")
         if numbers is not None and numbers.count(numbers[0]) != len(numbers):
             raise _Unprepared("parameters at different steps")
         number: Any = None if numbers is None else numbers[0]

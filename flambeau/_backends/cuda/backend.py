@@ -15,6 +15,7 @@ from ..._core.backend import Backend, backend_of, install, is_installed
 from ..._core.device import device
 from .array import DeviceArray, empty, from_host, to_host, window, zeros
 from .driver import driver
+from .lent import Lent
 from .memory.block import PooledMemory
 from .waits import HERE
 
@@ -26,6 +27,7 @@ class Cuda(Backend):
 
     array_class = DeviceArray
     costs_per_call = True
+    is_compiled_for = True
 
     def __init__(self) -> None:
         super().__init__("cuda")
@@ -65,6 +67,8 @@ class Cuda(Backend):
     def used_by(self, array: Any, stream: int) -> None:
         if isinstance(array.memory, PooledMemory):
             driver().pool.used_by(array.memory, stream)
+        elif isinstance(array.memory, Lent):
+            array.memory.stays()
 
     def window(self, memory: Any, shape: Any, array_type: Any, start: int, strides: Any) -> Any:
         return window(memory, shape, array_type, start, strides)
@@ -74,7 +78,7 @@ class Cuda(Backend):
         return place
 
 
-_FAMILIES = frozenset(("conv", "multi", "pointwise", "products", "recurrent"))
+_FAMILIES = frozenset(("conv", "multi", "pointwise", "products", "recurrent", "stretches"))
 
 
 @cache

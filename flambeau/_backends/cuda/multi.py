@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from struct import Struct
 from typing import Any
@@ -25,6 +25,41 @@ def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float],
     return _update(program, changed, numbers, lists, None)
 
 
+def updating(program: Program, changed: tuple[int, ...], numbers: int, lists: int, dtype: Any) -> Updating | None:
+    """The kernel of such updates: `(True, False, *numbers, *arrays of all lists)`, whether it was done; or None."""
+    name = name_of(dtype)
+    if name not in _FLOATS or not can_write(program):
+        return None
+    return Updating(program, name, changed, numbers, lists)
+
+
+class Updating:
+    """Updates of the same arrays again and again: what a launch is told of these is put together once."""
+
+    def __init__(self, program: Program, name: str, changed: tuple[int, ...], numbers: int, lists: int) -> None:
+        self._launch, self._most, _ = _kernel(program, name, lists, numbers, changed, False)
+        self._head = Struct(f"=q{max(numbers, 1)}d").pack
+        self._tail = Struct(f"={2 * self._most}q{lists * self._most}Q").pack
+        self._numbers = numbers
+        self._lists = lists
+        self._places: list[Any] = []
+        self._launches: list[tuple[int, int, bytes]] = []
+
+    def __call__(self, alone: bool, raises: bool, *given: Any) -> bool:
+        numbers, arrays = given[: self._numbers], given[self._numbers :]
+        places = [(each.pointer, each.form.strides) for each in arrays]
+        if places != self._places:
+            count = len(arrays) // self._lists
+            rows = [arrays[start : start + count] for start in range(0, len(arrays), count)]
+            if not _alike(rows):
+                return False
+            self._places = places
+            self._launches = [(blocks, used, self._tail(*tail)) for blocks, used, tail in _portions(rows, self._most)]
+        for blocks, used, tail in self._launches:
+            self._launch(blocks, THREADS, self._head(used, *(numbers or (0.0,))) + tail)
+        return True
+
+
 def update_with_steps(
     steps: Sequence[Any], program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]
 ) -> bool:
@@ -42,6 +77,13 @@ def _update(
         return False
     rows = lists if steps is None else [*lists, steps]
     launch, most, pack = _kernel(program, name, len(lists), len(numbers), changed, steps is not None)
+    for blocks, used, tail in _portions(rows, most):
+        launch(blocks, THREADS, pack(used, *(numbers or [0.0]), *tail))
+    return True
+
+
+def _portions(rows: Sequence[Sequence[Any]], most: int) -> Iterator[tuple[int, int, list[int]]]:
+    """For each launch how many blocks it has and for how many positions, and what it is told of their arrays."""
     columns = list(zip(*rows, strict=True))
     for start in range(0, len(columns), most):
         chosen = [column for column in columns[start : start + most] if column[0].form.size]
@@ -55,9 +97,7 @@ def _update(
             sizes.append(size)
             blocks += -(-size // PER_BLOCK)
         places = [[column[at].pointer for column in chosen] + empty for at in range(len(rows))]
-        flat = [place for row in places for place in row]
-        launch(blocks, THREADS, pack(len(chosen), *(numbers or [0.0]), *begin, *empty, *sizes, *empty, *flat))
-    return True
+        yield blocks, len(chosen), [*begin, *empty, *sizes, *empty, *[place for row in places for place in row]]
 
 
 def _alike(lists: Sequence[Sequence[Any]]) -> bool:

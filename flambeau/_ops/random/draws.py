@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import read
+from ..._core.backend import beside, read
 from ..._core.dtype import LEGACY_NAMES, int64
 from ..._core.dtype import dtype as DType
 from ..._core.generator import Generator, default_generator
@@ -51,7 +51,7 @@ def _drawing(name: str, sample: Callable[..., None]) -> Writer:
 
 
 def _permute(into: Array, source: Generator, n: int) -> None:
-    into[...] = permutation.randperm(n, into.dtype, source)
+    into[...] = beside(permutation.randperm(n, into.dtype, source), into)
 
 
 def _between(into: Array, source: Generator, low: int, high: int | None) -> None:

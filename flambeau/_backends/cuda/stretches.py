@@ -160,11 +160,11 @@ class _Captured:
         owners = {id(each.memory): at for at, each in enumerate(places)}
         groups: dict[int, list[int]] = {}
         for number, each in enumerate(results):
-            at = owners.get(id(each.memory))
-            if at is None:
+            owner = owners.get(id(each.memory))
+            if owner is None:
                 groups.setdefault(id(each.memory), []).append(number)
             else:
-                self._windows.append((number, at, each.pointer - places[at].pointer, each))
+                self._windows.append((number, owner, each.pointer - places[owner].pointer, each))
         for numbers in groups.values():
             self._groups.append(_Group(numbers, [results[each] for each in numbers], not held.isdisjoint(numbers)))
 

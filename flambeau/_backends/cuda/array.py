@@ -185,6 +185,22 @@ def over(memory: Memory, pointer: int, shape: Any, dtype: Any, strides: Any = No
     return made
 
 
+def form_of(shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> Any:
+    """The form of an array without gaps: of arrays that are alike one is enough, since nothing changes it."""
+    return _make(shape, dtype, _BEGIN, 0, strides)
+
+
+def of_form(form: Any) -> DeviceArray:
+    """A new array, uninitialised, whose form is there already."""
+    memory = driver().allocate(form.nbytes)
+    made: DeviceArray = object.__new__(DeviceArray)
+    made.form = form
+    made.memory = memory
+    made.base = None
+    made.pointer = memory.ptr
+    return made
+
+
 def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> DeviceArray:
     """A new array, uninitialised: row by row, or with the strides of a dense array in another order."""
     form = _make(shape, dtype, _BEGIN, 0, strides)

@@ -190,7 +190,7 @@ def _planned(product: str, name: str, arrays: dict[int, DeviceArray], causal: bo
                 each.set_data_type(single)
 
     try:
-        return cudnn.Plan(name, False, describe)
+        return cudnn.Plan(name, describe)
     except cudnn.Refused:
         return None
 

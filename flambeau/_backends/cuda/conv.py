@@ -1,4 +1,8 @@
-"""The three products of convolutions on the device by cuDNN. None: it is not there, or does not do it."""
+"""Convolutions on the device by cuDNN. None: it is not there, or does not do it.
+
+The lowerings of the ops remember what a call needs by the shapes and strides of its operands: one look finds a plan and
+the form of the result. The products themselves take operands that lie in any way.
+"""
 
 from __future__ import annotations
 
@@ -7,65 +11,172 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._core.arrays.quick import name_of
-from ..._core.geometry.moving_windows import Geometry, Shape
+from ..._core.geometry.moving_windows import (
+    Geometry,
+    Shape,
+    correlated_sizes,
+    gives_channels_last,
+    spread_sizes,
+    strides_for,
+)
 from ..._core.process.gpu_choices import CHOICES
-from . import cudnn
-from .array import DeviceArray, empty
+from . import ufuncs
+from .array import DeviceArray, empty, form_of, of_form
+from .cudnn_convolutions import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Convolution
+from .cudnn_descriptors import Refused, library
+from .reduce import reduced
 
-_FORWARD, _OF_INPUT, _OF_WEIGHT = "conv_fprop", "conv_dgrad", "conv_wgrad"
-_NAMES = {
-    _FORWARD: ("image", "weight", ""), _OF_INPUT: ("", "filter", "loss"), _OF_WEIGHT: ("image", "", "loss"),
-}  # fmt: skip
-"""For each product what cuDNN calls input, weight and output, as far as they are given."""
-_RESULTS = {_FORWARD: 3, _OF_INPUT: 1, _OF_WEIGHT: 2}
-"""Which of them is computed."""
-_plans: dict[Any, cudnn.Plan | None] = {}
+_ALIGNED = 15
+_plans: dict[Any, Convolution | None] = {}
+
+
+# ----- the ops --------------------------------------------------------------------------------------------------------
 
 
 class _Call(NamedTuple):
-    """A call that needs no preparation when its like comes again: a plan, and shape and strides of the result."""
+    """A product that needs no preparation when its like comes again."""
 
-    plan: cudnn.Plan
-    numbers: tuple[int, int, int]
-    """Of the first operand, of the second and of the result in the plan."""
-    shape: Shape
-    strides: Shape
+    plan: Convolution
+    form: Any
+    """Of the result: arrays share it."""
 
 
-_calls: dict[Any, _Call] = {}
+_calls: dict[Any, _Call | None] = {}
 
 
-def _remembered(key: Any, first: DeviceArray, second: DeviceArray) -> DeviceArray | None:
-    call = _calls.get(key)
-    if call is None:
+def convolution(
+    input: DeviceArray, weight: DeviceArray, bias: DeviceArray | None, bias_sizes: Shape, stride: Shape, padding: Shape,
+    dilation: Shape, transposed: bool, output_padding: Shape, groups: int,
+) -> DeviceArray | None:  # fmt: skip
+    """The convolution of `input` with `weight`, or its transpose, plus `bias`."""
+    one, two = input.form, weight.form
+    key = (
+        one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype, stride, padding, dilation, transposed,
+        output_padding, groups, _choices(),
+    )  # fmt: skip
+    try:
+        call = _calls[key]
+    except KeyError:
+        geometry = Geometry(stride, padding, dilation, groups)
+        call = _calls[key] = _prepared_forward(one, two, geometry, output_padding if transposed else None)
+    place = input.pointer
+    if call is None or (place | weight.pointer) & _ALIGNED:
         return None
-    result = empty(call.shape, first.form.dtype, call.strides)
-    one, two, three = call.numbers
-    call.plan({one: first.pointer, two: second.pointer, three: result.pointer})
-    return result
+    plan, form = call
+    result = of_form(form)
+    if transposed:
+        plan(result.pointer, weight.pointer, place)
+    else:
+        plan(place, weight.pointer, result.pointer)
+    return result if bias is None else _with_bias(result, bias)
 
 
-def _key(product: str, first: DeviceArray, second: DeviceArray, *rest: Any) -> Any:
-    one, two = first.form, second.form
-    return product, one.dtype, one.shape, one.strides, two.dtype, two.shape, two.strides, rest, _choices()
+def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_padding: Shape | None) -> _Call | None:
+    """`output_padding`: of a transposed convolution; None: it is none."""
+    if output_padding is None:
+        channels, sizes = weight.shape[0], correlated_sizes(input.shape[2:], weight.shape[2:], geometry)
+    else:
+        channels = weight.shape[1] * geometry.groups
+        sizes = spread_sizes(input.shape[2:], weight.shape[2:], geometry, output_padding)
+    last = gives_channels_last(input, weight)
+    form = _form((input.shape[0], channels, *sizes), input.dtype, last)
+    if not _serves(input, weight) or not _lie_so((input, weight), last) or not form.size:
+        return None
+    if output_padding is None:
+        plan = _plan(FORWARD, (input, weight, form), geometry)
+    else:
+        plan = _plan(OF_INPUT, (form, weight, input), geometry)
+    return None if plan is None else _Call(plan, form)
 
 
-_TYPES = frozenset(cudnn.TYPES) - {"float64"}
-"""In float64 the front end hands the library factors of float32, and results are not written."""
+_backward_calls: dict[Any, tuple[_Call | None, _Call | None] | None] = {}
+_nothing: dict[Any, DeviceArray] = {}
+"""For each type of elements the empty array that stands for gradients that nobody needs."""
+
+
+def convolution_backward(
+    grad_output: DeviceArray, input: DeviceArray, weight: DeviceArray, stride: Shape, padding: Shape, dilation: Shape,
+    transposed: bool, output_padding: Shape, groups: int, output_mask: tuple[bool, bool, bool],
+) -> tuple[DeviceArray, DeviceArray, DeviceArray] | None:  # fmt: skip
+    """The gradients of input, weight and bias; an empty array for each that `output_mask` does not ask for."""
+    zero, one, two = grad_output.form, input.form, weight.form
+    key = (
+        zero.shape, zero.strides, zero.dtype, one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype,
+        stride, padding, dilation, transposed, groups, output_mask, _choices(),
+    )  # fmt: skip
+    try:
+        calls = _backward_calls[key]
+    except KeyError:
+        geometry = Geometry(stride, padding, dilation, groups)
+        calls = _backward_calls[key] = _prepared_backward(zero, one, two, geometry, transposed, output_mask)
+    grad, x, w = grad_output.pointer, input.pointer, weight.pointer
+    if calls is None or (grad | x | w) & _ALIGNED:
+        return None
+    nothing = _nothing.get(zero.dtype)
+    if nothing is None:
+        nothing = _nothing[zero.dtype] = empty((0,), zero.dtype)
+    of_input = of_weight = of_bias = nothing
+    first, second = calls
+    if first is not None:
+        of_input = of_form(first.form)
+        first.plan(*((grad, w, of_input.pointer) if transposed else (of_input.pointer, w, grad)))
+    if second is not None:
+        of_weight = of_form(second.form)
+        second.plan(*((grad, of_weight.pointer, x) if transposed else (x, of_weight.pointer, grad)))
+    if output_mask[2]:
+        of_bias = _summed(grad_output)
+    return of_input, of_weight, of_bias
+
+
+def _prepared_backward(
+    grad: Any, input: Any, weight: Any, geometry: Geometry, transposed: bool, mask: tuple[bool, bool, bool]
+) -> tuple[_Call | None, _Call | None] | None:
+    last = gives_channels_last(input, weight)
+    if not _serves(input, weight) or grad.dtype != input.dtype or not _lie_so((grad, input, weight), last):
+        return None
+    found: list[_Call | None] = [None, None]
+    forms = (grad, weight, input) if transposed else (input, weight, grad)
+    if mask[0]:
+        form = _form(input.shape, grad.dtype, last)
+        product, given = (FORWARD, (grad, weight, form)) if transposed else (OF_INPUT, (form, weight, grad))
+        plan = _plan(product, given, geometry)
+        if plan is None:
+            return None
+        found[0] = _Call(plan, form)
+    if mask[1]:
+        # As the weight itself lies: where a size is 1 that is more than one way, and a leaf's gradient lies as it does.
+        form = form_of(weight.shape, grad.dtype, weight.strides)
+        plan = _plan(OF_WEIGHT, (forms[0], form, forms[2]), geometry)
+        if plan is None:
+            return None
+        found[1] = _Call(plan, form)
+    return found[0], found[1]
+
+
+def _summed(grad: Any) -> DeviceArray:
+    """The gradient of the bias."""
+    axes = (0, *range(2, grad.form.ndim))
+    found = reduced("add", grad, axes, grad.form.dtype, False)
+    return np.add.reduce(grad, axis=axes) if found is None else found
+
+
+def _with_bias(result: DeviceArray, bias: DeviceArray) -> DeviceArray:
+    shift = bias.reshape(1, -1, *[1] * (result.form.ndim - 2))
+    added: DeviceArray = ufuncs.call(np.add, (result, shift), result)
+    return added
+
+
+# ----- the products ---------------------------------------------------------------------------------------------------
 
 
 def correlate(
     input: DeviceArray, weight: DeviceArray, bias: Any, output: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
     """The convolution of `input` with `weight`, plus `bias`."""
-    key = _key(_FORWARD, input, weight, output, geometry, last)
-    result = _remembered(key, input, weight)
-    if result is not None:
-        return result if bias is None else _with_bias(result, bias)
-    if not _serves(input, weight) or output != _sizes(input.shape[2:], weight.shape[2:], geometry):
+    if not _serves(input.form, weight.form) or output != correlated_sizes(input.shape[2:], weight.shape[2:], geometry):
         return None
     shape = (input.shape[0], weight.shape[0], *output)
-    result = _run(_FORWARD, key, geometry, last, input=input, weight=weight, output=shape)
+    result = _run(FORWARD, geometry, last, (input, weight, shape))
     return result if result is None or bias is None else _with_bias(result, bias)
 
 
@@ -73,14 +184,10 @@ def spread(
     grad: DeviceArray, weight: DeviceArray, bias: Any, sizes: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
-    key = _key(_OF_INPUT, weight, grad, sizes, geometry, last)
-    result = _remembered(key, weight, grad)
-    if result is not None:
-        return result if bias is None else _with_bias(result, bias)
-    if not _serves(grad, weight) or grad.shape[2:] != _sizes(sizes, weight.shape[2:], geometry):
+    if not _serves(grad.form, weight.form) or grad.shape[2:] != correlated_sizes(sizes, weight.shape[2:], geometry):
         return None
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *sizes)
-    result = _run(_OF_INPUT, key, geometry, last, input=shape, weight=weight, output=grad)
+    result = _run(OF_INPUT, geometry, last, (shape, weight, grad))
     return result if result is None or bias is None else _with_bias(result, bias)
 
 
@@ -88,119 +195,76 @@ def weight_gradient(
     input: DeviceArray, grad: DeviceArray, kernel: Shape, geometry: Geometry, last: bool
 ) -> DeviceArray | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
-    key = _key(_OF_WEIGHT, input, grad, kernel, geometry, last)
-    result = _remembered(key, input, grad)
-    if result is not None:
-        return result
-    if not _serves(input, grad) or grad.shape[2:] != _sizes(input.shape[2:], kernel, geometry):
+    if not _serves(input.form, grad.form) or grad.shape[2:] != correlated_sizes(input.shape[2:], kernel, geometry):
         return None
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *kernel)
-    return _run(_OF_WEIGHT, key, geometry, last, input=input, weight=shape, output=grad)
+    return _run(OF_WEIGHT, geometry, last, (input, shape, grad))
 
 
-def _serves(first: DeviceArray, second: DeviceArray) -> bool:
-    same = first.form.dtype == second.form.dtype
+def _run(product: int, geometry: Geometry, last: bool, operands: tuple[Any, Any, Any]) -> DeviceArray | None:
+    """Of input, weight and output the one that is given as a shape, computed from the other two."""
+    dtype = next(each.form.dtype for each in operands if type(each) is DeviceArray)
+    arrays = [
+        _laid_out(each, last) if type(each) is DeviceArray else of_form(_form(each, dtype, last)) for each in operands
+    ]
+    plan = _plan(product, [each.form for each in arrays], geometry)
+    if plan is None:
+        return None
+    plan(*[each.pointer for each in arrays])
+    return next(made for made, given in zip(arrays, operands, strict=True) if type(given) is not DeviceArray)
+
+
+# ----- plans, and how arrays must lie ---------------------------------------------------------------------------------
+
+
+def _serves(first: Any, second: Any) -> bool:
     return bool(
-        same and CHOICES.uses_library and name_of(first.form.dtype) in _TYPES and first.form.size and second.form.size
-        and 3 <= first.form.ndim <= 5 and cudnn.library() is not None
+        first.dtype == second.dtype and CHOICES.uses_library and name_of(first.dtype) in TYPES and first.size
+        and second.size and 3 <= first.ndim <= 5 and library() is not None
     )  # fmt: skip
 
 
-def _sizes(input: Shape, kernel: Shape, geometry: Geometry) -> Shape:
-    """The sizes of the result of a convolution."""
-    given = zip(input, kernel, geometry.stride, geometry.padding, geometry.dilation, strict=True)
-    return tuple([(size + 2 * pad - gap * (window - 1) - 1) // step + 1 for size, window, step, pad, gap in given])
-
-
-def _with_bias(result: Any, bias: DeviceArray) -> DeviceArray:
-    shift: Any = bias.reshape(1, -1, *[1] * (result.ndim - 2))
-    added: DeviceArray = np.add(result, shift, out=result)
-    return added
-
-
-def _run(product: str, call: Any, geometry: Geometry, last: bool, **operands: Any) -> DeviceArray | None:
-    """Compute the operand that is given as a shape from the other two; what is alike is known as `call` from then on.
-
-    Nothing is remembered of operands that had to be laid out in another way.
-    """
-    flat = len(geometry.stride) == 1  # a signal is an image of one line
-    dtype = next(each.form.dtype for each in operands.values() if type(each) is DeviceArray)
-    arrays: dict[str, DeviceArray] = {}
-    for name, each in operands.items():
-        array = _laid_out(each, last) if type(each) is DeviceArray else _empty(each, dtype, last)
-        arrays[name] = array
-    forms = [(_as_image(each) if flat else each).form for each in arrays.values()]
-    key = product, dtype, *[(form.shape, form.strides) for form in forms], geometry, _choices()
-    try:
-        plan = _plans[key]
-    except KeyError:
-        plan = _plans[key] = _planned(product, forms, geometry)
-    if plan is None:
-        return None
-    plan({number: each.pointer for number, each in enumerate(arrays.values(), 1)})
-    result = list(arrays.values())[_RESULTS[product] - 1]
-    if all(arrays[name] is each for name, each in operands.items() if type(each) is DeviceArray):
-        one, two = (number for number in (1, 2, 3) if number != _RESULTS[product])
-        form = result.form
-        _calls[call] = _Call(plan, (one, two, _RESULTS[product]), form.shape, form.strides)
-    return result
-
-
-def _choices() -> tuple[bool, ...]:
+def _choices() -> tuple[bool, bool, bool, bool]:
     return CHOICES.uses_library, CHOICES.shortened_convolutions, CHOICES.measured, CHOICES.deterministic
 
 
-def _planned(product: str, forms: list[Any], geometry: Geometry) -> cudnn.Plan | None:
+def _plan(product: int, forms: Any, geometry: Geometry) -> Convolution | None:
     """The plan for one of the products; `forms` are those of input, weight and output."""
-    options = {"stride": list(geometry.stride), "padding": list(geometry.padding), "dilation": list(geometry.dilation)}
-    if forms[0].ndim > 2 + len(geometry.stride):
-        options = {name: [0 if name == "padding" else 1, *each] for name, each in options.items()}
-
-    def describe(graph: Any) -> None:
-        result = _RESULTS[product]
-        given = {
-            name: graph.tensor(dim=list(form.shape), stride=_steps(form), uid=number)
-            for number, (name, form) in enumerate(zip(_NAMES[product], forms, strict=True), 1)
-            if number != result
-        }
-        made = getattr(graph, product)(**given, **options)
-        form = forms[result - 1]
-        made.set_output(True).set_uid(result).set_dim(list(form.shape)).set_stride(_steps(form))
-
+    if len(geometry.stride) == 1:  # a signal is an image of one line
+        forms = [form[:, :, None] for form in forms]
+    dtype = forms[0].dtype
+    key = product, dtype, *[(form.shape, form.strides) for form in forms], geometry, _choices()
     try:
-        make = cudnn.MeasuredPlan if CHOICES.measured else cudnn.Plan
-        return make(name_of(forms[0].dtype), CHOICES.shortened_convolutions, describe)
-    except cudnn.Refused:
-        return None
+        return _plans[key]
+    except KeyError:
+        pass
+    try:
+        plan = Convolution(product, name_of(dtype), forms, geometry)
+    except Refused:
+        plan = None
+    _plans[key] = plan
+    return plan
 
 
-def _steps(form: Any) -> list[int]:
-    return [step // form.itemsize for step in form.strides]
+def _form(shape: Shape, dtype: Any, last: bool) -> Any:
+    """Of an array without gaps, the channels innermost if `last`."""
+    return form_of(shape, dtype, tuple([step * dtype.itemsize for step in strides_for(shape, last)]))
 
 
-def _as_image(array: DeviceArray) -> DeviceArray:
-    return array[:, :, None]
+def _lie_so(forms: Any, last: bool) -> bool:
+    """Whether arrays lie as `_laid_out` wants them, but for where they begin."""
+    return all((_turned(form) if last else form).flags.c_contiguous for form in forms)
 
 
-def _order(ndim: int) -> tuple[int, ...]:
-    """The dimensions in memory, channels innermost."""
-    return (0, *range(2, ndim), 1)
+def _turned(form: Any) -> Any:
+    """With the channels as the last dimension."""
+    return form.transpose((0, *range(2, form.ndim), 1))
 
 
 def _laid_out(array: DeviceArray, last: bool) -> DeviceArray:
-    if not last:
-        return array if array.form.flags.c_contiguous else array.copy()
-    turned = array.transpose(_order(array.ndim))
-    if turned.form.flags.c_contiguous:
+    if _lie_so((array.form,), last) and not array.pointer & _ALIGNED:
         return array
-    return _back(turned.copy())
-
-
-def _empty(shape: Shape, dtype: Any, last: bool) -> DeviceArray:
     if not last:
-        return empty(shape, dtype)
-    return _back(empty(tuple([shape[axis] for axis in _order(len(shape))]), dtype))
-
-
-def _back(turned: DeviceArray) -> DeviceArray:
-    return turned.transpose((0, turned.ndim - 1, *range(1, turned.ndim - 1)))
+        return array.copy()
+    turned = array.transpose((0, *range(2, array.form.ndim), 1)).copy()
+    return turned.transpose((0, turned.form.ndim - 1, *range(1, turned.form.ndim - 1)))

@@ -44,6 +44,8 @@ _PLACES = {
     "index_select": "gather.index_select",
     "gather": "gather.gather",
     "addmm": "linear.addmm",
+    "convolution": "conv.convolution",
+    "convolution_backward": "conv.convolution_backward",
     "attention": "attention.attention",
     "attention_backward": "attention.attention_gradients",
     "native_batch_norm": "norms.batch_norm",

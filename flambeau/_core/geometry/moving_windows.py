@@ -77,6 +77,17 @@ def suggests_channels_last(array: Any) -> bool:
     return True
 
 
+def gives_channels_last(input: Any, weight: Any) -> bool:
+    """Whether a convolution's results have their channels innermost: where an operand does, for images, and for volumes
+    in float32.
+    """
+    if input.ndim < 4:
+        return False
+    if input.ndim == 5 and (input.dtype != np.float32 or set(weight.shape[2:]) == {1}):
+        return False
+    return suggests_channels_last(input) or suggests_channels_last(weight)
+
+
 # ----- pooling --------------------------------------------------------------------------------------------------------
 
 

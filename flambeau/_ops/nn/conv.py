@@ -19,10 +19,10 @@ from ..._core.geometry.moving_windows import (
     Shape,
     correlated_sizes,
     extent,
+    gives_channels_last,
     new_array,
     spread_sizes,
     strides_for,
-    suggests_channels_last,
 )
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import in_single
@@ -53,15 +53,6 @@ class _OfShapes(Primitive[..., Tensor]):
 def _empty(shape: Shape, array_type: Any, last: bool = False) -> Any:
     item = array_type.itemsize
     return empty_meta(shape, array_type, tuple([step * item for step in strides_for(shape, last)]))
-
-
-def _gives_channels_last(input: Any, weight: Any) -> bool:
-    """Whether results have their channels innermost: where an operand does, for images, and for volumes in float32."""
-    if input.ndim < 4:
-        return False
-    if input.ndim == 5 and (input.dtype != np.float32 or set(weight.shape[2:]) == {1}):
-        return False
-    return suggests_channels_last(input) or suggests_channels_last(weight)
 
 
 # ----- the convolution and its derivatives --------------------------------------------------------------------------
@@ -150,7 +141,7 @@ def _convolution_kernel(
     compute: bool = True,
 ) -> Array:
     geometry, shape = _plan(input.shape, weight.shape, stride, padding, dilation, transposed, output_padding, groups)
-    last = _gives_channels_last(input, weight)
+    last = gives_channels_last(input, weight)
     if not compute:
         return _empty(shape, input.dtype, last)
     if not shape[1]:
@@ -206,7 +197,7 @@ def _convolution_backward_kernel(
 ) -> tuple[Array, Array, Array]:
     """The gradients of input, weight and bias; an empty array for each that `output_mask` does not ask for."""
     geometry = Geometry(stride, padding, dilation, groups)
-    last = _gives_channels_last(input, weight)
+    last = gives_channels_last(input, weight)
     array_type = grad_output.dtype
     of_input = of_weight = of_bias = np.empty(0, array_type, like=grad_output)
     if not compute:

@@ -75,6 +75,8 @@ class LargeBody:
     def into(self, target: Any, *given: Any) -> bool:
         """Compute into `target`, which may be an operand; False: it was not done."""
         operands: Sequence[Any] = given
+        if self._backend.costs_per_call:  # its compiled code walks through any strides
+            return self._into_alike(target, operands)
         if not target.flags.c_contiguous:
             found = _row_by_row(target, operands)
             if found is None:
@@ -94,6 +96,23 @@ class LargeBody:
         if compiled is None:
             return False
         compiled.flat(forms)(target, *operands)
+        return True
+
+    def _into_alike(self, target: Any, operands: Sequence[Any]) -> bool:
+        for number, each in enumerate(operands):
+            if each is target:
+                continue
+            if type(each) in ARRAY_CLASSES:
+                if each.shape != target.shape or each.strides != target.strides:
+                    return False
+            elif not self._takes(each):
+                return False
+            elif self._rounded is not None:
+                operands = (*operands[:number], float(self._rounded(each)), *operands[number + 1 :])
+        compiled = self._always.get(len(operands)) or self.compiled_for(len(operands))
+        if compiled is None:
+            return False
+        compiled.into((target,), operands)
         return True
 
     def _takes(self, number: Any) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._backends.cuda.array import over
 from flambeau._backends.cuda.driver import Launch, use
 from flambeau._backends.cuda.faults import PLACES, Faults
 from flambeau._backends.cuda.memory.host import HostPool, pinned_memory
@@ -157,15 +158,20 @@ class SimulatedDriver:
         run.argtypes = [ctypes.c_longlong, ctypes.c_longlong, ctypes.c_char_p]
         return lambda blocks, threads, fields: self._do(lambda: run(blocks, threads, fields))
 
-    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
+    def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Any:
         wide = np.float32 if left.dtype.itemsize == 2 else left.dtype
-        target, first, second = (self._window(each) for each in (result, left, right))
 
-        def step() -> None:
-            product = np.matmul(first.astype(wide), second.astype(wide))
-            target[...] = (product + target if added else product).astype(target.dtype)
+        def multiply(*pointers: int) -> None:
+            forms = zip((result, left, right), pointers, strict=True)
+            target, first, second = (self._window(over(None, place, *_layout(form))) for form, place in forms)
 
-        self._do(step)
+            def step() -> None:
+                found = np.matmul(first.astype(wide), second.astype(wide))
+                target[...] = (found + target if added else found).astype(target.dtype)
+
+            self._do(step)
+
+        return multiply
 
     def _window(self, array: Any) -> Any:
         """The memory of an array for NumPy, for the dtypes too that it has of another package."""
@@ -236,6 +242,10 @@ class SimulatedDriver:
 
     def resident_threads(self) -> int:
         return 132 * 2048
+
+
+def _layout(form: Any) -> tuple[Any, Any, Any]:
+    return form.shape, form.dtype, form.strides
 
 
 def _address(array: Any) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import importlib
+from collections.abc import Callable
+from ctypes import byref, c_int, c_int64, c_void_p
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..._core.arrays.quick import name_of
 from ..._core.process.gpu_choices import CHOICES
-from .recorded_blas import RecordedBlas
-from .waits import HERE
 
 _TYPES = {"float32": 0, "float64": 1, "float16": 2, "complex64": 4, "complex128": 5, "bfloat16": 14}
 """What CUDA calls the types of elements."""
@@ -18,17 +21,18 @@ _SINGLE, _DOUBLE, _SHORTENED = 68, 70, 77
 _DEFAULT = -1
 _AS_IT_IS, _TURNED = 0, 1
 
+Product = Callable[[int, int, int], None]
+"""Multiplies matrices: the addresses of the result and of both operands."""
+
 
 class Blas:
     """The library, with the constants that its calls take by address."""
 
-    def __init__(self) -> None:
-        from cupy.cuda.device import get_cublas_handle
-        from cupy_backends.cuda.libs import cublas
-
-        self._library = cublas
-        self._products: dict[Any, tuple[Any, ...]] = {}
-        self._handle = get_cublas_handle
+    def __init__(self, stream: Callable[[], int]) -> None:
+        self._library = library()
+        self._stream = stream
+        self._handles: dict[int, int] = {}
+        """One for each queue: to tell a handle about another queue costs as much as a product."""
         self._numbers = {
             name: (np.ones((), kind), np.zeros((), kind))
             for name, kind in (
@@ -40,25 +44,21 @@ class Blas:
             name: (one.ctypes.data, nothing.ctypes.data) for name, (one, nothing) in self._numbers.items()
         }
 
-    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
-        """Products along the first dimension, `added` to what is there or not."""
-        target, first, second = result.form, left.form, right.form
-        key = (
-            target.dtype, target.shape, target.strides, first.shape, first.strides, second.strides, added,
-            CHOICES.shortened_products,
-        )  # fmt: skip
-        found = self._products.get(key)
-        if found is None:
-            found = self._products[key] = self._prepared(target, first, second, added)
-        name, sizes, after_right, after_left, after_result, rest = found
-        library = self._library if HERE.recording is None else RecordedBlas(HERE.recording.stream)
-        getattr(library, name)(
-            self._handle(), *sizes, right.pointer, *after_right, left.pointer, *after_left, result.pointer,
-            *after_result, *rest,
-        )  # fmt: skip
+    def _handle(self) -> int:
+        stream = self._stream()
+        return self._handles.get(stream) or self.handle_for(stream)
 
-    def _prepared(self, target: Any, first: Any, second: Any, added: bool) -> tuple[Any, ...]:
-        """The name of the library's function, and what it is given between the addresses.
+    def handle_for(self, stream: int) -> int:
+        """The handle of a queue; before a graph is recorded there it has to exist."""
+        if stream not in self._handles:
+            made = c_void_p()
+            check(self._library.cublasCreate_v2(byref(made)))
+            check(self._library.cublasSetStream_v2(made, stream))
+            self._handles[stream] = made.value or 0
+        return self._handles[stream]
+
+    def product(self, target: Any, first: Any, second: Any, added: bool) -> Product:
+        """Multiplies matrices of these forms, along the first of three dimensions where there are so many.
 
         The library counts columns first: it is given the transposed problem.
         """
@@ -74,12 +74,58 @@ class Blas:
         turn_b, step_b, stride_b = placed(second)
         step_c = max(target.strides[-2] // target.itemsize, columns)
         sizes = turn_b, turn_a, columns, rows, first.shape[-1], one
+        handle = self._handle
         if not batch or batch[0] == 1:
-            after = (kind, step_b), (kind, step_a, before), (kind, step_c)
-            return "gemmEx", sizes, *after, (way, _DEFAULT)
-        after_result = kind, step_c, rows * columns
-        between = (kind, step_b, stride_b), (kind, step_a, stride_a, before), after_result
-        return "gemmStridedBatchedEx", sizes, *between, (batch[0], way, _DEFAULT)
+            run = self._library.cublasGemmEx
+
+            def multiply(result: int, left: int, right: int) -> None:
+                check(
+                    run(
+                        handle(), *sizes, right, kind, step_b, left, kind, step_a, before, result, kind, step_c, way,
+                        _DEFAULT,
+                    )
+                )  # fmt: skip
+
+            return multiply
+        run_all, count, stride_c = self._library.cublasGemmStridedBatchedEx, batch[0], rows * columns
+
+        def multiply_all(result: int, left: int, right: int) -> None:
+            check(
+                run_all(
+                    handle(), *sizes, right, kind, step_b, stride_b, left, kind, step_a, stride_a, before, result, kind,
+                    step_c, stride_c, count, way, _DEFAULT,
+                )
+            )  # fmt: skip
+
+        return multiply_all
+
+
+@cache
+def library() -> Any:
+    """The library by ctypes: CuPy's own calls tell it about the queue each time, and refuse to be recorded."""
+    importlib.import_module("cupy_backends.cuda.libs.cublas")  # this loads it
+    for version in (13, 12):
+        try:
+            found = ctypes.CDLL(f"libcublas.so.{version}")
+        except OSError:
+            continue
+        head: list[Any] = [c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p]
+        found.cublasGemmEx.argtypes = [
+            *head, c_void_p, c_int, c_int, c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_int, c_int,
+        ]  # fmt: skip
+        found.cublasGemmStridedBatchedEx.argtypes = [
+            *head, c_void_p, c_int, c_int, c_int64, c_void_p, c_int, c_int, c_int64, c_void_p, c_void_p, c_int, c_int,
+            c_int64, c_int, c_int, c_int,
+        ]  # fmt: skip
+        found.cublasSetStream_v2.argtypes = [c_void_p, c_void_p]
+        return found
+    raise RuntimeError("cuBLAS is not there: matrices cannot be multiplied on a GPU without it")
+
+
+def check(status: int) -> None:
+    """Raise what a call of the library says by its number."""
+    if status:
+        raise RuntimeError(f"CUDA error: a product of matrices by cuBLAS gave status {status}")
 
 
 def placed(form: Any) -> tuple[int, int, int]:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .blas import Blas
+from .blas import Blas, Product
 from .faults import PLACES, Faults
 from .memory.block import PooledMemory
 from .memory.host import HostPool, pinned_memory
@@ -63,9 +63,9 @@ class Driver(Protocol):
     def compile(self, source: str) -> Launch:
         """The function `kernel` of a source."""
 
-    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
-        """Products of matrices along the first of three dimensions, `added` to the result or not; each matrix lies by
-        rows or by columns.
+    def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Product:
+        """What multiplies matrices of these forms along the first of three dimensions, `added` to the result or not;
+        each matrix lies by rows or by columns.
         """
 
     def seen(self, array: Any) -> Any:
@@ -205,10 +205,13 @@ class CupyDriver:
         vars(launch)["module"] = module
         return launch
 
-    def multiply(self, result: Any, left: Any, right: Any, added: bool = False) -> None:
+    def product(self, result: Any, left: Any, right: Any, added: bool = False) -> Product:
+        return self._products().product(result, left, right, added)
+
+    def _products(self) -> Blas:
         if self._blas is None:
-            self._blas = Blas()
-        self._blas.multiply(result, left, right, added)
+            self._blas = Blas(self.stream)
+        return self._blas
 
     def seen(self, array: Any) -> Any:
         library, memory = self.library, array.memory
@@ -242,6 +245,7 @@ class CupyDriver:
         self.pool.stream_changed()
 
     def begin_recording(self, stream: int) -> None:
+        self._products().handle_for(stream)
         # What could harm a recording is refused here, before the library sees it; taking memory is allowed.
         self._runtime.streamBeginCapture(stream, self._runtime.streamCaptureModeRelaxed)
 

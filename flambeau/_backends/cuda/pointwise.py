@@ -23,7 +23,7 @@ from ..._codegen.cuda.elementwise import (
 )
 from ..._codegen.cuda.types import TYPES
 from ..._codegen.expr import Program, Untraceable, computed_type, trace_body
-from .array import DeviceArray, dense_like, empty, empty_beside
+from .array import DeviceArray, dense_like, empty_beside, form_of, of_form
 from .driver import Launch, driver
 
 MOST_VARIANTS = 64
@@ -48,13 +48,21 @@ class _Walk(NamedTuple):
     """The one for addresses that are multiples of 16, if there is a better one."""
 
 
+class _Call(NamedTuple):
+    """What a call for operands of certain layouts needs."""
+
+    forms: list[Any]
+    """Of the results: arrays share them."""
+    walk: _Walk | None
+
+
 class Pointwise:
     """A program over arrays and numbers; `operands` are the dtypes of these in memory."""
 
     __slots__ = (
+        "_calls",
         "_codes",
         "_flat",
-        "_shapes",
         "_strides",
         "_walks",
         "memory",
@@ -74,7 +82,7 @@ class Pointwise:
         self._flat: dict[tuple[str, int], tuple[Launch, Any]] = {}
         self._strides: dict[tuple[str, int, bool, int], tuple[Launch, Any]] = {}
         self._walks: dict[tuple[Any, ...], _Walk] = {}
-        self._shapes: dict[tuple[Any, ...], list[Any]] = {}
+        self._calls: dict[tuple[Any, ...], _Call] = {}
 
     # ----- the calls of those who fuse bodies -----------------------------------------------------------------------
 
@@ -122,51 +130,39 @@ class Pointwise:
 
     def many(self, *operands: Any) -> tuple[DeviceArray, ...]:
         """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
-        first = None
-        alike = True
-        for each in operands:
-            if type(each) is DeviceArray:
-                form = each.form
-                if first is None:
-                    first = form
-                    shape = form.shape
-                    alike = form.flags.c_contiguous
-                elif alike and (form.shape != shape or not form.flags.c_contiguous):
-                    alike = False
-        assert first is not None
-        if alike:
-            results = tuple([empty(shape, dtype) for dtype in self.results])
-            if first.size:
-                self._run_flat(first.size, results, operands)
-            return results
         layout: list[Any] = []
         for each in operands:
             if type(each) is DeviceArray:
-                layout += each.form.shape, each.form.strides
+                form = each.form
+                layout += form.shape, form.strides
+            else:
+                layout.append(None)
         key = tuple(layout)
-        made = self._shapes.get(key)
-        if made is None:
-            if len(self._shapes) >= _MOST_WALKS:
-                self._shapes.clear()
-            made = self._shapes[key] = self._made(operands)
-        results = tuple([empty(*each) for each in made])
-        self.into(results, operands)
+        call = self._calls.get(key)
+        if call is None:
+            if len(self._calls) >= _MOST_WALKS:
+                self._calls.clear()
+            call = self._calls[key] = self._prepared(operands)
+        forms, walk = call
+        results = tuple([of_form(form) for form in forms])
+        if walk is not None:
+            self._start(walk, results, operands)
         return results
 
-    def _made(self, operands: Sequence[Any]) -> list[Any]:
-        """Shape, dtype and strides of each result."""
+    def _prepared(self, operands: Sequence[Any]) -> _Call:
+        """The forms of the results, and how they are walked through; nothing is where there are no elements."""
         arrays = [each.form for each in operands if type(each) is DeviceArray]
         shape = arrays[0].shape
         if any(form.shape != shape for form in arrays):
             shape = np.broadcast_shapes(*[form.shape for form in arrays])
         model = next((form for form in arrays if form.shape == shape), None)
-        made = []
+        forms = []
         for dtype in self.results:
             strides = None
             if model is not None and not model.flags.c_contiguous:
                 strides = tuple([step // model.itemsize * dtype.itemsize for step in dense_like(model)])
-            made.append((shape, dtype, strides))
-        return made
+            forms.append(form_of(shape, dtype, strides))
+        return _Call(forms, self._planned(forms, operands) if forms[0].size else None)
 
     def flat(self, forms: str) -> Callable[..., Any]:
         """The kernel for operands without gaps."""
@@ -204,7 +200,12 @@ class Pointwise:
         if walk is None:
             if len(self._walks) >= _MOST_WALKS:
                 self._walks.clear()
-            walk = self._walks[key] = self._planned(results, operands)
+            walk = self._walks[key] = self._planned([each.form for each in results], operands)
+        self._start(walk, results, operands)
+
+    # ----- launches -------------------------------------------------------------------------------------------------
+
+    def _start(self, walk: _Walk, results: Sequence[Any], operands: Sequence[Any]) -> None:
         values: list[Any] = [0]
         together = 0
         for each in results:
@@ -220,8 +221,6 @@ class Pointwise:
             walk = walk.aligned
         values[0] = walk.elements
         walk.launch(walk.blocks, THREADS, walk.pack(*values, *walk.numbers))
-
-    # ----- launches -------------------------------------------------------------------------------------------------
 
     def _run_flat(self, count: int, results: Sequence[Any], operands: Sequence[Any]) -> None:
         values: list[Any] = [count]
@@ -243,11 +242,14 @@ class Pointwise:
         entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](*values))
 
     def _planned(self, results: Sequence[Any], operands: Sequence[Any]) -> _Walk:
-        """How arrays of these layouts are walked through: as if they had no gaps, in packs, or one by one."""
-        arrays = [*results, *[each for each in operands if type(each) is DeviceArray]]
-        target = results[0].form
-        sizes, strides = collapsed(target.shape, [each.form for each in arrays])
-        items = [each.form.itemsize for each in arrays]
+        """How arrays of these layouts are walked through: as if they had no gaps, in packs, or one by one.
+
+        `results` are the forms of the results.
+        """
+        arrays = [*results, *[each.form for each in operands if type(each) is DeviceArray]]
+        target = results[0]
+        sizes, strides = collapsed(target.shape, arrays)
+        items = [form.itemsize for form in arrays]
         forms = "".join([FLAT if type(each) is DeviceArray else NUMBER for each in operands])
         last = [steps[-1] for steps in strides]
         beside = [step == item for step, item in zip(last, items, strict=True)]

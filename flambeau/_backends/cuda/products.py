@@ -5,20 +5,82 @@ Sums are in float32 for 16-bit floats, else in the type itself.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..._core.arrays.quick import name_of
-from .array import DeviceArray, empty, zeros
+from ..._core.process.gpu_choices import CHOICES
+from .array import DeviceArray, empty, form_of, of_form, zeros
+from .blas import Product
 from .driver import driver
 from .moves import resized
 
 TYPES = frozenset(("float16", "bfloat16", "float32", "float64", "complex64", "complex128"))
 
 
+class _Call(NamedTuple):
+    """A product that needs no preparation when its like comes again."""
+
+    form: Any
+    """Of the result: arrays share it."""
+    multiply: Product
+
+
+_calls: dict[Any, _Call | None] = {}
+_MOST_CALLS = 4096
+
+
 def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     """`left @ right`; None for dtypes that the library does not multiply."""
+    first, second = left.form, right.form
+    key = (
+        first.shape,
+        first.strides,
+        first.dtype,
+        second.shape,
+        second.strides,
+        second.dtype,
+        CHOICES.shortened_products,
+    )
+    call = _calls.get(key)
+    if call is None:
+        if key not in _calls:
+            if len(_calls) >= _MOST_CALLS:
+                _calls.clear()
+            call = _calls[key] = _prepared(first, second)
+        if call is None:
+            return _prepared_otherwise(left, right)
+    result = of_form(call.form)
+    call.multiply(result.pointer, left.pointer, right.pointer)
+    return result
+
+
+def _prepared(first: Any, second: Any) -> _Call | None:
+    """For a matrix, or rows of any number of dimensions, times a matrix, if they lie as the library reads them."""
+    dtype = first.dtype
+    if dtype != second.dtype or name_of(dtype) not in TYPES or second.ndim != 2 or first.ndim < 2 or not first.size:
+        return None
+    if first.ndim > 2 and not first.flags.c_contiguous:
+        return None
+    inner, columns = second.shape
+    rows = first.size // first.shape[-1]
+    if inner != first.shape[-1] or not second.size or _is_odd(dtype, rows, inner, columns):
+        return None
+    matrix = first if first.ndim == 2 else form_of((rows, inner), dtype)
+    if not (_lies_well(matrix) and _lies_well(second)):
+        return None
+    target = form_of((rows, columns), dtype)
+    return _Call(form_of((*first.shape[:-1], columns), dtype), driver().product(target, matrix, second))
+
+
+def _is_odd(dtype: Any, rows: int, inner: int, columns: int) -> bool:
+    """Whether `_even_product` is quicker."""
+    return bool(dtype.itemsize == 2 and (rows | inner | columns) % _PACK and rows * inner * columns >= _WORTHWHILE)
+
+
+def _prepared_otherwise(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
+    """The product of what has to be laid out first, of batches, and of vectors."""
     first, second = left.form, right.form
     dtype = first.dtype
     if dtype != second.dtype or name_of(dtype) not in TYPES or not (first.ndim and second.ndim):
@@ -29,11 +91,9 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
             raise ValueError(f"matmul: shapes {first.shape} and {second.shape} do not fit")
         if not (rows and inner and columns):
             return zeros((rows, columns), dtype)
-        if dtype.itemsize == 2 and (rows | inner | columns) % _PACK and rows * inner * columns >= _WORTHWHILE:
+        if _is_odd(dtype, rows, inner, columns):
             return _even_product(left, right)
-        result = empty((rows, columns), dtype)
-        driver().multiply(result, laid_out(left), laid_out(right))
-        return result
+        return _multiplied(empty((rows, columns), dtype), laid_out(left), laid_out(right))
     if second.ndim == 2 and first.ndim > 2 and first.flags.c_contiguous:  # many rows
         flat = product(left.reshape(-1, first.shape[-1]), right)
         return None if flat is None else flat.reshape(*first.shape[:-1], second.shape[1])
@@ -45,6 +105,25 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     found = _batch(_as_batch(a, batch), _as_batch(b, batch))
     shape = batch + ((a.shape[-2],) if first.ndim > 1 else ()) + ((b.shape[-1],) if second.ndim > 1 else ())
     return found.reshape(shape)
+
+
+_products: dict[Any, Product] = {}
+
+
+def _multiplied(result: DeviceArray, left: DeviceArray, right: DeviceArray) -> DeviceArray:
+    """The product of matrices, or of batches of them, that are laid out, in `result`."""
+    target, first, second = result.form, left.form, right.form
+    key = (
+        target.dtype, target.shape, target.strides, first.shape, first.strides, second.strides,
+        CHOICES.shortened_products,
+    )  # fmt: skip
+    found = _products.get(key)
+    if found is None:
+        if len(_products) >= _MOST_CALLS:
+            _products.clear()
+        found = _products[key] = driver().product(target, first, second)
+    found(result.pointer, left.pointer, right.pointer)
+    return result
 
 
 def _as_batch(array: DeviceArray, batch: tuple[int, ...]) -> DeviceArray:
@@ -68,21 +147,21 @@ def _batch(left: DeviceArray, right: DeviceArray) -> DeviceArray:
     columns = right.form.shape[2]
     if not (inner and count and rows and columns):
         return zeros((count, rows, columns), left.form.dtype)
-    result = empty((count, rows, columns), left.form.dtype)
-    driver().multiply(result, laid_out(left), laid_out(right))
-    return result
+    return _multiplied(empty((count, rows, columns), left.form.dtype), laid_out(left), laid_out(right))
 
 
 def laid_out(array: DeviceArray) -> DeviceArray:
     """A matrix, or several, in one of the two forms that the library reads: rows, or columns, without gaps inside."""
-    form = array.form
+    return array if _lies_well(array.form) else array.copy()
+
+
+def _lies_well(form: Any) -> bool:
     item = form.itemsize
     outer, inner = form.strides[-2:]
     rows, columns = form.shape[-2:]
     by_rows = (inner == item or columns == 1) and (outer >= columns * item or rows == 1)
     by_columns = (outer == item or rows == 1) and (inner >= rows * item or columns == 1)
-    fits = outer % item == 0 and inner % item == 0 and form.strides[0] >= 0
-    return array if fits and (by_rows or by_columns) else array.copy()
+    return bool(outer % item == 0 and inner % item == 0 and form.strides[0] >= 0 and (by_rows or by_columns))
 
 
 # ----- matrices of odd sizes ------------------------------------------------------------------------------------------
@@ -100,8 +179,7 @@ def _even_product(left: DeviceArray, right: DeviceArray) -> DeviceArray:
     (rows, inner), columns = left.form.shape, right.form.shape[1]
     more_rows, more_inner, more_columns = -rows % _PACK, -inner % _PACK, -columns % _PACK
     first, second = _with_zeros(left, more_rows, more_inner), _with_zeros(right, more_inner, more_columns)
-    result = empty((rows + more_rows, columns + more_columns), left.form.dtype)
-    driver().multiply(result, first, second)
+    result = _multiplied(empty((rows + more_rows, columns + more_columns), left.form.dtype), first, second)
     return resized(result, rows, columns) if more_rows or more_columns else result
 
 

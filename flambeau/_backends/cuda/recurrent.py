@@ -50,6 +50,11 @@ class _Steps:
         self._strides = array.form.strides
         self.size = self._shape[0] * self._strides[0]
 
+    @property
+    def form(self) -> Any:
+        """Of one step."""
+        return self[0].form
+
     def __getitem__(self, step: int) -> DeviceArray:
         return window(self._array, self._shape, self._array.form.dtype, step * self.size, self._strides)
 
@@ -71,21 +76,20 @@ def lstm_forward(
     dtype, (count, width) = gates.dtype, (len(gates), cell.shape[-1])
     output, cells, shown = (empty((count, width), dtype) for _ in range(3))
     launch, pack, turned = _kernel(lstm_step_source, name_of(dtype)), Struct("=qqQQQQQ").pack, _dense(w_hh).T
-    multiply = driver().multiply
     states, gate_steps, cell_steps = (_Steps(each, steps) for each in (output, gates, cells))
-    state, before = _dense(hidden), _dense(cell)
+    first_state, first_cell = _dense(hidden), _dense(cell)
+    multiply = driver().product(gate_steps.form, first_state.form, turned.form, True)
     size = count // steps * width
     blocks = -(-size // THREADS)
-    for step in _order(steps, reverse):
-        multiply(gate_steps[step], state, turned, True)
-        state, this = states[step], cell_steps[step]
-        offset = step * states.size
-        fields = pack(
-            size, width, gate_steps.place(step), this.pointer, shown.pointer + offset, state.pointer, before.pointer
-        )
-        launch(blocks, THREADS, fields)
+    state, before, weight = first_state.pointer, first_cell.pointer, turned.pointer
+    order = _order(steps, reverse)
+    for step in order:
+        gate = gate_steps.place(step)
+        multiply(gate, state, weight)
+        state, this = states.place(step), cell_steps.place(step)
+        launch(blocks, THREADS, pack(size, width, gate, this, shown.pointer + step * states.size, state, before))
         before = this
-    return output, cells, shown, state, before
+    return output, cells, shown, states[order[-1]], cell_steps[order[-1]]
 
 
 def lstm_backward(
@@ -100,8 +104,8 @@ def lstm_backward(
     pack, weight = Struct("=qqQQQQQQQ").pack, _dense(w_hh)
     gates, before, shown = _dense(gates), _dense(before), _dense(shown)
     coming = shown if of_output is None else _dense(of_output)
-    multiply = driver().multiply
     results, given = _Steps(of_gates, steps), _Steps(gates, steps)
+    multiply = driver().product(of_hidden.form, results.form, weight.form)
     part = _Steps(shown, steps).size
     size = of_hidden.form.size
     blocks = -(-size // THREADS)
@@ -112,7 +116,7 @@ def lstm_backward(
             coming.pointer + offset, shown.pointer + offset, of_hidden.pointer,
         )  # fmt: skip
         launch(blocks, THREADS, fields)
-        multiply(of_hidden, results[step], weight)
+        multiply(of_hidden.pointer, results.place(step), weight.pointer)
     return of_gates, of_hidden, of_cell
 
 
@@ -126,19 +130,18 @@ def gru_forward(
     launch, pack = _kernel(gru_step_source, name_of(dtype), b_hh is not None), Struct("=qqQQQQQQ").pack
     turned, products = _dense(w_hh).T, _dense(products)
     bias = 0 if b_hh is None else _dense(b_hh).pointer
-    multiply = driver().multiply
     states, given, gate_steps = (_Steps(each, steps) for each in (output, products, gates))
-    state = _dense(hidden)
+    first_state = _dense(hidden)
+    multiply = driver().product(product.form, first_state.form, turned.form)
     size = count // steps * width
     blocks = -(-size // THREADS)
-    for step in _order(steps, reverse):
-        multiply(product, state, turned)
-        before, state = state, states[step]
-        fields = pack(
-            size, width, gate_steps.place(step), given.place(step), product.pointer, state.pointer, before.pointer, bias
-        )
+    state, order = first_state.pointer, _order(steps, reverse)
+    for step in order:
+        multiply(product.pointer, state, turned.pointer)
+        before, state = state, states.place(step)
+        fields = pack(size, width, gate_steps.place(step), given.place(step), product.pointer, state, before, bias)
         launch(blocks, THREADS, fields)
-    return output, gates, state
+    return output, gates, states[order[-1]]
 
 
 def gru_backward(
@@ -153,8 +156,8 @@ def gru_backward(
     pack, weight = Struct("=qqQQQQQQ").pack, _dense(w_hh)
     gates, before = _dense(gates), _dense(before)
     coming = before if of_output is None else _dense(of_output)
-    multiply = driver().multiply
     results, inputs, given = (_Steps(each, steps) for each in (of_states, of_inputs, gates))
+    multiply = driver().product(of_hidden.form, results.form, weight.form, True)
     part = _Steps(before, steps).size
     size = of_hidden.form.size
     blocks = -(-size // THREADS)
@@ -165,5 +168,5 @@ def gru_backward(
             coming.pointer + offset, of_hidden.pointer,
         )  # fmt: skip
         launch(blocks, THREADS, fields)
-        multiply(of_hidden, results[step], weight, True)
+        multiply(of_hidden.pointer, results.place(step), weight.pointer)
     return of_states, of_inputs, of_hidden

@@ -138,6 +138,8 @@ def _attention(
     scale: float | None,
 ) -> tuple[Array, Array]:
     q, k, v = (widened(each) for each in (query, key, value))
+    if (times := q.shape[1] // max(k.shape[1], 1)) > 1:
+        k, v = np.repeat(k, times, axis=1), np.repeat(v, times, axis=1)
     weights = np.matmul(q * q.dtype.type(_factor(scale, q.shape[-1])), k.swapaxes(-2, -1))
     if attn_mask is not None:
         weights += widened(attn_mask)
@@ -158,8 +160,11 @@ def _attention(
     return output, (highest + np.log(sums))[..., 0]
 
 
-def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p: float) -> bool:
-    """Whether PyTorch, too, computes it in one op: four dimensions, equal sizes, no dropout."""
+def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p: float, shared: bool = False) -> bool:
+    """Whether PyTorch, too, computes it in one op: four dimensions, equal sizes, no dropout.
+
+    `shared`: several heads of `query` may have one of `key` and `value`.
+    """
     if dropout_p:
         return False
     shapes = []
@@ -168,7 +173,9 @@ def _fits_one_op(query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p:
         if len(shape) != 4 or 0 in shape or (shape[3] > 1 and each.strides[3] != each.itemsize):
             return False
         shapes.append(shape)
-    if shapes[1] != shapes[2] or shapes[0][:2] != shapes[1][:2] or shapes[0][3] != shapes[1][3]:
+    if shapes[1] != shapes[2] or shapes[0][0] != shapes[1][0] or shapes[0][3] != shapes[1][3]:
+        return False
+    if shapes[0][1] != shapes[1][1] and not (shared and shapes[0][1] % shapes[1][1] == 0):
         return False
     if query._kind.dtype.category != FLOAT:
         return False
@@ -230,6 +237,13 @@ def _check(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) 
             )
 
 
+def _reads_shared_heads(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether the device's kernel reads a head as often as it is shared: what nobody differentiates is not copied."""
+    if not query._kind.backend.costs_per_call or "FLASH_ATTENTION" not in ENABLED:
+        return False
+    return not (THREAD.modes.grad and any(each.requires_grad for each in (query, key, value)))
+
+
 def _shared_heads(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     """Each head of `key` and `value` repeated for the heads of `query` that share it."""
     heads, key_heads, value_heads = (each._array.shape[-3] for each in (query, key, value))
@@ -271,6 +285,8 @@ def scaled_dot_product_attention(
     if mask is not None and mask.dtype is bool_:
         mask = mask.new_zeros(mask._array.shape, dtype=query.dtype).masked_fill(mask.logical_not(), _LOWEST)
     if enable_gqa:
+        if _reads_shared_heads(query, key, value) and _fits_one_op(query, key, value, mask, dropout_p, shared=True):
+            return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]
         key, value = _shared_heads(query, key, value)
     if "FLASH_ATTENTION" in ENABLED and _fits_one_op(query, key, value, mask, dropout_p):
         return _attention(query, key, value, 0.0, is_causal, mask, scale)[0]

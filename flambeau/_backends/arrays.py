@@ -13,14 +13,19 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import STAND_INS, faster_for
-from .tiers import generated, library
+from .tiers import FAMILIES, generated, library
 
 Array = Any
 
 
 def _kernels(family: str, array: Array) -> Any:
     """The generated kernels of a family, where they can read `array`."""
-    return generated(family) if type(array) is np.ndarray else STAND_INS.get(type(array), _no_kernels)(family)
+    if type(array) is not np.ndarray:
+        return STAND_INS.get(type(array), _no_kernels)(family)
+    try:
+        return FAMILIES[family]  # as `generated` has them, once it was asked
+    except KeyError:
+        return generated(family)
 
 
 def _no_kernels(family: str) -> None:
@@ -55,7 +60,7 @@ def within(index: Array, size: int) -> bool:
 
 
 def gathered(array: Array, dim: int, index: Array) -> Array | None:
-    """The elements at the positions `index` along `dim`; positions are in range."""
+    """The elements at the positions `index` along `dim`; None also where some are out of range."""
     kernels = _kernels("gather", array)
     return None if kernels is None else kernels.gathered(array, dim, index)
 
@@ -67,7 +72,7 @@ def selected(array: Array, dim: int, positions: Array) -> Array | None:
 
 
 def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
-    """Bring `values` to the positions `index` along `dim` of `target`; positions are in range.
+    """Bring `values` to the positions `index` along `dim` of `target`; nothing is done if some are out of range.
 
     `how` is "write", or the name of the ufunc that combines them with what is there: "add", "maximum", ...
     """
@@ -76,9 +81,18 @@ def scattered(target: Array, dim: int, index: Array, values: Array, how: str) ->
 
 
 def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool:
-    """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`."""
+    """Add the slices of `values` to those of `target` at `positions`, a vector, along `dim`; positions are in range."""
     kernels = _kernels("gather", target)
     return kernels is not None and kernels.add_slices(target, dim, positions, values)
+
+
+def taps_summed(array: Array, dim: int, indices: Array, weights: Array | None, counts: Array | None) -> Array | None:
+    """Along `dim` for each column of `indices` the sum of the elements there, each with its weight.
+
+    Of the taps, which are rows, a result has the first `counts`, if these are given. Positions are in range.
+    """
+    kernels = _kernels("taps", array)
+    return None if kernels is None else kernels.summed(array, dim, indices, weights, counts)
 
 
 # ----- products and reductions ----------------------------------------------------------------------------------------

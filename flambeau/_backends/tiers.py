@@ -16,25 +16,26 @@ from typing import Any
 
 from .._core.backend import backend_of
 
-_families: dict[str, Any] = {}
+FAMILIES: dict[str, Any] = {}
+"""The modules that were asked for, None for those that are not there."""
 _enabled = os.environ.get("FLAMBEAU_GENERATED") != "0"
 
 
 def generated(family: str) -> Any:
     """The module of a family's generated kernels, `_backends/cpu/<family>.py`; None: there are none."""
     try:
-        return _families[family]
+        return FAMILIES[family]
     except KeyError:
-        return _families.setdefault(family, _load(family))
+        return FAMILIES.setdefault(family, _load(family))
 
 
 def library() -> Any:
     """The kernels of the vendor's library, `_backends/cpu/library.py`; None: it is not installed, or not wanted."""
     try:
-        return _families["library"]
+        return FAMILIES["library"]
     except KeyError:
         module = importlib.import_module("flambeau._backends.cpu.library") if _enabled else None
-        return _families.setdefault("library", module if module is not None and module.available() else None)
+        return FAMILIES.setdefault("library", module if module is not None and module.available() else None)
 
 
 def wanted() -> bool:
@@ -60,13 +61,13 @@ def numpy_only() -> Iterator[None]:
     """Run NumPy's kernels alone, in all threads: the reference that the others are compared with."""
     global _enabled
     before, _enabled = _enabled, False
-    families = dict(_families)
-    _families.update(dict.fromkeys(_families))
+    families = dict(FAMILIES)
+    FAMILIES.update(dict.fromkeys(FAMILIES))
     backend_of("cpu").forget()
     try:
         yield
     finally:
         _enabled = before
-        _families.clear()
-        _families.update(families)
+        FAMILIES.clear()
+        FAMILIES.update(families)
         backend_of("cpu").forget()

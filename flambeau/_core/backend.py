@@ -61,6 +61,9 @@ class Backend:
         self.array_functions: Callable[[str], Any] = _no_functions
         """The module of the faster functions on arrays of a family ("random", ...); None: there are none."""
 
+        self.season: object = object()
+        """Another one whenever the functions above may have changed: `forget`."""
+
         self.in_one_pass: Kernel | None = None
         """Computes all gradients that a node hands on at once, if it can: `(node, grad, saved values, edges)`."""
 
@@ -70,8 +73,9 @@ class Backend:
         self.forget()
 
     def forget(self) -> None:
-        """Look for lowerings anew: they have changed."""
+        """Look for lowerings and functions anew: they have changed."""
         self.runs.clear()
+        self.season = object()
 
     def lowering(self, name: str) -> Kernel | None:
         """The lowering of the op called `name`, if there is one here and now."""

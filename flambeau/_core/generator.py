@@ -177,13 +177,16 @@ class Generator:
                 return self._block[start:stop]
             return self._draw_across_blocks(count)
 
-    def words_ahead(self, count: int) -> Words:
-        """The words that the next draws will give, by generated code. They stay to be drawn."""
+    def words_at_hand(self, count: int) -> Words:
+        """The words that the next draws will give, which stay to be drawn: `count` of them.
+
+        It may be fewer where `count` is less than a block, but never fewer than 64: then those that are made already.
+        """
         with self._lock:
             if self._engine is None:
                 self._engine = _seeded_engine(self._seed)
             rest = _NO_WORDS if self._block is None else self._block[self._position :]
-            if count <= len(rest):
+            if count <= len(rest) or (len(rest) >= 64 and count < BLOCK):
                 return rest[:count]
             blocks = -(-(count - len(rest)) // BLOCK)
             key = self._engine.get_state(legacy=False)["state"]["key"].copy()

@@ -251,7 +251,11 @@ class Tensor(TensorMethods):
 
     @property
     def requires_grad(self) -> bool:
-        return self._requires_grad or (self._view is not None and self._view.base.requires_grad)
+        view = self._view
+        if self._requires_grad or view is None:
+            return self._requires_grad
+        base = view.base
+        return base._requires_grad or (base._view is not None and base.requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import ARRAY_CLASSES, LARGE, Backend, faster_for, is_of_host
+from .._core.backend import ARRAY_CLASSES, LARGE, Backend, backend_of, faster_for, is_of_host
 
 _HALVES = frozenset(("float16", "bfloat16"))
 
 Body = Callable[..., Any]
+
+_HOST = backend_of("cpu")
 
 
 class LargeBody:
@@ -21,7 +23,7 @@ class LargeBody:
     `plain` does everything with NumPy; `scalar` is the op's own body. It sees operands converted to `computed`.
     """
 
-    __slots__ = ("_always", "_backend", "_compiled", "_rounded", "computed", "given", "plain", "result", "scalar")
+    __slots__ = ("_backend", "_compiled", "_rounded", "_season", "computed", "given", "plain", "result", "scalar")
 
     def __init__(
         self,
@@ -40,14 +42,16 @@ class LargeBody:
         self.computed = computed
         self.result = result
         self._compiled: dict[int, Any] = {}
-        # Only on the CPU can it be that there is no compiler any more: `numpy_only`.
-        self._always = self._compiled if backend.costs_per_call else {}
+        self._season: object = None
+        """The season of the backend in which it was asked for compiled forms last."""
         # A number beside a tensor of half precision is rounded like the tensor.
         self._rounded = given.type if given.name in _HALVES and not exact_numbers else None
 
     def __call__(self, *operands: Any) -> Any:
         count = len(operands)
-        compiled = self._always.get(count) or self.compiled_for(count)
+        compiled = self._compiled.get(count) if self._season is self._backend.season else None
+        if compiled is None:
+            compiled = self.compiled_for(count)
         if compiled is None:
             return self.plain(*operands)
         if count == 1:
@@ -67,6 +71,7 @@ class LargeBody:
         module = self._backend.array_functions("pointwise")
         if module is None:
             return None
+        self._season = self._backend.season
         try:
             return self._compiled[count]
         except KeyError:
@@ -169,7 +174,11 @@ def _compiled_from(least: int, kernel: Body) -> Body:
     def run(*args: Any) -> Any:
         first = args[0]
         kind = type(first)
-        if (is_of_host(kind) and first.size < least) or (module := faster_for(first, "pointwise")) is None:
+        if kind is np.ndarray:
+            module = None if first.size < least else _HOST.array_functions("pointwise")
+        else:
+            module = None if is_of_host(kind) and first.size < least else faster_for(first, "pointwise")
+        if module is None:
             return kernel(*args)
         key: tuple[Any, ...]
         if len(args) == 1:
@@ -200,6 +209,10 @@ def _compiled_from(least: int, kernel: Body) -> Body:
     return run
 
 
+AT_ANY_SIZE: set[Body] = set()
+"""The bodies that `compiled_at_any_size` has marked: an elementwise op takes their compiled form itself."""
+
+
 def compiled_at_any_size(body: Body) -> Body:
     """Mark an elementwise body of many calls of NumPy: its compiled form is quicker even for a few elements."""
     compiled: dict[tuple[Any, ...], Any] = {}
@@ -223,4 +236,5 @@ def compiled_at_any_size(body: Body) -> Body:
             return body(*operands)
         return found.unary(first) if len(operands) == 1 else found.binary(*operands)
 
+    AT_ANY_SIZE.add(run)
     return run

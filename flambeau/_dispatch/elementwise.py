@@ -49,7 +49,7 @@ from .changes.inplace import (
     run_inplace,
     shadow_of,
 )
-from .compiled_body import LargeBody
+from .compiled_body import AT_ANY_SIZE, LargeBody
 from .dispatch import after, formula_names, leading, node_class
 from .gradients.recorder import Recorder, elementwise_recorder, nothing
 from .interpreter import at_level, interpret
@@ -176,7 +176,7 @@ class Elementwise(Op):
         met = given if computed is kind.dtype else computed.numpy
         scalar = _not_in_single if self.keeps_halves and kind.dtype in _HALF else self.body
         large = LargeBody(kind.backend, body, scalar, given, met, result.dtype.numpy, self.exact_numbers)
-        entry = large if kind.backend.costs_per_call else body, result, large
+        entry = large if kind.backend.costs_per_call or self.body in AT_ANY_SIZE else body, result, large
         if not kind.dataless and (self.rule != FLOATING or kind.dtype.category >= FLOAT):
             self.table[kind] = entry  # the default dtype may change: entries that depend on it are not kept
         return entry
@@ -425,9 +425,12 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Ten
                             operand = operand.astype(second)
                 elif type(other) is float or type(other) is int:
                     # Python numbers adapt to the tensor's dtype, in NumPy as here; integers may not fit in it.
-                    if not kind.differentiable or tensors_only:
+                    if kind.differentiable and not tensors_only:
+                        operand = other
+                    elif kind.dtype.category == INTEGER and _is_small(other) and not tensors_only:
+                        operand = other = np.asarray(other, array.dtype)
+                    else:
                         return slow(input, other, None)
-                    operand = other
                 else:
                     return slow(input, other, None)
                 small, kind, large = entry

@@ -6,6 +6,7 @@ other dtypes, no elements, or dimensions that cannot be seen as three.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,22 @@ import numpy as np
 from ..._codegen.elements.gather import GRID, LINES, SINGLE, gather_along, positions_within, scatter_along
 from ..._codegen.types import SCALARS
 from ..._core.arrays.quick import name_of
+from ..._core.backend import undispatched
 from .copy import copy_into
 from .dtypes import float_name, wide_type
 
 Array = Any
 Sizes = tuple[int, ...]
+Plan = tuple[Any, Sizes]
+"""A kernel, and the numbers that it is called with."""
 
 _INDICES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
 _BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 """Elements that are moved alone: their bits as integers."""
 _NO_POSITION = -1
+
+
+may_share_memory = undispatched(np.may_share_memory)
 
 
 def within(index: Array, size: int) -> bool:
@@ -35,12 +42,12 @@ def within(index: Array, size: int) -> bool:
     return not wrong[0]
 
 
-def _merged(array: Array, dims: range) -> int | None:
-    """The step, in elements, of neighbouring dimensions seen as one; None: they cannot be."""
+def _merged(shape: Sizes, strides: Sizes, dims: range) -> int | None:
+    """The step of neighbouring dimensions seen as one; None: they cannot be."""
     step: int | None = None
     reach = 0
     for dim in reversed(dims):
-        size, stride = array.shape[dim], array.strides[dim]
+        size, stride = shape[dim], strides[dim]
         if size == 1:
             continue
         if step is None:
@@ -48,15 +55,16 @@ def _merged(array: Array, dims: range) -> int | None:
         elif stride != reach:
             return None
         reach = stride * size
-    return 0 if step is None else step // array.itemsize
+    return 0 if step is None else step
 
 
-def _steps(array: Array, dim: int) -> Sizes | None:
+@lru_cache(1024)
+def _steps(shape: Sizes, strides: Sizes, itemsize: int, dim: int) -> Sizes | None:
     """The steps of an array seen in three dimensions, `dim` being the middle one; None: it cannot be."""
-    outer, inner = _merged(array, range(dim)), _merged(array, range(dim + 1, array.ndim))
+    outer, inner = _merged(shape, strides, range(dim)), _merged(shape, strides, range(dim + 1, len(shape)))
     if outer is None or inner is None:
         return None
-    return outer, array.strides[dim] // array.itemsize, inner
+    return outer // itemsize, strides[dim] // itemsize, inner // itemsize
 
 
 def _sizes(shape: Sizes, dim: int) -> tuple[int, int, int]:
@@ -68,28 +76,43 @@ def _sizes(shape: Sizes, dim: int) -> tuple[int, int, int]:
     return outer, shape[dim], inner
 
 
-def _cut(array: Array, shape: Sizes, dim: int) -> Array:
-    """The part of `array` that an index of `shape` along `dim` reaches."""
-    if array.shape[:dim] == shape[:dim] and array.shape[dim + 1 :] == shape[dim + 1 :]:
-        return array
-    return array[tuple([slice(None) if each == dim else slice(size) for each, size in enumerate(shape)])]
-
-
 def _form(inner: int, of_index: Sizes, *others: Sizes) -> str:
     if inner == 1 and of_index[1] == 1 and all(steps[1] == 1 for steps in others):
         return SINGLE
     return LINES if of_index[2] == 0 and all(steps[2] == 1 for steps in others) else GRID
 
 
+@lru_cache(1024)
+def _gather_plan(shape: Sizes, strides: Sizes, of_index: Sizes, bits: str, kind: str, dim: int) -> Plan | None:
+    """How a result of `shape` is gathered along `dim` from an array with strides."""
+    of_x = _steps(shape, strides, np.dtype(bits).itemsize, dim)
+    if of_x is None:
+        return None
+    sizes = _sizes(shape, dim)
+    return gather_along(bits, kind, _form(sizes[2], of_index, of_x)), (*sizes, *of_x, *of_index)
+
+
+@lru_cache(1024)
+def _scatter_plan(
+    shape: Sizes, of_target: Sizes | None, of_x: Sizes | None, of_index: Sizes, types: tuple[str, str, str], how: str,
+    dim: int,
+) -> Plan | None:  # fmt: skip
+    """How values of `shape` are brought to a target; `types` are those of the target, the values and the index."""
+    if of_target is None or of_x is None:
+        return None
+    sizes = _sizes(shape, dim)
+    form = _form(sizes[2], of_index, of_x, of_target)
+    return scatter_along(*types, form, how), (*sizes, *of_target, *of_x, *of_index, _NO_POSITION)
+
+
 def gathered(array: Array, dim: int, index: Array) -> Array | None:
     """The elements at the positions `index` along `dim`; the index has as many dimensions as the array."""
     bits, kind = _BITS.get(array.itemsize), _INDICES.get(index.dtype)
-    if bits is None or kind is None or not index.size:
+    if bits is None or kind is None or not index.size or not within(index, array.shape[dim]):
         return None
-    of_index = _steps(index, dim)
+    of_index = _steps(index.shape, index.strides, index.itemsize, dim)
     if of_index is None:
-        index = index.copy()
-        of_index = _steps(index, dim)
+        return gathered(array, dim, index.copy())
     return _gather(array, dim, index, index.shape, of_index, bits, kind)
 
 
@@ -110,15 +133,9 @@ def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fre
     return None if done is None else done.reshape(*indices.shape, weight.shape[1])
 
 
-def _gather(
-    array: Array, dim: int, index: Array, shape: Sizes, of_index: Sizes | None, bits: str, kind: str
-) -> Array | None:
-    of_x = _steps(_cut(array, shape, dim), dim)
-    if of_x is None or of_index is None:
-        return None
-    sizes = _sizes(shape, dim)
-    form = _form(sizes[2], of_index, of_x)
-    return gather_along(bits, kind, form)(np.empty(shape, array.dtype), array, index, *sizes, *of_x, *of_index)
+def _gather(array: Array, dim: int, index: Array, shape: Sizes, of_index: Sizes, bits: str, kind: str) -> Array | None:
+    plan = _gather_plan(shape, array.strides, of_index, bits, kind, dim)
+    return None if plan is None else plan[0](np.empty(shape, array.dtype), array, index, *plan[1])
 
 
 def scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
@@ -126,14 +143,15 @@ def scattered(target: Array, dim: int, index: Array, values: Array, how: str) ->
 
     Values may reach further than the index in every dimension.
     """
-    if not index.ndim == values.ndim == target.ndim > 0 or not index.size:
+    if not index.ndim == values.ndim == target.ndim > 0 or not index.size or not within(index, target.shape[dim]):
         return False
     if index.shape != values.shape:
         values = values[tuple([slice(size) for size in index.shape])]
-    of_index = _steps(index, dim)
+    of_index = _steps(index.shape, index.strides, index.itemsize, dim)
     if of_index is None:
         index = index.copy()
-        of_index = _steps(index, dim)
+        of_index = _steps(index.shape, index.strides, index.itemsize, dim)
+        assert of_index is not None
     return _scatter(target, dim, index, of_index, values, how)
 
 
@@ -145,27 +163,25 @@ def add_slices(target: Array, dim: int, positions: Array, values: Array) -> bool
     return _scatter(target, dim, positions, of_index, values, "add")
 
 
-def _scatter(target: Array, dim: int, index: Array, of_index: Sizes | None, values: Array, how: str) -> bool:
-    kind = _INDICES.get(index.dtype)
+def _scatter(target: Array, dim: int, index: Array, of_index: Sizes, values: Array, how: str) -> bool:
+    kind, shape = _INDICES.get(index.dtype), values.shape
     name: str | None = _BITS.get(target.itemsize) if how == "write" else name_of(target.dtype)
     if kind is None or name not in SCALARS or target.dtype is not values.dtype or target.dtype.kind == "b":
         return False
-    if np.may_share_memory(target, values) or np.may_share_memory(target, index):
+    if may_share_memory(target, values) or may_share_memory(target, index):
         return False
-    of_x = _steps(values, dim)
+    of_x = _steps(shape, values.strides, values.itemsize, dim)
     if of_x is None:
         values = np.ascontiguousarray(values)
-        of_x = _steps(values, dim)
-    wide = target
+        of_x = _steps(shape, values.strides, values.itemsize, dim)
+    wide, wide_name = target, name
     if how != "write" and target.itemsize == 2 and float_name(target) is not None:
-        wide = _converted(target, np.dtype(np.float32))
-    of_target = _steps(_cut(wide, values.shape, dim), dim)
-    if of_index is None or of_x is None or of_target is None:
+        wide, wide_name = _converted(target, np.dtype(np.float32)), "float32"
+    of_target = _steps(shape, wide.strides, wide.itemsize, dim)
+    plan = _scatter_plan(shape, of_target, of_x, of_index, (wide_name, name, kind), how, dim)
+    if plan is None:
         return False
-    sizes = _sizes(values.shape, dim)
-    form = _form(sizes[2], of_index, of_x, of_target)
-    kernel = scatter_along(name if how == "write" else name_of(wide.dtype), name, kind, form, how)
-    kernel(wide, values, index, *sizes, *of_target, *of_x, *of_index, _NO_POSITION)
+    plan[0](wide, values, index, *plan[1])
     if wide is not target:
         target[...] = wide
     return True

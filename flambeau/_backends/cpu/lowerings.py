@@ -62,6 +62,11 @@ _GENERATED = {
     "random_between_": "draws.whole_between",
     "bernoulli_number_": "draws.coins",
     "randperm_": "draws.permutation",
+    "poisson": "rejection.poisson",
+    "binomial": "rejection.binomial",
+    "gamma": "rejection.gamma",
+    "dirichlet": "rejection.dirichlet",
+    "multinomial": "rejection.multinomial",
 }
 """Ops with generated kernels, as `family.function`."""
 

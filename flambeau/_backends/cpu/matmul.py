@@ -16,6 +16,8 @@ from ..._codegen.elements.turn import turned_copy
 from .bench import DIRECT, Bench
 from .gemm import Product, plan
 
+_NARROW = 16
+"""Fewer columns leave most of a vector empty."""
 _FLOATS = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 
 
@@ -27,7 +29,7 @@ def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
     (m, k), n = left.shape, right.shape[1]
     dtype = left.dtype
     name = _FLOATS.get(dtype)
-    if name is None or right.dtype is not dtype or min(m, n, k) < 8:
+    if name is None or right.dtype is not dtype or min(m, k) < 8 or n < _NARROW:
         return None
     item = dtype.itemsize
     left_steps, right_steps = _steps(left, item), _steps(right, item)

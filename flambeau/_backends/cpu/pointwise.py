@@ -58,14 +58,15 @@ class Pointwise:
     def unary(self, x: Any) -> Any:
         """The result for one array."""
         if x.flags.c_contiguous:
-            return self.flat(CONTIGUOUS)(np.empty(x.shape, self.results[0]), x)
+            kernel = self._flat.get(CONTIGUOUS) or self.flat(CONTIGUOUS)
+            return kernel(np.empty(x.shape, self.results[0]), x)
         return self.many(x)[0]
 
     def binary(self, x: Any, y: Any) -> Any:
         """The result for two operands, of which one may be a number."""
         if type(y) is np.ndarray and type(x) is np.ndarray:
             if x.shape == y.shape and x.flags.c_contiguous and y.flags.c_contiguous:
-                return self.flat("cc")(np.empty(x.shape, self.results[0]), x, y)
+                return (self._flat.get("cc") or self.flat("cc"))(np.empty(x.shape, self.results[0]), x, y)
             whole, row = (x, y) if x.ndim > y.ndim else (y, x)
             alike = 0 < row.ndim < whole.ndim <= MOST_DIMENSIONS and row.shape == whole.shape[-row.ndim :]
             if alike and whole.flags.c_contiguous:  # the same for every row: there is no layout to choose

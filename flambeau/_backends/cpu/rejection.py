@@ -1,4 +1,4 @@
-"""Poisson, binomial and gamma numbers of many elements: generated loops over words that are drawn ahead."""
+"""Poisson, binomial, gamma and Dirichlet numbers, and choices by weight: generated loops over words drawn ahead."""
 
 from __future__ import annotations
 
@@ -7,71 +7,127 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.random.rejection import TRIALS, binomial_successes, gamma_normals, poisson_counts
+from ..._codegen.random.rejection import (
+    binomial_successes,
+    chosen_places,
+    cumulative_chances,
+    gamma_numbers,
+    poisson_counts,
+    shares_of_rows,
+)
+from ..._core.generator import BLOCK, Generator
+from ..._core.random.rejection_sampling import STIRLING_TAILS
+from ..._core.random.sampling import rounded
 
 Array = Any
 
-FEW = 4
-"""Fewer elements are done by Python's own loop."""
+_NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
+_HALF_SIZE = 2
+_TAILS = np.array(STIRLING_TAILS)
+_SMALLEST = {dtype: float(np.finfo(dtype).tiny) for dtype in _NAMES}
+_LARGEST_SHARE = {dtype: 1.0 - float(np.finfo(dtype).epsneg) for dtype in _NAMES}
+_AT_ONCE = 65536
+"""For so many elements words are made at a time: they are to stay in the cache."""
+_SHORT_ROW = 128
+"""Longer rows are added up in another order."""
 
 
-class _Progress:
-    """How far a call has come: words used of the present array, elements done, whether a normal number is waiting."""
+def _drawn(
+    generator: Generator, elements: int, words_each: float, step: Callable[..., Any], waits: bool = False
+) -> bool:
+    """Call `step` with words, the progress and what waits until all elements are done; False: some are not ordinary.
 
-    def __init__(self, waiting: float | None = None) -> None:
-        self.numbers = np.array([0, 0, waiting is not None], np.int64)
-        self.normal = np.array([0.0 if waiting is None else waiting])
+    `words_each` is how many words an element may take, roughly.
+    """
+    with generator._lock:
+        waiting = generator._next_normal if waits else None
+        progress = np.array([0, 0, waiting is not None, 0], np.int64)
+        normal = np.array([0.0 if waiting is None else waiting])
+        done, least = 0, 0
+        while done < elements:
+            words = generator.words_at_hand(max(int(words_each * min(elements - done, _AT_ONCE)) + 64, least))
+            progress[0] = 0
+            step(words, progress, elements, normal)
+            used, now, has, is_strange = progress.tolist()
+            if is_strange:
+                return False
+            generator.draw32(used)
+            least = 0 if now > done else len(words) + BLOCK  # one element may take more than there were
+            done = now
+        if waits:
+            generator._next_normal = normal.item() if has else None
+    return True
 
-    @property
-    def waiting(self) -> float | None:
-        return float(self.normal[0]) if self.numbers[2] else None
 
-    def run(self, generator: Any, elements: int, expected: float, step: Callable[[Array], Any]) -> None:
-        """Call `step` with words until all elements are done; `expected` is how many words they may take."""
-        while (left := elements - int(self.numbers[1])) > 0:
-            words = generator.words_ahead(int(expected * left / elements) + 64)
-            self.numbers[0] = 0
-            step(words)
-            generator.draw32(int(self.numbers[0]))
+def _taken(array: Array, generator: Any) -> tuple[str, Array] | None:
+    """The dtype and the elements of parameters that a kernel can read."""
+    name = _NAMES.get(array.dtype)
+    if name is None or type(generator) is not Generator or not array.size:
+        return None
+    return name, np.ascontiguousarray(array)
 
 
 def poisson(rates: Array, generator: Any) -> Array | None:
-    """A count for each of a flat array of rates in float64; None: Python has to do it."""
-    if rates.size < FEW or not np.isfinite(rates).all():
+    """A count for each rate."""
+    if rates.dtype.itemsize == _HALF_SIZE:
+        counts = poisson(rates.astype(np.float64), generator)
+        return None if counts is None else rounded(counts, rates.dtype)
+    taken = _taken(rates, generator)
+    if taken is None:
         return None
-    out, progress = np.empty(rates.size), _Progress()
-    expected = float(np.where(rates < 10, 2.2 * rates + 2.2, 6.0).sum())
-    progress.run(
-        generator, rates.size, expected, lambda words: poisson_counts()(out, rates, words, progress.numbers, rates.size)
-    )
-    return out
+    kernel, source = poisson_counts(taken[0]), taken[1]
+    out = np.empty(rates.shape, rates.dtype)
+    done = _drawn(generator, out.size, 12.0, lambda words, *rest: kernel(out, source, words, *rest))
+    return out if done else None
 
 
-def binomial(trials: dict[str, Array], tails: Array, generator: Any) -> Array | None:
-    """The numbers of successes; `trials` has the coefficients of the methods."""
-    table = np.stack([np.asarray(trials[name], np.float64) for name in TRIALS])
-    count = table.shape[1]
-    if count < FEW or not np.isfinite(table).all():
+def binomial(count: Array, prob: Array, generator: Any) -> Array | None:
+    """How many trials succeed."""
+    if count.shape != prob.shape:
+        count, prob = np.broadcast_arrays(count, prob)
+    trials, chances = _taken(count, generator), _taken(prob, generator)
+    if trials is None or chances is None or trials[0] != chances[0]:
         return None
-    out, progress = np.empty(count), _Progress()
-    means = np.maximum(trials["centres"] - 0.5, 0)
-    expected = float(np.where(trials["are_many"], 6.0, 2.2 * means + 2.2).sum())
-    kernel = binomial_successes()
-    progress.run(generator, count, expected, lambda words: kernel(out, table, tails, words, progress.numbers, count))
-    return out
+    kernel, out = binomial_successes(trials[0]), np.empty(count.shape, count.dtype)
+    given = out, trials[1], chances[1], _TAILS
+    return out if _drawn(generator, out.size, 12.0, lambda words, *rest: kernel(*given, words, *rest)) else None
 
 
-def gamma(shapes: Array, d: Array, c: Array, threshold: float, generator: Any, waiting: float | None) -> Any:
-    """The accepted normal numbers, the uniform numbers of shapes below 1, and the normal number that is left over."""
-    count = shapes.size
-    if count < FEW or not (np.isfinite(shapes).all() and (shapes >= 0).all()):
+def gamma(shapes: Array, generator: Any) -> Array | None:
+    """Gamma distributed numbers of scale 1."""
+    taken = _taken(shapes, generator)
+    if taken is None:
         return None
-    normals, boosts, progress = np.zeros(count), np.ones(count), _Progress(waiting)
-    kernel = gamma_normals()
-    progress.run(
-        generator,
-        count,
-        7.0 * count,
-        lambda words: kernel(normals, boosts, shapes, d, c, threshold, words, progress.numbers, count, progress.normal),
-    )
-    return normals, boosts, progress.waiting
+    kernel, source = gamma_numbers(taken[0]), taken[1]
+    out, smallest = np.empty(shapes.shape, shapes.dtype), _SMALLEST[shapes.dtype]
+    step = lambda words, *rest: kernel(out, source, smallest, words, *rest)  # noqa: E731  it is called here alone
+    return out if _drawn(generator, out.size, 7.0, step, waits=True) else None
+
+
+def dirichlet(concentrations: Array, generator: Any) -> Array | None:
+    """Rows of gamma numbers, divided by their sums."""
+    name = _NAMES.get(concentrations.dtype)
+    if name is None or not concentrations.ndim or not 0 < concentrations.shape[-1] <= _SHORT_ROW:
+        return None
+    parts = gamma(concentrations.astype(np.float64), generator)
+    if parts is None:
+        return None
+    columns, dtype = parts.shape[-1], concentrations.dtype
+    limits = _SMALLEST[dtype], _LARGEST_SHARE[dtype]
+    return shares_of_rows(name)(np.empty(parts.shape, dtype), parts, parts.size // columns, columns, *limits)
+
+
+def multinomial(weights: Array, num_samples: int, replacement: bool, generator: Any) -> Array | None:
+    """Places in rows, chosen by their weights; only where one place may be chosen several times."""
+    taken = _taken(weights, generator)
+    if taken is None or not replacement or num_samples <= 1 or weights.ndim not in (1, 2):
+        return None
+    name, source = taken
+    columns = source.shape[-1]
+    rows = source.size // columns
+    wrong = np.zeros(1, np.int64)
+    cumulative = cumulative_chances(name)(np.empty(source.shape), source, wrong, rows, columns)
+    if wrong[0] or columns > 2**24:
+        return None
+    out = np.empty((*source.shape[:-1], num_samples), np.int64)
+    return chosen_places()(out, cumulative, generator.draw32(2 * out.size), rows, columns, num_samples)

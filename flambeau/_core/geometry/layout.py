@@ -12,6 +12,8 @@ from ..device import channels_last, channels_last_3d, contiguous_format, memory_
 from ..size import contiguous_strides
 
 Shape = tuple[int, ...]
+Geometry = tuple[Shape, Shape, int]
+"""Sizes, strides in bytes, and bytes of an element."""
 
 _HOST = backend_of("cpu")
 
@@ -100,30 +102,41 @@ def arranged(result: Any, *operands: Any) -> Any:
             return result if result.flags.f_contiguous else result.copy("F")
         if result.flags.c_contiguous and _is_row_major(first.strides):
             return result
-    strides = _strides_by_order(shape, [_broadcast_strides(each, shape) for each in operands])
-    present = element_strides(result)
-    if all(size == 1 or wanted == step for size, wanted, step in zip(shape, strides, present, strict=True)):
+    geometries = tuple([(each.shape, each.strides, each.itemsize) for each in (result, *operands)])
+    strides = _other_strides(*geometries)
+    if strides is None:
         return result
     copy = empty_array(shape, strides, result.dtype, backend_of_array(result))
     copy[...] = result
     return copy
 
 
+@functools.lru_cache(maxsize=1024)
+def _other_strides(result: Geometry, *operands: Geometry) -> Shape | None:
+    """The strides, in elements, that a result is to have by its operands; None: those that it has."""
+    shape, present, item = result
+    strides = _strides_by_order(shape, [_broadcast_strides(*each, shape) for each in operands])
+    fits = (size == 1 or step * item == now for size, step, now in zip(shape, strides, present, strict=True))
+    return None if all(fits) else strides
+
+
 def arranged_strides(shape: Shape, *operands: Any) -> Shape:
     """The strides, in elements, of what `arranged` gives for a result of `shape`."""
     if 0 in shape or all(each.flags.c_contiguous for each in operands):
         return contiguous_strides(shape)
-    return _strides_by_order(shape, [_broadcast_strides(each, shape) for each in operands])
+    return _strides_by_order(
+        shape, [_broadcast_strides(each.shape, each.strides, each.itemsize, shape) for each in operands]
+    )
 
 
 def _is_row_major(strides: Shape) -> bool:
     return 0 not in strides and all(outer > inner for outer, inner in itertools.pairwise(strides))
 
 
-def _broadcast_strides(array: Any, shape: Shape) -> Shape:
-    missing: int = len(shape) - array.ndim
-    own = zip(array.shape, element_strides(array), shape[missing:], strict=True)
-    return (*[0] * missing, *[0 if size == 1 and full != 1 else step for size, step, full in own])
+def _broadcast_strides(given: Shape, strides: Shape, item: int, shape: Shape) -> Shape:
+    missing = len(shape) - len(given)
+    own = zip(given, strides, shape[missing:], strict=True)
+    return (*[0] * missing, *[0 if size == 1 and full != 1 else step // item for size, step, full in own])
 
 
 def element_strides(array: Any) -> Shape:

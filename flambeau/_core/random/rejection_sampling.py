@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._core.arrays.quick import name_of
-from ..backend import faster
 from ..generator import Generator, OneByOne
 from ..process.processor import ON_X86_64
 from .fused_multiply_add import fused
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 _LARGE_MEAN = 10.0
 """From this mean on, counts come from a transformed uniform variable that is accepted or rejected (Hormann, 1993)."""
-_STIRLING_TAILS = (
+STIRLING_TAILS = (
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
     0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
 )  # fmt: skip
@@ -45,11 +44,6 @@ def poisson(rates: Array, generator: Generator) -> Array:
             "invalid Poisson rate, expected rate to be non-negative: "
             f"the smallest of `input` is {np.min(rates.astype(np.float64))}"
         )
-    if (kernels := faster("rejection")) is not None:
-        with generator._lock:
-            done = kernels.poisson(np.ravel(rates).astype(np.float64), generator)
-        if done is not None:
-            return rounded(done, rates.dtype).reshape(rates.shape)
     with generator.one_by_one() as source:
         units = source.units
         counts = [
@@ -102,16 +96,9 @@ def binomial(counts: Array, chances: Array, generator: Generator) -> Array:
     rare = np.where(often, 1 - chances, chances)
     drawn = (counts > 0) & (rare > 0)
     successes = np.where(np.isnan(chances) & (counts > 0), chances, 0)
-    coefficients = _coefficients(counts[drawn], rare[drawn])
-    done = None
-    if (kernels := faster("rejection")) is not None:
-        with generator._lock:
-            done = kernels.binomial(coefficients, np.array(_STIRLING_TAILS), generator)
-    if done is None:
-        with generator.one_by_one() as source:
-            trials = _Trials(coefficients)
-            done = [trials.successes(index, source.units) for index in range(len(trials.counts))]
-    successes[drawn] = done
+    with generator.one_by_one() as source:
+        trials = _Trials(_coefficients(counts[drawn], rare[drawn]))
+        successes[drawn] = [trials.successes(index, source.units) for index in range(len(trials.counts))]
     return np.where(often & (counts > 0), counts - successes, successes)
 
 
@@ -189,7 +176,7 @@ class _Trials:
 
 def _stirling_tail(k: float) -> float:
     if k <= 9:
-        return _STIRLING_TAILS[int(k)]
+        return STIRLING_TAILS[int(k)]
     square = (k + 1) * (k + 1)
     return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
 
@@ -259,12 +246,6 @@ def _gamma(shapes: Array, generator: Generator) -> npt.NDArray[np.float64]:
 
 def _boosts_and_normals(shapes: Array, d: Array, c: Array, generator: Generator) -> tuple[Array, Array]:
     """For each shape below 1 a uniform number, and for each shape the normal number that is accepted."""
-    if (kernels := faster("rejection")) is not None:
-        with generator._lock:
-            done = kernels.gamma(shapes.astype(np.float64), d, c, _SQUEEZE, generator, generator._next_normal)
-            if done is not None:
-                normals, boosts, generator._next_normal = done
-                return boosts, normals
     boosts, normals = np.ones(shapes.size), np.zeros(shapes.size)
     with generator.one_by_one() as source:
         for index, (shape, d_of_one, c_of_one) in enumerate(zip(shapes.tolist(), d.tolist(), c.tolist(), strict=True)):

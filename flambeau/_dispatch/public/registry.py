@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import linecache
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -135,9 +136,11 @@ def namespace(name: str) -> tuple[Callable[[str], Any], list[str]]:
 
     def __getattr__(attribute: str) -> Any:
         try:
-            return function_named(name, attribute)
+            found = function_named(name, attribute)
         except KeyError:
             raise AttributeError(f"module 'flambeau.{name}' has no attribute {attribute!r}") from None
+        setattr(sys.modules[f"flambeau.{name}"], attribute, found)  # the next time it is there
+        return found
 
     return __getattr__, sorted(catalogue.FUNCTIONS.get(name, ()))
 

@@ -14,6 +14,7 @@ from ..._core.geometry.layout import contiguous_array
 from ..._core.process.determinism import alert_not_deterministic
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_apart
+from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.public.registry import public
 from ..shape.view import wrap_dim
@@ -60,20 +61,56 @@ def check_index_tensor(name: str, input: Tensor, index: Tensor) -> None:
         )
 
 
+def _added_on_arrays(grad: Array, sizes: tuple[int, ...], dim: int, index: Array) -> Array | None:
+    """The kernel of `gather_backward`: None, where positions are out of range too, leaves it to its parts."""
+    if not sizes:
+        return None
+    total = np.zeros(sizes, grad.dtype, like=grad)
+    return total if arrays.scattered(total, dim, index, grad, "add") else None
+
+
+@composite("gather_backward", kernel=_added_on_arrays)
+def gather_backward(grad: Tensor, sizes: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
+    """Zeros of a shape, with `grad` added at the positions `index` along `dim`."""
+    added: Tensor = grad.new_zeros(sizes).scatter_add_(dim, index, grad)
+    return added
+
+
+def _selected_on_arrays(grad: Array, indices: Array, sizes: tuple[int, ...], dim: int, keepdim: bool) -> Array | None:
+    if not keepdim:
+        place = (*[slice(None)] * dim, None)
+        grad, indices = grad[place], indices[place]
+    return _added_on_arrays(grad, sizes, dim, indices)
+
+
+@composite("value_selecting_reduction_backward", kernel=_selected_on_arrays)
+def value_selecting_reduction_backward(
+    grad: Tensor, indices: Tensor, sizes: tuple[int, ...], dim: int, keepdim: bool
+) -> Tensor:
+    """The gradient of a result that was picked along `dim`: it goes to the picked elements."""
+    if not sizes:
+        return grad
+    if not keepdim:
+        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
+    added: Tensor = grad.new_zeros(sizes).scatter_add_(dim, indices, grad)
+    return added
+
+
 def _gather_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: int, index: Tensor) -> Any:
-    return grad.new_zeros(self_sym_sizes).scatter_add_(dim, index, grad)
+    return gather_backward(grad, self_sym_sizes, dim, index)
 
 
 @primitive("GatherBackward0", self=_gather_gradient)
 def _gather(self: Array, dim: int, index: Array) -> Array:
     if index.size == 0:
         return np.empty(index.shape, self.dtype, like=self)
+    if self.ndim and index.ndim:
+        done = arrays.gathered(self, dim, index)
+        if done is not None:
+            return done
     source = self if self.ndim else self.reshape(1)
     positions = index if index.ndim else index.reshape(1)
     check_positions(positions, source.shape[dim], dim)
-    done = arrays.gathered(source, dim, positions)
-    if done is not None:
-        return done.reshape(index.shape)
     if source.ndim == 1:
         return source[positions].reshape(index.shape)
     return contiguous_array(source[positions_along(positions, source.shape, dim)])
@@ -132,15 +169,29 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # ----- index_select -------------------------------------------------------------------------------------------------
 
 
+def _slices_added_on_arrays(grad: Array, sizes: tuple[int, ...], dim: int, index: Array) -> Array | None:
+    positions = index.reshape(-1)
+    if not sizes or not arrays.within(positions, sizes[dim]):
+        return None
+    total = np.zeros(sizes, grad.dtype, like=grad)
+    return total if arrays.add_slices(total, dim, positions, grad) else None
+
+
+@composite("index_select_backward", kernel=_slices_added_on_arrays)
+def _index_select_backward(grad: Tensor, sizes: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
+    added: Tensor = grad.new_zeros(sizes).index_add_(dim, index, grad)
+    return added
+
+
 def _index_select_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], dim: int, index: Tensor) -> Any:
-    return grad.new_zeros(self_sym_sizes).index_add_(dim, index, grad)
+    return _index_select_backward(grad, self_sym_sizes, dim, index)
 
 
 @primitive("IndexSelectBackward0", self=_index_select_gradient)
 def _index_select(self: Array, dim: int, index: Array) -> Array:
     positions = index.reshape(-1)
     size = self.shape[dim] if self.ndim else 1
-    if not all_within(positions, 0, size, "index_select"):
+    if not arrays.within(positions, size) and not all_within(positions, 0, size, "index_select"):
         wrong = positions[(positions < 0) | (positions >= size)]
         raise IndexError(
             f"index out of range in self: index {int(wrong[0])} for dimension {dim} with size {size} of shape "
@@ -176,7 +227,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _flat_positions(index: Any, numel: int) -> Any:
-    if not all_within(index, -numel, numel, "take or put_"):
+    if not arrays.within(index, numel) and not all_within(index, -numel, numel, "take or put_"):
         wrong = index[(index < -numel) | (index >= numel)]
         raise IndexError(
             f"out of range: tried to access index {int(read(wrong.reshape(-1)[0]))} on a tensor of {numel} elements."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import add_slices, within
-from ..._core.backend import LARGE, all_within, as_array
+from ..._core.backend import all_within, as_array
 from ..._core.dtype import COMPLEX, INTEGER, LEGACY_NAMES, int32, int64
 from ..._core.process.caller import warn_user_once
 from ..._core.tensor import Tensor
@@ -59,7 +59,7 @@ def _index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -
     if target.dtype.kind == "b":
         np.logical_or.at(target, _rows(dim, positions), values)
         return
-    if values.size >= LARGE and add_slices(target, dim, positions, values):
+    if add_slices(target, dim, positions, values):
         return
     advanced = tuple([positions if i == dim else None for i in range(target.ndim)])
     advanced_put(target, advanced, values, accumulate=True)

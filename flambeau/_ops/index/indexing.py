@@ -322,7 +322,7 @@ def advanced_get(view: Array, advanced: Advanced) -> Array:
     except IndexError:
         _check_arrays(view.shape, advanced)
         return np.empty(indexed_shape(view.shape, advanced), view.dtype, like=view)
-    if dense and all(entry is None or entry.flags.c_contiguous for entry in advanced):
+    if dense and all(entry is None or entry.ndim < 2 or entry.flags.c_contiguous for entry in advanced):
         dense_result: Array = contiguous_array(result)
         return dense_result
     return _in_memory_order(result, _memory_order(view, advanced, result.shape))
@@ -336,6 +336,8 @@ def advanced_put(view: Array, advanced: Advanced, values: Any, accumulate: bool 
     """
     advanced = _positions_beside(view, advanced)
     if accumulate:
+        if _added_to_slices(view, advanced, values):
+            return
         _check_arrays(view.shape, advanced)
         _accumulate(view, advanced, _broadcast_values(values, view, advanced))
     elif not view.size or any(entry is not None and not entry.size for entry in advanced):
@@ -505,6 +507,15 @@ def _in_memory_order(result: Array, order: list[int]) -> Array:
 
 
 # Accumulation
+
+
+def _added_to_slices(view: Array, advanced: Advanced, values: Any) -> bool:
+    """Add values at the positions of one vector, counted from the start; whether it was done."""
+    dims = [dim for dim, entry in enumerate(advanced) if entry is not None]
+    positions = advanced[dims[0]]
+    if len(dims) != 1 or positions is None or positions.ndim != 1 or not within(positions, view.shape[dims[0]]):
+        return False
+    return add_slices(view, dims[0], positions, _broadcast_values(values, view, advanced))
 
 
 def _accumulate(view: Array, advanced: Advanced, values: Array) -> None:

@@ -21,7 +21,7 @@ from .reductions_at import UFUNCS, gradient_of_source, gradient_of_target, neutr
 
 def _check_sizes(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> None:
     given, shape = index._array.shape or (1,), input._array.shape or (1,)
-    if index._array.size == 0:
+    if index._array.size == 0 or (given == shape and (src is None or (src._array.shape or (1,)) == shape)):
         return
     fits = all(each == dim or size <= shape[each] for each, size in enumerate(given))
     if src is None:
@@ -68,19 +68,13 @@ def _placed(target: Any, dim: int, index: Any, values: Any) -> tuple[Any, Any, A
     return target, positions_along(index, target.shape, dim), values
 
 
-def _scattered(target: Array, dim: int, index: Array, values: Array, how: str) -> bool:
-    """Bring values to positions, see `arrays.scattered`; whether it was done."""
-    check_positions(index, target.shape[dim] if target.ndim else 1, dim)
-    return arrays.scattered(target, dim, index, values, how)
-
-
 @writing(
     "ScatterBackward0",
     self=lambda grad, dim, index: grad.scatter(dim, index, 0),
     src=lambda grad, dim, index: grad.gather(dim, index),
 )
 def _scatter_src(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size and not _scattered(self, dim, index, src, "write"):
+    if index.size and not arrays.scattered(self, dim, index, src, "write"):
         target, key, values = _placed(self, dim, index, src)
         target[key] = values
 
@@ -113,7 +107,7 @@ def _scatter_value_reduce(self: Array, dim: int, index: Array, value: Any, reduc
 
 @writing("ScatterAddBackward0", self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index))
 def _scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size and not _scattered(self, dim, index, src, "add"):
+    if index.size and not arrays.scattered(self, dim, index, src, "add"):
         reduce_at(*_placed(self, dim, index, src), "sum")
 
 
@@ -211,8 +205,8 @@ def _scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str
     if not index.size:
         return
     how = UFUNCS.get(reduce)
-    if how and (include_self or _scattered(self, dim, index, _neutral_elements(self, index, reduce), "write")):
-        if _scattered(self, dim, index, src, how):
+    if how and (include_self or arrays.scattered(self, dim, index, _neutral_elements(self, index, reduce), "write")):
+        if arrays.scattered(self, dim, index, src, how):
             return
         include_self = True
     reduce_at(*_placed(self, dim, index, src), reduce, include_self)

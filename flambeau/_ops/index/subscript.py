@@ -11,6 +11,7 @@ from ..._core.arrays.lazy_signs import content, settle
 from ..._core.backend import as_array, is_array
 from ..._core.device import CPU
 from ..._core.dtype import FLOAT, LEGACY_NAMES, bool_, dtype, int32, int64, uint8
+from ..._core.geometry.layout import contiguous_array
 from ..._core.kind import kind_of_array
 from ..._core.modes import THREAD, beside_the_ops
 from ..._core.node import SavedTensor, save
@@ -76,9 +77,10 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
                         creation = NO_GRAD if not modes.grad else DEFAULT if origin is None else origin.creation
                     output._view = View(self if origin is None else origin.base, counter[0], creation)
                 return output
-            if key is None and type(index) in PLAIN_TYPES and not self._kind.dataless:
+            several = type(index) is tuple
+            if key is None and (several or type(index) in PLAIN_TYPES) and not self._kind.dataless:
                 try:
-                    found = _quick_pick(array, content(index))
+                    found = _quick_picks(array, index) if several else _quick_pick(array, content(index))
                 except MemoryError as error:
                     explain(error, "__getitem__", {})
                     raise
@@ -101,12 +103,36 @@ def _quick_pick(array: Any, index: Any) -> Any:
         return array[index] if index.ndim and index.shape == array.shape else None
     if type(array) is not np.ndarray:  # whose library looks at no position: the longer way lets a kernel do it
         return None
-    if index.dtype is _INT64 and index.ndim and array.size and array.flags.c_contiguous and index.flags.c_contiguous:
-        try:
-            return array.take(index, axis=0)
-        except IndexError:
+    if index.dtype is not _INT64 or not index.ndim or not array.size or not array.flags.c_contiguous:
+        return None
+    if index.ndim > 1 and not index.flags.c_contiguous:
+        return None
+    try:
+        return array.take(index, axis=0)
+    except IndexError:
+        return None
+
+
+def _quick_picks(array: Any, indices: tuple[Any, ...]) -> Any:
+    """`array[indices]` for tensors of positions, one for each of the first dimensions, as above."""
+    if type(array) is not np.ndarray or not array.size or not array.flags.c_contiguous:
+        return None
+    key = []
+    moves = False
+    for each in indices:
+        if type(each) not in PLAIN_TYPES or each._kind.dataless:
             return None
-    return None
+        positions = content(each)
+        if positions.dtype is not _INT64 or not (positions.ndim < 2 or positions.flags.c_contiguous):
+            return None
+        moves = moves or positions.ndim > 0
+        key.append(positions)
+    if not moves:  # numbers alone: the result is a window
+        return None
+    try:
+        return contiguous_array(array[tuple(key)])
+    except IndexError:
+        return None
 
 
 def _has_mask(index: Any) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.arrays.lazy_signs import every_element
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array, beside
 from ..._core.dtype import FLOAT, LEGACY_NAMES
@@ -16,6 +15,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating
 from ..._dispatch.arguments.promotion import result_type_of
 from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.elementwise import shape_error
 from ..._dispatch.factory import constant_beside
 from ..._dispatch.public.registry import public
 from ..reduce.norm import _norm_gradient, _norm_of, vector_norm
@@ -195,28 +195,29 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     common = result_type_of(x1, x2)
     if common.category != FLOAT:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {LEGACY_NAMES[common]}")
-    first, second = (_expanded(each.to(common), x1, x2) for each in (x1, x2))
-    unit_1, unit_2 = (each / _length(each, dim, eps) for each in (first, second))
+    shape = x1._array.shape
+    if x2._array.shape != shape:
+        try:
+            shape = joint_shape(shape, x2._array.shape)
+        except ValueError:
+            raise shape_error("cosine_similarity", x1, x2) from None
+    unit_1, unit_2 = [_unit(each, common, shape, dim, eps) for each in (x1, x2)]
     return (unit_1 * unit_2).sum(dim)
 
 
-def _expanded(x: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
-    try:
-        shape = joint_shape(x1._array.shape, x2._array.shape)
-    except ValueError:
-        from ..._dispatch.elementwise import shape_error
+def _unit(x: Any, common: Any, shape: tuple[int, ...], dim: int, eps: float) -> Any:
+    """`x` in a dtype and a shape, divided by the length of its vectors, which is at least `eps`."""
+    if x._kind.dtype is not common:
+        x = x.to(common)
+    if x._array.shape != shape:
+        x = x.expand(shape)
+    return x / _at_least(vector_norm(x, 2, dim, True), eps)
 
-        raise shape_error("cosine_similarity", x1, x2) from None
-    return x if x._array.shape == shape else x.expand(shape)
 
-
-def _length(x: Any, dim: int, eps: float) -> Tensor:
-    """The length of vectors, at least `eps`; the bound does not stop the gradient."""
-    length = vector_norm(x, 2, dim, True).clone()
-    if not length._kind.dataless:
-        elements = every_element(length)
-        np.maximum(elements, elements.dtype.type(eps), out=elements)
-    return length
+@primitive("CloneBackward0", self=lambda grad: grad)
+def _at_least(self: Array, least: float) -> Array:
+    """The bound does not stop the gradient."""
+    return as_array(np.maximum(self, self.dtype.type(least)))
 
 
 @public("nn.functional.normalize", function=False, method=False)

@@ -207,7 +207,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return _mv(input, vec)
 
 
-_DOT_PART = 4096
+_DOT_PART = 32768
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 

@@ -16,6 +16,8 @@ _INT_ALONE = {int}
 
 def integers(function: str, argument: str, value: Any, rank: int | None) -> Shape:
     """A tuple of ints; one int stands for `rank` of them."""
+    if type(value) is int and rank is not None:
+        return (value,) * rank
     if type(value) is tuple and {*map(type, value)} == _INT_ALONE:
         return value
     if isinstance(value, (tuple, list)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.arrays import within
 from ..._core.arrays.lazy_signs import every_element
 from ..._core.backend import all_within, read, to_host
 from ..._core.dtype import FLOAT, LEGACY_NAMES, int32, int64
@@ -472,7 +473,8 @@ def embedding_bag(
 def _one_hot(self: Array, num_classes: int) -> Array:
     result = np.zeros((*self.shape, num_classes), np.int64, like=self)
     if self.size:
-        np.put_along_axis(result, self[..., None], 1, -1)
+        firsts = np.arange(0, result.size, num_classes, like=self)
+        result.reshape(-1)[firsts + self.reshape(-1)] = 1
     return result
 
 
@@ -488,6 +490,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     elif not array.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    elif num_classes > 0 and within(array, num_classes):
+        pass  # the usual case
     elif read(array.min() < 0):
         raise RuntimeError("Class values must be non-negative.")
     elif num_classes == -1:

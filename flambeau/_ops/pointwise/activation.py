@@ -140,7 +140,7 @@ def _leaky_relu_backward(self: Array, input: Array, negative_slope: float) -> Ar
 @primitive(
     "LeakyReluBackward0", self=lambda grad, self, negative_slope: _leaky_relu_backward(grad, self, negative_slope)
 )
-@pointwise
+@pointwise_at_any_size
 @in_single
 def _leaky_relu(self: Array, negative_slope: float) -> Array:
     return np.where(self > 0, self, self * negative_slope)

@@ -111,6 +111,8 @@ def _rsub_scaled(self: Array, other: Array, alpha: Any) -> Array:
 
 def _no_bools(input: Operand, other: Operand) -> None:
     """Refuse a subtraction in which one operand is bool; that of two bools has an error of its own."""
+    if type(input) is type(other) is Tensor and input._kind.differentiable and other._kind.differentiable:
+        return  # the usual case
     found = [
         scalar_category(each) if is_number(each) else each._kind.dtype.category
         for each in (input, other)
@@ -271,7 +273,7 @@ div_number = binary(
 
 
 def _check_divisor(divisor: Array) -> None:
-    if not read(np.all(divisor)):
+    if not read(np.logical_and.reduce(divisor, None)):
         raise RuntimeError("ZeroDivisionError: integer division or modulo by zero")
 
 

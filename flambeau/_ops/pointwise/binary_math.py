@@ -13,6 +13,7 @@ from ..._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.precision import as_floating, no_gradient, only_where
 from ..._dispatch.arguments.promotion import Operand
+from ..._dispatch.compiled_body import compiled_at_any_size
 from ..._dispatch.dispatch import Array
 from ..._dispatch.elementwise import FLOATING, binary
 from ..._dispatch.public.registry import public
@@ -87,7 +88,7 @@ def _times_log(logarithm: Any) -> Any:
         product = x * logarithm(y if hasattr(y, "dtype") else x.dtype.type(y))  # of a number NumPy's would be float64
         return np.where((as_array(x) == 0) & ~np.isnan(y), product.dtype.type(0), product)
 
-    return body
+    return compiled_at_any_size(body)
 
 
 def _times_log_nodes(name: str, node: str, logarithm: Any, shift: int) -> Callable[[Any, Any], Tensor]:

@@ -54,11 +54,8 @@ def _lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     return np.where(near, interpolated(self, end, weight, True), interpolated(self, end, weight, False))
 
 
-@public(out=True)
-def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
-    """`input + weight * (end - input)`."""
-    if not isinstance(end, Tensor):
-        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+def _checked_weight(input: Tensor, end: Tensor, weight: Operand) -> Operand:
+    """The weight in the dtype of the others, which must be one."""
     others = {"end": end, "weight": weight} if isinstance(weight, Tensor) else {"end": end}
     for name, each in others.items():
         if each.dtype is not input.dtype:
@@ -67,6 +64,17 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
                 continue
             ours, theirs = C_NAMES[input.dtype.name], C_NAMES[each.dtype.name]
             raise RuntimeError(f"expected dtype {ours} for `{name}` but got dtype {theirs}")
+    return weight
+
+
+@public(out=True)
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """`input + weight * (end - input)`."""
+    if not isinstance(end, Tensor):
+        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+    kind = input._kind
+    if end._kind is not kind or (isinstance(weight, Tensor) and weight._kind is not kind):
+        weight = _checked_weight(input, end, weight)
     if input._kind.dtype.category < FLOAT:
         raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for {LEGACY_NAMES[input.dtype]!r}')
     try:
@@ -126,9 +134,10 @@ def _factor(name: str, value: Any, common: dtype) -> Any:
 def _fused(
     kernel: Primitive[..., Tensor], name: str, input: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any
 ) -> Tensor:
-    for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
-        if not isinstance(each, Tensor):
-            raise TypeError(f"{name}(): argument '{word}' must be Tensor, not {type(each).__name__}")
+    if not type(input) is type(tensor1) is type(tensor2) is Tensor:
+        for word, each in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+            if not isinstance(each, Tensor):
+                raise TypeError(f"{name}(): argument '{word}' must be Tensor, not {type(each).__name__}")
     if type(value) not in _NUMBERS:
         value = _factor(name, value, result_type_of(input, tensor1, tensor2))
     if input._kind is tensor1._kind is tensor2._kind and input._kind.differentiable:
@@ -166,10 +175,14 @@ def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1)
     return run_inplace(addcmul, "addcmul", input, (tensor1, tensor2), {"value": value})
 
 
+def _is_differentiable(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._kind.differentiable
+
+
 @public(out=True, older=_OLDER)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
-    if result_type_of(tensor1, tensor2).category < FLOAT:
+    if not _is_differentiable(tensor2) and result_type_of(tensor1, tensor2).category < FLOAT:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported. Use "
             "(input + value * torch.trunc(tensor1 / tensor2)) for the old integer division, or "

@@ -59,6 +59,7 @@ def abs_(input: Tensor) -> Tensor:
     return run_inplace(abs, "abs", input, (), {})
 
 
+@compiled_at_any_size
 def _sign(x: Array) -> Array:
     # NumPy's sign of NaN is NaN; here it is 0.
     if x.dtype == bool:

@@ -14,22 +14,13 @@ from ..._dispatch.changes.inplace import check_castable
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public, write_out
 from ..._dispatch.public.return_types import named, return_type
+from ..index.gather import value_selecting_reduction_backward
 from ..shape.view import wrap_dim
 from .reductions import Dims, kept_shape, no_kernel, reduced, reduced_dims, restore_dims
 
 MAX = return_type("max", ("values", "indices"))
 MIN = return_type("min", ("values", "indices"))
 AMINMAX = return_type("aminmax", ("min", "max"))
-
-
-def value_selecting_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
-    """The gradient of a result that was picked along `dim`: it goes to the picked elements."""
-    if not self_sym_sizes:
-        return grad
-    if not keepdim:
-        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
-    spread: Tensor = grad.new_zeros(self_sym_sizes).scatter_add_(dim, indices, grad)
-    return spread
 
 
 def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -79,7 +70,7 @@ def _extreme_along(ufunc: Any, array: Any, dim: int, keepdim: bool) -> tuple[Any
 
 
 def _picked(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
-    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, keepdim)
+    return value_selecting_reduction_backward(grad, indices, self_sym_sizes, dim, keepdim)
 
 
 def _whole_extreme_gradient(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:

@@ -18,9 +18,9 @@ from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..create.like import zeros_like
+from ..index.gather import value_selecting_reduction_backward
 from ..pointwise.binary import conj
 from ..shape.view import wrap_dim
-from .extremes import value_selecting_gradient
 from .reductions import no_kernel, sum_dtype
 
 CUMMAX = return_type("cummax", ("values", "indices"))
@@ -130,7 +130,7 @@ def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
 
 
 def _running_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int) -> Tensor:
-    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, True)
+    return value_selecting_reduction_backward(grad, indices, self_sym_sizes, dim, True)
 
 
 @several("CummaxBackward0", results=("values", "indices"), self=_running_gradient)

@@ -18,9 +18,10 @@ from ..._dispatch.changes.exact_out import store_apart, store_exactly
 from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
+from ..index.gather import value_selecting_reduction_backward
 from ..index.reductions_at import neutral
 from ..shape.view import wrap_dim
-from .extremes import check_nonempty, value_selecting_gradient
+from .extremes import check_nonempty
 from .reductions import no_kernel
 
 SORT = return_type("sort", ("values", "indices"))
@@ -62,7 +63,7 @@ def taken(array: Any, indices: Any, dim: int) -> Any:
 
 
 def _scattered_back(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int) -> Tensor:
-    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, True)
+    return value_selecting_reduction_backward(grad, indices, self_sym_sizes, dim, True)
 
 
 def _sorted(array: Any, dim: int, descending: bool) -> tuple[Any, Any]:
@@ -192,7 +193,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 
 def _chosen_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int, keepdim: bool) -> Tensor:
-    return value_selecting_gradient(grad, indices, self_sym_sizes, dim, keepdim)
+    return value_selecting_reduction_backward(grad, indices, self_sym_sizes, dim, keepdim)
 
 
 def _chosen(array: Any, positions: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:

@@ -15,14 +15,16 @@ from ..._core.dtype import COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, float32, float
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.meta import shape_in_elements
 from ..._dispatch.changes.exact_out import store_exactly
+from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.one_by_one import one_by_one
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..pointwise.binary import conj
+from ..pointwise.ternary import _lerp_tensor
 from ..shape.view import wrap_dim
 from .reductions import no_kernel
-from .sort import sort
+from .sort import sort, taken
 
 HISTOGRAM = return_type("histogram", ("hist", "bin_edges"))
 
@@ -48,7 +50,7 @@ def _levels(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor: it has shape {list(levels.shape)}")
     if levels.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor: {levels.dtype}, {input.dtype}")
-    if not input._kind.dataless and not bool((levels >= 0).logical_and(levels <= 1).all()):
+    if isinstance(q, Tensor) and not q._kind.dataless and not bool((q >= 0).logical_and(q <= 1).all()):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return levels
 
@@ -65,18 +67,49 @@ def _quantile(
         lines = input.unsqueeze(-1).transpose(place, -1)
     else:
         lines = input.movedim(place, -1)
+    found = _at_levels(lines, levels.reshape(-1), interpolation, ignore_nan).movedim(-1, 0)
+    if keepdim and (place is None or ndim == 0):
+        found = found.reshape((-1, *[1] * ndim))
+    return found if levels.ndim else found.squeeze(0)
+
+
+def _at_levels_on_arrays(lines: Any, levels: Any, interpolation: str, ignore_nan: bool) -> Any:
+    """The kernel of `_at_levels`."""
+    if type(lines) is not np.ndarray:
+        return None
+    ordered = np.sort(lines, -1, "stable")
+    last = ordered.shape[-1] - 1
+    ranks = np.broadcast_to(levels * levels.dtype.type(last), (*lines.shape[:-1], levels.size))
+    if np.isnan(ordered[..., -1]).any():
+        missing = np.isnan(ordered).sum(-1, keepdims=True)
+        if ignore_nan:
+            ranks = levels * np.maximum(last - missing, 0).astype(levels.dtype)
+        else:
+            ranks = np.where(missing > 0, levels.dtype.type(last), ranks)
+    rounding = _ROUNDINGS.get(interpolation)
+    if rounding is not None:
+        return taken(ordered, rounding(ranks).astype(np.int64), lines.ndim - 1)
+    below = np.floor(ranks)
+    left, right = [taken(ordered, each.astype(np.int64), lines.ndim - 1) for each in (below, np.ceil(ranks))]
+    weight = ranks - below if interpolation == "linear" else np.full_like(left, 0.5)
+    return _lerp_tensor.kernel(left, right, weight)
+
+
+_ROUNDINGS: dict[str, Any] = {"nearest": np.rint, "lower": np.floor, "higher": np.ceil}
+
+
+@composite("at_levels", kernel=_at_levels_on_arrays)
+def _at_levels(lines: Tensor, levels: Tensor, interpolation: str, ignore_nan: bool) -> Tensor:
+    """The quantiles of the last dimension."""
     ordered = sort(lines, -1)[0]
     size = ordered.shape[-1]
     missing = ordered.isnan().sum(-1, keepdim=True)
     if ignore_nan:
-        ranks = levels.reshape(-1) * (size - 1 - missing).clamp(min=0).to(input.dtype)
+        ranks = levels * (size - 1 - missing).clamp(min=0).to(lines.dtype)
     else:
-        ranks = (levels.reshape(-1) * (size - 1)).expand((*ordered.shape[:-1], levels.numel()))
+        ranks = (levels * (size - 1)).expand((*ordered.shape[:-1], levels.numel()))
         ranks = ranks.masked_fill(missing > 0, float(size - 1))
-    found = _between(ordered, ranks, interpolation).movedim(-1, 0)
-    if keepdim and (place is None or ndim == 0):
-        found = found.reshape((-1, *[1] * ndim))
-    return found if levels.ndim else found.squeeze(0)
+    return _between(ordered, ranks, interpolation)
 
 
 def _between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:

@@ -169,7 +169,7 @@ def view(input: Tensor, size: Any = None, *more: int, dtype: Any = None) -> Tens
         return run_override(view, (input,), (input, size, *more), {} if dtype is None else {"dtype": dtype})
     try:
         if type(size) is int:
-            shape = (size, *more)
+            shape = (size, *more) if size != -1 or more else (input._array.size,)
             if _fits(shape, input._array.size):
                 return _view(input, shape)
             shape = as_shape(shape)

@@ -49,7 +49,7 @@ def _transformed(transform: Callable[[Any, Dim], Any], array: Any, dims: Dim) ->
     That is row-major; but on x86-64, where MKL does the work, the transformed dimensions come last in memory, and the
     others in the order that they have in the input.
     """
-    if not ON_X86_64:
+    if not ON_X86_64 or (array.flags.c_contiguous and dims == (array.ndim - 1,)):
         return contiguous_array(transform(array, dims))
     others = sorted((each for each in range(array.ndim) if each not in dims), key=lambda dim: -array.strides[dim])
     order = (*others, *dims)
@@ -174,6 +174,9 @@ def _check_points(count: int) -> None:
 
 def _fitted(input: Tensor, dims: Dim, sizes: Dim) -> Tensor:
     """`input` cut, or padded with zeros, to `sizes` along `dims`."""
+    shape = input._array.shape
+    if sizes == tuple([shape[dim] for dim in dims]):
+        return input
     missing = [0] * input._array.ndim
     for dim, size in zip(dims, sizes, strict=True):
         present = input._array.shape[dim]
@@ -248,8 +251,8 @@ def _c2c(input: Tensor, dims: Dim, points: Dim, norm: Any, forward: bool) -> Ten
 
 
 def _r2c(input: Tensor, dims: Dim, points: Dim, norm: Any, forward: bool, onesided: bool) -> Tensor:
-    """Of real input; backward transforms are the conjugates of forward ones."""
-    result: Tensor = _fft_r2c(_fitted(transformable(input), dims, points), dims, _scale(norm, forward), onesided)
+    """Of real input that is transformable; backward transforms are the conjugates of forward ones."""
+    result: Tensor = _fft_r2c(_fitted(input, dims, points), dims, _scale(norm, forward), onesided)
     return result if forward else conj(result)
 
 
@@ -258,7 +261,8 @@ def _half_fitted(input: Tensor, dims: Dim, points: Dim) -> Tensor:
 
 
 def _fft(input: Tensor, n: Any, dim: Any, norm: Any, forward: bool) -> Tensor:
-    axis, points = _one_dim(transformable(input), n, dim)
+    input = transformable(input)
+    axis, points = _one_dim(input, n, dim)
     if input._kind.dtype.is_complex:
         return _c2c(input, (axis,), (points,), norm, forward)
     return _r2c(input, (axis,), (points,), norm, forward, onesided=False)
@@ -266,7 +270,8 @@ def _fft(input: Tensor, n: Any, dim: Any, norm: Any, forward: bool) -> Tensor:
 
 def _rfft(name: str, input: Tensor, n: Any, dim: Any, norm: Any, forward: bool) -> Tensor:
     _refuse_complex(input, f"{name} expects a real input tensor")
-    axis, points = _one_dim(transformable(input), n, dim)
+    input = transformable(input)
+    axis, points = _one_dim(input, n, dim)
     return _r2c(input, (axis,), (points,), norm, forward, onesided=True)
 
 
@@ -286,7 +291,8 @@ def _ifftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
 
 def _rfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     _refuse_complex(input, "rfftn expects a real-valued input tensor")
-    return _r2c(input, *_many_dims("rfftn", transformable(input), s, dim), norm, True, onesided=True)
+    input = transformable(input)
+    return _r2c(input, *_many_dims("rfftn", input, s, dim), norm, True, onesided=True)
 
 
 def _irfftn(input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:

@@ -16,7 +16,7 @@ give(
     "filled_with_number fill_number pow_number threshold hardtanh leaky_relu rrelu_mean elu celu gelu silu",
     "mish softplus log_sigmoid hardsigmoid hardswish hardshrink softshrink frexp polygamma mvlgamma",
     "clamp_numbers clamp_min_number clamp_max_number round_decimals logit angle nan_to_num",
-    "view_as_real view_as_real_copy one_hot",
+    "view_as_real view_as_real_copy one_hot at_least",
     "overwritten_UniformBackward0 overwritten_NormalBackward0 overwritten_LogNormalBackward0",
     "overwritten_ExponentialBackward0 overwritten_CauchyBackward0 overwritten_GeometricBackward0",
     "overwritten_BernoulliBackward1 overwritten_BernoulliBackward2 overwritten_RandomBackward0",

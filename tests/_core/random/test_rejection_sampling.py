@@ -17,6 +17,8 @@ OPS: dict[str, Any] = {
     "binomial": lambda x, scale: flambeau.binomial(x.floor(), x / (scale + 1)),
     "gamma": lambda x, scale: flambeau._standard_gamma(x),
     "dirichlet": lambda x, scale: flambeau._sample_dirichlet(x + 0.1),
+    "dirichlet of rows": lambda x, scale: flambeau._sample_dirichlet(x.expand(3, -1)[:, :100] + 0.1),
+    "multinomial": lambda x, scale: flambeau.multinomial(x.expand(2, -1), 7, replacement=True),
 }
 
 
@@ -41,9 +43,19 @@ def test_generated_loops_draw_the_same_numbers(name: str, scale: float, count: i
     assert compiled == plain
 
 
-def test_words_ahead_stay_to_be_drawn() -> None:
+@pytest.mark.parametrize("name", ["poisson", "binomial", "multinomial"])
+def test_refused_parameters_draw_nothing(name: str) -> None:
+    wrong = flambeau.tensor([1.0, 2.0, 3.0, -1.0 if name != "binomial" else float("nan")])
+    before = flambeau.manual_seed(5).get_state().numpy().copy()
+    with pytest.raises((RuntimeError, ValueError)):
+        OPS[name](wrong, 10)
+    np.testing.assert_array_equal(flambeau.get_rng_state().numpy(), before)
+
+
+def test_words_at_hand_stay_to_be_drawn() -> None:
     generator = flambeau.Generator().manual_seed(5)
     generator.draw32(100)
     for count in (3, 600, 5000):
-        ahead = generator.words_ahead(count).copy()
-        np.testing.assert_array_equal(generator.draw32(count), ahead[:count])
+        at_hand = generator.words_at_hand(count).copy()
+        assert len(at_hand) >= min(count, 64)
+        np.testing.assert_array_equal(generator.draw32(len(at_hand)), at_hand)

@@ -56,6 +56,8 @@ def _col2im(
 
 
 def _pair(function: str, argument: str, position: int, value: Any) -> Shape:
+    if type(value) is int:
+        return value, value
     entries = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     for place, each in enumerate(entries):
         if isinstance(each, bool) or not hasattr(each, "__index__"):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...._backends import arrays
 from ...._core.arrays.quick import dim_moved
 from ...._core.backend import beside
 from ...._core.geometry.moving_windows import channel_last
@@ -31,6 +32,9 @@ def _shaped(vector: Any, axis: int) -> Any:
 
 def apply_taps(array: Any, axis: int, taps: Taps) -> Any:
     """Sums of inputs along `axis` (counted from the end)."""
+    done = arrays.taps_summed(array, array.ndim + axis, *taps)
+    if done is not None:
+        return done
     total: Any = None
     for tap, places in enumerate(taps.indices):
         part = np.take(array, beside(places, array), axis)
@@ -76,8 +80,10 @@ def combined_places(places: Sequence[Any], sizes: Sequence[int]) -> Any:
 
 def take_combined(array: Any, flat: Any, counts: Sequence[int]) -> Any:
     """The elements at combined places of the last dimensions, `counts` along each, in a new row-major array."""
-    lead, spatial = array.shape[: -len(counts)], array.shape[-len(counts) :]
-    return array.reshape(*lead, math.prod(spatial)).take(beside(flat, array), -1).reshape(*lead, *counts)
+    lead = array.shape[: -len(counts)]
+    lines = array.reshape(math.prod(lead), math.prod(array.shape[-len(counts) :]))
+    taken = arrays.selected(lines, 1, flat) if lines.size else None
+    return (lines.take(beside(flat, array), -1) if taken is None else taken).reshape(*lead, *counts)
 
 
 def channels_to_end(array: Any, rank: int) -> tuple[Any, bool]:

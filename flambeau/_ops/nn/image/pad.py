@@ -38,10 +38,11 @@ def _check_length(pad: Pads, dims: int) -> None:
         )
 
 
-def _amounts(pad: Pads, dims: int) -> list[tuple[int, int]]:
+@functools.lru_cache(256)
+def _amounts(pad: Pads, dims: int) -> tuple[tuple[int, int], ...]:
     """What is added before and after each dimension, from the first one on."""
     pairs = [(pad[place], pad[place + 1]) for place in range(0, len(pad), 2)]
-    return [(0, 0)] * (dims - len(pairs)) + pairs[::-1]
+    return (*[(0, 0)] * (dims - len(pairs)), *pairs[::-1])
 
 
 def _new(shape: Shape, source: Any) -> Any:
@@ -59,8 +60,11 @@ def _constant_pad_gradient(grad: Tensor, pad: Pads) -> Tensor:
 @primitive("ConstantPadNdBackward0", self=_constant_pad_gradient)
 def _constant_pad_nd(self: Array, pad: Pads, value: Any) -> Array:
     amounts = _amounts(pad, self.ndim)
-    kept = self[tuple([slice(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, amounts, strict=True)])]
-    if all(each <= 0 for each in pad):  # nothing is added: a copy, which keeps the order of the memory
+    kept = self
+    if min(pad, default=0) < 0:
+        cut = [slice(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, amounts, strict=True)]
+        kept = self[tuple(cut)]
+    if max(pad, default=0) <= 0:  # nothing is added: a copy, which keeps the order of the memory
         result = empty_array(kept.shape, strides_like(kept, None), self.dtype, backend_of_array(self))
         result[...] = kept
         return result
@@ -95,8 +99,12 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """
     amounts = _integers("constant_pad_nd", pad)
     _check_length(amounts, input._array.ndim)
+    return _padded_by_constant(input, amounts, value)
+
+
+def _padded_by_constant(input: Tensor, amounts: Pads, value: Any) -> Tensor:
     for size, (before, after) in zip(input._array.shape, _amounts(amounts, input._array.ndim), strict=True):
-        if size + min(before, 0) + min(after, 0) < 0:
+        if (before < 0 or after < 0) and size + min(before, 0) + min(after, 0) < 0:
             raise RuntimeError(
                 f"narrow(): length must be non-negative. A dimension of size {size} cannot be padded by "
                 f"({before}, {after})."
@@ -143,7 +151,7 @@ def _taken(array: Any, pad: Pads, sources: Sources) -> Any:
     return result
 
 
-def _surround(result: Any, array: Any, amounts: list[tuple[int, int]], sources: Any) -> None:
+def _surround(result: Any, array: Any, amounts: tuple[tuple[int, int], ...], sources: Any) -> None:
     """Write `array` into the middle of `result`, then the edges of one dimension after the other."""
     inside = [slice(before, before + size) for size, (before, _) in zip(array.shape, amounts, strict=True)]
     result[tuple(inside)] = array
@@ -206,8 +214,8 @@ def _edge_padding(mode: str, rank: int) -> Primitive[..., Tensor]:
 _EDGE_PADDINGS = {(mode, rank): _edge_padding(mode, rank) for mode in _KINDS for rank in (1, 2, 3)}
 
 
-def _check_edges(input: Tensor, pad: Pads, mode: str) -> None:
-    shape = input._array.shape
+@functools.lru_cache(256)
+def _check_edges(shape: Shape, pad: Pads, mode: str) -> None:
     rank = len(pad) // 2
     if 0 in shape[-rank - 1 :]:
         raise RuntimeError(
@@ -229,9 +237,6 @@ def _check_edges(input: Tensor, pad: Pads, mode: str) -> None:
             for sizes in (shape[-rank:], padded)
         )
         raise RuntimeError(f"input ({given}) is too small. Calculated output {found}")
-    if input._kind.dtype.category == BOOL:
-        word = "reflection" if mode == "reflect" else "replication"
-        raise NotImplementedError(f"\"{word}_pad{rank}d\" not implemented for 'Bool'")
 
 
 # ----- circles ------------------------------------------------------------------------------------------------------
@@ -274,7 +279,12 @@ def _circular_pad(input: Tensor, pad: Pads) -> Tensor:
 # ----- the public function ------------------------------------------------------------------------------------------
 
 
+_INT_ALONE = {int}
+
+
 def _integers(function: str, pad: Any) -> Pads:
+    if type(pad) is tuple and {*map(type, pad)} == _INT_ALONE:
+        return pad
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"{function}(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
     for place, each in enumerate(pad):
@@ -302,7 +312,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type(value).__name__}")
     _check_length(amounts, dims)
     if mode == "constant":
-        return constant_pad_nd(input, amounts, 0.0 if value is None else value)
+        return _padded_by_constant(input, amounts, 0.0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument, but got value={value}')
     rank = len(amounts) // 2
@@ -318,5 +328,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         raise NotImplementedError(
             f"Unrecognised padding mode {mode}: it is one of 'constant', 'reflect', 'replicate', 'circular'"
         )
-    _check_edges(input, amounts, mode)
+    _check_edges(input._array.shape, amounts, mode)
+    if input._kind.dtype.category == BOOL:
+        word = "reflection" if mode == "reflect" else "replication"
+        raise NotImplementedError(f"\"{word}_pad{rank}d\" not implemented for 'Bool'")
     return _EDGE_PADDINGS[mode, rank](input, amounts)

@@ -12,7 +12,7 @@ from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, 
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single, refuse
 from ...._dispatch.changes.inplace import check_castable
-from ...._dispatch.compiled_body import pointwise
+from ...._dispatch.compiled_body import pointwise, pointwise_at_any_size
 from ...._dispatch.composite import composite
 from ...._dispatch.dispatch import Array, primitive
 from ...._dispatch.host_read import check
@@ -249,7 +249,7 @@ def _binary_cross_entropy(self: Array, target: Array, weight: Array | None, redu
     return reduced_array(losses if weight is None else losses * weight, reduction)
 
 
-@pointwise
+@pointwise_at_any_size
 def _cross_entropy_of_two(x: Array, target: Array) -> Array:
     yes, no = np.maximum(np.log(x), _LOWEST_LOG), np.maximum(np.log1p(-x), _LOWEST_LOG)
     return (target - 1) * no - target * yes
@@ -257,7 +257,7 @@ def _cross_entropy_of_two(x: Array, target: Array) -> Array:
 
 @check("check_probabilities")
 def _check_probabilities(input: Array) -> None:
-    if input.size and not read(np.all((input >= 0) & (input <= 1))):
+    if input.size and not read(np.logical_and.reduce((input >= 0) & (input <= 1), None)):
         raise RuntimeError("all elements of input should be between 0 and 1")
 
 

@@ -255,6 +255,22 @@ def fits() -> dict[str, Fit]:
             3,
             (0, 25),
         ),
+        "ERFINV_SHORT": Fit(
+            "the same, as good as single precision needs",
+            lambda t: erfinv_ratio(t + 3) - 1,
+            lambda t: erfinv_ratio(t + 3),
+            -3,
+            3,
+            (0, 12),
+        ),
+        "LOG_SHORT": Fit(
+            "(log(1 + f) - f + f**2 / 2) / f**3, as good as single precision needs",
+            lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3 if f else mpf(1) / 3,
+            one,
+            mp.sqrt(mpf(1) / 2) - 1,
+            mp.sqrt(2) - 1,
+            (0, 10),
+        ),
         "ERFINV_MIDDLE": Fit(
             "erfinv(x) / x - 1 at t = sqrt(w) - 3.25, for sqrt(w) from 2.44 to 4.06",
             lambda t: erfinv_ratio((t + 3.25) ** 2) - 1,

@@ -7,6 +7,7 @@ integers to floats, half precision computed in float32) and then found by one di
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, cast
@@ -435,7 +436,7 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Ten
                     return slow(input, other, None)
                 small, kind, large = entry
                 try:
-                    array = (small if array.size < LARGE else large)(array, operand)
+                    array = (large if array.size >= LARGE or _grows(array, operand) else small)(array, operand)
                 except ValueError:
                     raise shape_error(name, input, other) from None
                 except MemoryError as error:
@@ -530,7 +531,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
                 body = large
         else:
             second = _converted(right, common, numbers)
-            if (first.size >= LARGE or second.size >= LARGE) and first.dtype is second.dtype:
+            if (first.size >= LARGE or _grows(first, second)) and first.dtype is second.dtype:
                 body = large
         try:
             array = body(first, second)
@@ -541,6 +542,16 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
         if isinstance(left, Tensor) and isinstance(right, Tensor) and left._array.ndim and right._array.ndim:
             _remember_mixed(op, left._kind, right._kind, kind)
     return _finish(op, (left, right), array, result_kind)
+
+
+def _grows(small: Any, operand: Any) -> bool:
+    """Whether the result of a small array and an operand is large: that one is, or both are broadcast."""
+    if type(operand) is not np.ndarray or operand.size * small.size < LARGE or operand.shape == small.shape:
+        return False
+    try:
+        return math.prod(joint_shape(small.shape, operand.shape)) >= LARGE
+    except ValueError:  # they do not fit: whoever computes says so
+        return False
 
 
 def _remember_mixed(op: Elementwise, left: Kind, right: Kind, common: Kind) -> None:

@@ -67,10 +67,13 @@ class Pointwise:
         if type(y) is np.ndarray and type(x) is np.ndarray:
             if x.shape == y.shape and x.flags.c_contiguous and y.flags.c_contiguous:
                 return (self._flat.get("cc") or self.flat("cc"))(np.empty(x.shape, self.results[0]), x, y)
-            whole, row = (x, y) if x.ndim > y.ndim else (y, x)
-            alike = 0 < row.ndim < whole.ndim <= MOST_DIMENSIONS and row.shape == whole.shape[-row.ndim :]
-            if alike and whole.flags.c_contiguous:  # the same for every row: there is no layout to choose
-                return self.strided()(np.empty(whole.shape, self.results[0]), x, y)
+            if x.shape != y.shape and x.size > 1 and y.size > 1:
+                shape = joint_shape(x.shape, y.shape)
+                whole = x if x.shape == shape else y
+                # Where one has no gaps and the shape of the result, or none has that shape, no layout is to be chosen.
+                no_choice = whole.shape != shape or whole.flags.c_contiguous
+                if no_choice and len(shape) <= MOST_DIMENSIONS:
+                    return (self._strided or self.strided())(np.empty(shape, self.results[0]), x, y)
         elif type(y) is not np.ndarray:
             if x.flags.c_contiguous:
                 return self.flat("cn")(np.empty(x.shape, self.results[0]), x, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -103,25 +104,36 @@ def _reduced_run(
     kind: str, array: Any, first: int, last: int, dtype: np.dtype[Any], bench: Bench, centres: Any = None
 ) -> Any:
     """Neighbouring dimensions of a contiguous array reduced."""
-    given, computed = _name(array.dtype), _name(dtype)
-    shape = array.shape
-    outer = math.prod(shape[:first]) if first else 1
-    inner = math.prod(shape[last + 1 :])
-    length = array.size // (outer * inner)
-    shape = shape[:first] + shape[last + 1 :]
+    if centres is None:
+        centres = array
+    passes, shape = _passes(kind, array.shape, first, last, array.dtype, dtype)
+    for kernel, size, numbers in passes:
+        array = bench.run(kernel, bench.empty(size, dtype), array, *numbers, centres)
+    return array.reshape(shape)
+
+
+Pass = tuple[Any, int, tuple[int, ...]]
+"""A kernel, the size of its result, and the numbers that it is called with."""
+
+
+@functools.lru_cache(1024)
+def _passes(
+    kind: str, shape: tuple[int, ...], first: int, last: int, dtype: np.dtype[Any], computed: np.dtype[Any]
+) -> tuple[list[Pass], tuple[int, ...]]:
+    """How such an array is reduced, and the shape that results: all that depends on sizes and dtypes alone."""
+    given, name = _name(dtype), _name(computed)
+    outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
+    length = math.prod(shape[first : last + 1])
+    passes: list[Pass] = []
     while True:
         chunk = COLUMN_CHUNK if inner > 1 else ROW_CHUNK if length > 2 * ROW_CHUNK else length
         chunks = -(-length // chunk)
-        if centres is None:
-            centres = array
         if inner == 1:
-            out = bench.empty(outer * chunks, dtype)
-            array = bench.run(reduce_rows(kind, given, computed), out, array, outer, length, chunk, centres)
+            passes.append((reduce_rows(kind, given, name), outer * chunks, (outer, length, chunk)))
         else:
-            out = bench.empty(outer * chunks * inner, dtype)
-            kernel = reduce_columns(kind, given, computed)
-            array = bench.run(kernel, out, array, outer, length, inner, chunk, centres)
+            kernel = reduce_columns(kind, given, name)
+            passes.append((kernel, outer * chunks * inner, (outer, length, inner, chunk)))
         if chunks == 1:
-            return array.reshape(shape)
-        given, length = computed, chunks
+            return passes, shape[:first] + shape[last + 1 :]
+        given, length = name, chunks
         kind = REDUCTIONS[kind].join  # of what elements stand for

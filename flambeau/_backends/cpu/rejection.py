@@ -21,11 +21,11 @@ from ..._core.random.sampling import rounded
 
 Array = Any
 
-_NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
+_NAMES: dict[np.dtype[Any], str] = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 _HALF_SIZE = 2
 _TAILS = np.array(STIRLING_TAILS)
-_SMALLEST = {dtype: float(np.finfo(dtype).tiny) for dtype in _NAMES}
-_LARGEST_SHARE = {dtype: 1.0 - float(np.finfo(dtype).epsneg) for dtype in _NAMES}
+_SMALLEST = {dtype: float(np.finfo(name).tiny) for dtype, name in _NAMES.items()}
+_LARGEST_SHARE = {dtype: 1.0 - float(np.finfo(name).epsneg) for dtype, name in _NAMES.items()}
 _AT_ONCE = 65536
 """For so many elements words are made at a time: they are to stay in the cache."""
 _SHORT_ROW = 128

@@ -39,5 +39,7 @@ def extremes(array: Any, dim: int, largest: bool) -> Any:
     values, indices = np.empty(lines.shape, array.dtype), np.empty(lines.shape, np.int64)
     length = lines.shape[-1]
     extreme_rows(largest, name)(values, indices, lines, lines.size // length, length)
+    if dim == array.ndim - 1:
+        return values, indices
     # By way of one dimension, so that dimensions of size 1 have the strides of a new array too.
     return tuple(dim_moved(each, -1, dim).reshape(-1).reshape(array.shape) for each in (values, indices))

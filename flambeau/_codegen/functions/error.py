@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..build import Builder, Value
 from ..types import F64
-from .coefficients import ERF, ERF_EXP2, ERF_LOG2, ERFCX, ERFINV_CENTRE, ERFINV_FAR, ERFINV_MIDDLE
+from .coefficients import ERF, ERF_EXP2, ERF_LOG2, ERFCX, ERFINV_CENTRE, ERFINV_FAR, ERFINV_MIDDLE, ERFINV_SHORT
 from .exponential import exp_parts
-from .logarithm import log_of_normal
+from .logarithm import log_for_single, log_of_normal
 from .parts import (
     INFINITY,
     NAN,
@@ -67,13 +67,16 @@ def erfc(b: Builder, x: Value) -> Value:
 def erfinv(b: Builder, x: Value) -> Value:
     """x + x times a function of w = -log(1 - x**2), which has a polynomial for each of three ranges.
 
-    It is computed in double precision: in single, the polynomials' own rounding would be too much.
+    It is computed in double precision: in single, the polynomials' own rounding would be too much. What is rounded to
+    single at the end needs shorter ones.
     """
     single = format_of(x) is SINGLE
     given, x = x, b.convert(x, F64)
     size = b.abs(x)
-    w = -log_of_normal(b, (1.0 - size) * (size + 1.0))  # whose ends are put right below
-    excess = b.variable(F64, polynomial(b, w - 3.0, ERFINV_CENTRE.double), x.lanes)
+    # The ends of the logarithm are put right below.
+    w = -(log_for_single if single else log_of_normal)(b, (1.0 - size) * (size + 1.0))
+    centre = ERFINV_SHORT if single else ERFINV_CENTRE
+    excess = b.variable(F64, polynomial(b, w - 3.0, centre.double), x.lanes)
     with b.when(any_lane(b, w >= 6.0), likely=False):  # beyond 0.9987
         root = b.sqrt(w)
         far = polynomial(b, root - 3.25, ERFINV_MIDDLE.double)

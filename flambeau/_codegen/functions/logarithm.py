@@ -5,8 +5,10 @@ x = 2**e * m, with m from sqrt(1/2) to sqrt(2): log(x) = e * log(2) + log(m).
 
 from __future__ import annotations
 
+import math
+
 from ..build import Builder, Operand, Value
-from .coefficients import ASINH, ATANH, LOG_QUOTIENT, LOG_SINGLE
+from .coefficients import ASINH, ATANH, LOG_QUOTIENT, LOG_SHORT, LOG_SINGLE
 from .exponential import LOG2_HIGH, LOG2_LOW
 from .parts import (
     INFINITY,
@@ -71,6 +73,16 @@ def log_of_normal(b: Builder, x: Value) -> Value:
     form = format_of(x)
     exponent, fraction = parted(b, x, form, denormals=False)
     return _log_of_parts(b, b.convert(exponent, form.element), fraction - 1.0, 0.0, form)
+
+
+def log_for_single(b: Builder, x: Value) -> Value:
+    """The same in double precision, with an error of some 2**-32 as long as the result is not much smaller than 1."""
+    form = format_of(x)
+    exponent, fraction = parted(b, x, form, denormals=False)
+    f = fraction - 1.0
+    square = f * f
+    rest = b.fma(f * square, polynomial(b, f, LOG_SHORT.double), square * -0.5)
+    return b.fma(b.convert(exponent, form.element), math.log(2), f + rest)
 
 
 def _log_of_parts(b: Builder, e: Value, f: Value, more: Operand, form: Format) -> Value:

@@ -16,7 +16,7 @@ from ..functions import logaddexp
 from ..functions.exponential import exp_of_difference
 from ..functions.logarithm import log
 from ..kernel import kernel
-from ..types import F32, F64, I64, SCALARS, Scalar
+from ..types import F32, F64, I32, I64, SCALARS, Scalar
 
 Step = Callable[[Value, Value, Value], Value]
 
@@ -84,16 +84,34 @@ def extreme_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str) ->
             places = c.at(indices_, position, row * length_)
             best = c.variable(scalar.compute, c.load(source, scalar), 1, scalar.is_signed)
             at = c.variable(I64, 0)
-            with c.loop(0, length_) as place:
-                value = c.load(source, scalar, place)
+
+            def is_attained(place: Value, lanes: int, best: Variable = best, source: Value = source) -> Value:
+                value = c.load(source, scalar, place, lanes)
                 value.signed = scalar.is_signed
                 attained = value >= best.value if largest else value <= best.value
-                if scalar.is_float:
-                    attained = attained | (value != value)
-                best.value = c.select(attained, value, best.value)
+                return attained | (value != value) if scalar.is_float else attained
+
+            def one(place: Value, best: Variable = best, at: Variable = at, source: Value = source) -> None:
+                attained = is_attained(place, 1)
+                best.value = c.select(attained, c.load(source, scalar, place), best.value)
                 at.value = c.select(attained, place, at.value)
-                c.store(target, scalar, place, best.value)
-                c.store(places, position, place, at.value)
+
+            # Extremes become rare: where a block has none, it is filled with the last one.
+            for place, lanes in c.lanes(0, length_, _WIDTH):
+                if lanes == 1:
+                    one(place)
+                    c.store(target, scalar, place, best.value)
+                    c.store(places, position, place, at.value)
+                    continue
+                found = c.fold(c.convert(is_attained(place, lanes), I32, False), lambda x, y: x | y)
+                with c.either(found != 0) as (some, none):
+                    with some, c.loop(place, place + lanes) as each:
+                        one(each)
+                        c.store(target, scalar, each, best.value)
+                        c.store(places, position, each, at.value)
+                    with none:
+                        c.store(target, scalar, place, c.splat(best.value, lanes))
+                        c.store(places, position, place, c.splat(at.value, lanes))
 
 
 def _log_row(c: Builder, scalar: Scalar, target: Value, source: Value, length: Value) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -33,5 +34,8 @@ def joint_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     first = shapes[0]
     for other in shapes[1:]:
         if other != first:
-            return np.broadcast_shapes(*shapes)
+            return _joint_shape(*shapes)
     return first
+
+
+_joint_shape = functools.lru_cache(1024)(np.broadcast_shapes)

@@ -162,6 +162,13 @@ def empty_array(shape: Shape, strides: Shape, array_type: Any, backend: Backend 
     return backend.window(backend.empty((extent,), array_type), shape, array_type, 0, steps)
 
 
+def empty_like(array: Any, wanted: memory_format | None, array_type: Any) -> Any:
+    """Memory for a copy of `array`, whose strides follow from its own and from a memory format."""
+    if wanted is None and is_plain(array):
+        return backend_of_array(array).empty(array.shape, array_type)
+    return empty_array(array.shape, strides_like(array, wanted), array_type, backend_of_array(array))
+
+
 def contiguous_array(array: Any) -> Any:
     """`array` itself if its elements lie one after the other, else a copy where they do."""
     return array if array.flags.c_contiguous else array.copy("C")

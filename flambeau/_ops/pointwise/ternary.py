@@ -349,12 +349,14 @@ _PLAIN_NUMBERS = frozenset((float, int, type(None)))
 @public(inplace=True, out=True)
 def clamp_min(input: Tensor, min: Operand) -> Tensor:
     """Elements below `min` raised to it."""
-    input, min = _common("clamp_min", input, min)
+    if type(min) is not float or not _is_differentiable(input):
+        input, min = _common("clamp_min", input, min)
     return (_clamp_min_tensor if isinstance(min, Tensor) else _clamp_min_number)(input, min)
 
 
 @public(inplace=True, out=True)
 def clamp_max(input: Tensor, max: Operand) -> Tensor:
     """Elements above `max` lowered to it."""
-    input, max = _common("clamp_max", input, max)
+    if type(max) is not float or not _is_differentiable(input):
+        input, max = _common("clamp_max", input, max)
     return (_clamp_max_tensor if isinstance(max, Tensor) else _clamp_max_number)(input, max)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core.backend import backend_of_array
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
-from ..._core.geometry.layout import contiguous_array, element_strides, empty_array, strides_like
+from ..._core.geometry.layout import contiguous_array, element_strides, empty_array, empty_like, strides_like
 from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor
@@ -185,7 +185,7 @@ def _flip(self: Array, dims: tuple[int, ...]) -> Array:
 
 
 def _flipped(array: Any, dims: tuple[int, ...]) -> Any:
-    result = empty_array(array.shape, strides_like(array, None), array.dtype, backend_of_array(array))
+    result = empty_like(array, None, array.dtype)
     backwards = slice(None, None, -1)
     result[...] = array[tuple([backwards if dim in dims else slice(None) for dim in range(array.ndim)])]
     return result

@@ -10,9 +10,9 @@ from ..._backends.arrays import copy_into
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.quick import joint_shape
-from ..._core.backend import LARGE, backend_of_array, moved
+from ..._core.backend import LARGE, moved
 from ..._core.device import contiguous_format
-from ..._core.geometry.layout import empty_array, has_format, strides_like
+from ..._core.geometry.layout import empty_like, has_format, strides_like
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.slots import SLOTS
@@ -45,7 +45,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
     ):
         return array.copy()
     if array.size >= LARGE:
-        result = empty_array(array.shape, strides_like(array, memory_format), array_type, backend_of_array(array))
+        result = empty_like(array, memory_format, array_type)
         if not copy_into(result, array):
             write(result, array)
         return result
@@ -56,7 +56,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
                 return array.astype(array_type)  # dense: NumPy keeps the strides too
         elif memory_format is contiguous_format:
             return array.astype(array_type, "C")
-    result = empty_array(array.shape, strides_like(array, memory_format), array_type, backend_of_array(array))
+    result = empty_like(array, memory_format, array_type)
     write(result, array)
     return result
 

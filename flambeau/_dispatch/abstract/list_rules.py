@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..._codegen.expr import Untraceable
 from ..._core.backend import LARGE
 from ..._core.modes import THREAD
@@ -46,7 +48,14 @@ def are_apart(changed: Sequence[Tensor], *read: Sequence[Tensor]) -> bool:
 
 
 def _owners(tensors: Sequence[Tensor]) -> set[int]:
-    return {id(array if array.base is None else owner_of(array)) for array in [each._array for each in tensors]}
+    owners = set()
+    for tensor in tensors:
+        array = tensor._array
+        base = array.base
+        if base is not None:  # mostly an array that has its memory from elsewhere, and is no view itself
+            array = base if type(base) is np.ndarray and base.base is None else owner_of(array)
+        owners.add(id(array))
+    return owners
 
 
 def run_at_once(kernels: Any, rule: Rule, number: Any, lists: Lists) -> bool:
@@ -93,7 +102,7 @@ def change_at_once(op: str, tensors: Sequence[Tensor], rows: Sequence[tuple[tupl
     if (
         None in operands
         or any(each is not options and each != options for _, each in rows)
-        or not _unrecorded(tensors, *others)
+        or not unrecorded(tensors, *others)
         or None in [each._counter for each in tensors]
         or not are_apart(tensors, *others)
     ):
@@ -111,11 +120,16 @@ def _common(operands: tuple[Any, ...], target: Tensor) -> Any:
     first = operands[0]
     if isinstance(first, Tensor):
         if first._array.ndim == 0 and first._kind is target._kind and all(each is first for each in operands):
-            return first.item() if _unrecorded((first,)) else None
+            return first.item() if unrecorded((first,)) else None
         return operands
     return first if operands.count(first) == len(operands) else None
 
 
-def _unrecorded(*lists: Sequence[Tensor]) -> bool:
+def unrecorded(*lists: Sequence[Tensor]) -> bool:
     """Whether no tensor has anything to record."""
-    return not THREAD.modes.grad or not any(each.requires_grad for tensors in lists for each in tensors)
+    if THREAD.modes.grad:
+        for tensors in lists:
+            for each in tensors:
+                if each._requires_grad or (each._view is not None and each.requires_grad):
+                    return False
+    return True

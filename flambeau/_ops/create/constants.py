@@ -21,7 +21,7 @@ from ..._core.geometry.layout import channels_last_strides, empty_array, ordered
 from ..._core.kind import Kind, kind_of, kind_of_array
 from ..._core.modes import THREAD
 from ..._core.process.caller import warn_of_complex_half, warn_user_once
-from ..._core.process.defaults import device_for
+from ..._core.process.defaults import default_device, device_for
 from ..._core.process.determinism import DETERMINISM, fill_unwritten
 from ..._core.size import contiguous_strides
 from ..._core.storage import adopt_array
@@ -54,7 +54,7 @@ def chosen_kind(dtype: Any, device: Any, fallback: DType | None = None, caller: 
         dtype = as_dtype(dtype, caller)
     if dtype is complex32:
         warn_of_complex_half()
-    return CPU_KINDS[dtype] if device is None and device_for(None) is CPU else kind_of(dtype, device_for(device))
+    return CPU_KINDS[dtype] if device is None and default_device() is CPU else kind_of(dtype, device_for(device))
 
 
 class _CpuKinds(dict[Any, Kind]):
@@ -173,10 +173,15 @@ def check_integers(shape: tuple[int, ...], caller: str) -> None:
             )
 
 
+_INT_ALONE = {int}
+
+
 def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int, ...]:
     """The shape in the arguments of a factory: `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
     if size is not None:
         sizes = (size,)
+    if {*map(type, sizes)} == _INT_ALONE and min(sizes) >= 0 and len(sizes) < 64:  # the usual case
+        return sizes
     if not sizes:
         raise TypeError(f'{caller}() missing 1 required positional arguments: "size"')
     if isinstance(sizes[0], (tuple, list)) and len(sizes) > 1:
@@ -197,6 +202,8 @@ def requested_shape(sizes: tuple[Any, ...], size: Any, caller: str) -> tuple[int
 
 def whole_shape(size: Any, caller: str, position: int) -> tuple[int, ...]:
     """The shape in an argument that must be a tuple or a list."""
+    if type(size) is tuple and {*map(type, size)} == _INT_ALONE and min(size) >= 0 and len(size) < 64:
+        return size
     if not isinstance(size, (tuple, list)):
         raise TypeError(
             f"{caller}(): argument 'size' (position {position}) must be tuple of ints, not {type(size).__name__}"

@@ -14,12 +14,13 @@ from typing import Any
 from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.modes import THREAD
 from ..._core.node import Node, initialise, new_node
-from ..._core.tensor import Tensor
-from ..._dispatch.abstract.list_rules import change_at_once
+from ..._core.tensor import Tensor, new_counter
+from ..._dispatch.abstract.list_rules import change_at_once, unrecorded
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.public.registry import function_named, public
 from ..reduce.norm import list_norms, vector_norm
+from ..tensor.copy import copied
 
 Row = tuple[tuple[Any, ...], dict[str, Any]]
 """The further arguments of one call, by position and by name."""
@@ -130,7 +131,7 @@ _NODES: dict[str, type[Together]] = {}
 def _as_one(results: list[Tensor], node: str) -> tuple[Tensor, ...]:
     """The results of a call on a list. As in PyTorch they have one node, and all require gradients if one does."""
     modes = THREAD.modes
-    if modes.grad and not modes.inference and any(each.requires_grad for each in results):
+    if not modes.inference and not unrecorded(results):
         kind = _NODES.get(node)
         if kind is None:
             kind = _NODES[node] = type(node, (Together,), {"__slots__": ()})
@@ -171,8 +172,9 @@ def _publish(
 
     def function(self: Any, *args: Any, **kwargs: Any) -> Any:
         form, rows = plan(self, *args, **kwargs)
-        if len(rows[0][0]) > 1 and _unrecorded_in(self):  # several steps for each tensor: one kernel for all of them
-            copies = [each.clone() for each in self]
+        # Several steps for each tensor: one kernel for all of them.
+        if len(rows[0][0]) > 1 and THREAD.modes.plain and unrecorded(self) and not self[0]._kind.indirect:
+            copies = [Tensor._from_parts((copied(each._array), each._kind, new_counter())) for each in self]
             if change_at_once(f"{of_form.get(form, name)}_", copies, rows):
                 return copies
         op = getattr(Tensor, of_form.get(form, name))
@@ -193,12 +195,6 @@ def _publish(
         body.__doc__ = f"`{name}{suffix}` of each tensor of a list."
         vars(body)["__signature__"] = signature.replace(return_annotation="Any")
         public(method=False)(body)
-
-
-def _unrecorded_in(tensors: Sequence[Tensor]) -> bool:
-    """Whether nothing watches what is done with the tensors."""
-    modes = THREAD.modes
-    return modes.plain and not (modes.grad and any(each.requires_grad for each in tensors))
 
 
 # ----- the families -------------------------------------------------------------------------------------------------

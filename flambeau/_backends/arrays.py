@@ -143,6 +143,12 @@ def ranked(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tuple
     return None if kernels is None else kernels.selected(array, dim, keepdim, kind, rank)
 
 
+def leading(array: Array, dim: int, count: int, largest: bool) -> tuple[Array, Array] | None:
+    """The first `count` elements in order along `dim`, a few, and where they are; NaN counts as the largest."""
+    kernels = _kernels("select", array)
+    return None if kernels is None else kernels.leading(array, dim, count, largest)
+
+
 def gamma_integral(
     a: Array, x: Array, distance: Array, side: Array, width: Array, points: Array, weights: Array
 ) -> Array | None:

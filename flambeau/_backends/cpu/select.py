@@ -1,4 +1,4 @@
-"""Elements of a given rank along a dimension: `kthvalue` and medians."""
+"""Elements of a given rank along a dimension, `kthvalue` and medians; and the first few in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.rows.select import select_lines
+from ..._codegen.rows.select import leading_rows, select_lines
 from ..._codegen.types import scalar_of
 from ..._core.arrays.quick import dim_moved
 
@@ -25,3 +25,29 @@ def selected(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tup
     values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
     select_lines(kind, scalar.name)(values, positions, lines, math.prod(shape), length, rank)
     return values, positions
+
+
+_FEW = 16
+_SHORT = 32
+"""Up to so many are put in their places one after the other: of lines of any length, and of short ones all."""
+
+
+def leading(array: Array, dim: int, count: int, largest: bool) -> tuple[Array, Array] | None:
+    """The first `count` elements in order along `dim`, and where they are; None: they are too many."""
+    scalar = scalar_of(array.dtype)
+    if scalar is None or scalar.name == "bool" or not array.size or not 0 < count <= _SHORT:
+        return None
+    length = array.shape[dim]
+    if count > _FEW and length > _SHORT:
+        return None
+    last = dim == array.ndim - 1
+    lines = np.ascontiguousarray(array if last else dim_moved(array, dim, -1))
+    shape = (*lines.shape[:-1], count)
+    values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
+    leading_rows(largest, scalar.name)(values, positions, lines, lines.size // length, length, count)
+    if last:
+        return values, positions
+    shape = (*array.shape[:dim], count, *array.shape[dim + 1 :])
+    # By way of one dimension, so that dimensions of size 1 have the strides of a new array too.
+    first, second = [dim_moved(each, -1, dim).reshape(-1).reshape(shape) for each in (values, positions)]
+    return first, second

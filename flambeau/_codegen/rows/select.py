@@ -129,3 +129,52 @@ def _by_digits(
 def _count(c: Builder, counts: Value, digit: Value) -> None:
     place = c.offset(counts, c.convert(digit, I64) if digit.element != I64 else digit, I32)
     c.store_raw(c.load_raw(place, I32) + 1, place)
+
+
+@kernel
+def leading_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str) -> None:
+    """(values, positions, x, rows, length, count): the first `count` of each row in order, of equal ones the first.
+
+    NaN counts as the largest. Each element that belongs to the first so far is put in its place among them: a quick way
+    for few.
+    """
+    scalar, index = SCALARS[dtype], SCALARS["int64"]
+    captured = [arguments.array(number).data for number in range(3)]
+    rows, length, count = (arguments.integer(number) for number in range(3, 6))
+    grain = b.larger(b.integer(_GRAIN) // b.larger(length, 1), 1)
+    with b.parallel(rows, grain, *captured, length, count, unlock=True) as (c, begin, end, inside):
+        values, positions, x, length_, count_ = inside
+
+        def element(line: Value, place: Value) -> Value:
+            value = c.load(line, scalar, place)
+            value.signed = scalar.is_signed
+            return value
+
+        def precedes(one: Value, other: Value) -> Value:
+            before = one > other if largest else one < other
+            if scalar.is_float:
+                first, second = (one, other) if largest else (other, one)
+                before = before | ((first != first) & (second == second))
+            return before
+
+        with c.loop(begin, end) as row:
+            source = c.at(x, scalar, row * length_)
+            target, places = c.at(values, scalar, row * count_), c.at(positions, index, row * count_)
+            filled = c.variable(I64, 0)
+            with c.loop(0, length_) as number:
+                value = element(source, number)
+                enters = c.variable(I64, 1)
+                with c.when(filled.value == count_):
+                    enters.value = c.convert(precedes(value, element(target, count_ - 1)), I64, False)
+                with c.when(enters.value != 0):
+                    place = c.variable(I64, c.smaller(filled.value, count_ - 1))
+                    with c.repeat_while() as go_on_if:
+                        go_on_if(place.value > 0)
+                        before = place.value - 1
+                        go_on_if(precedes(value, element(target, before)))
+                        c.store(target, scalar, place.value, element(target, before))
+                        c.store(places, index, place.value, c.load(places, index, before))
+                        place.value = before
+                    c.store(target, scalar, place.value, value)
+                    c.store(places, index, place.value, number)
+                    filled.value = c.smaller(filled.value + 1, count_)

@@ -19,7 +19,6 @@ from ..._dispatch.dispatch import Array, primitive, several
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..index.gather import value_selecting_reduction_backward
-from ..index.reductions_at import neutral
 from ..shape.view import wrap_dim
 from .extremes import check_nonempty
 from .reductions import no_kernel
@@ -69,8 +68,11 @@ def _scattered_back(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int
 def _sorted(array: Any, dim: int, descending: bool) -> tuple[Any, Any]:
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64, like=array)
-    indices = ordered_positions(array, dim, descending)
-    values = taken(array, indices, dim)
+    done = arrays.leading(array, dim, array.shape[dim], descending)
+    if done is None:
+        indices = ordered_positions(array, dim, descending)
+        done = taken(array, indices, dim), indices
+    values, indices = done
     return as_laid_out(values, array), as_laid_out(indices, array)
 
 
@@ -130,6 +132,9 @@ def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
             if k
             else (self[None][:0], np.zeros(0, np.int64, like=self))
         )
+    done = arrays.leading(self, dim, k, largest)
+    if done is not None:
+        return done
     first = (slice(None),) * dim + (slice(k),)
     if self.shape[dim] > 64 + 4 * k and self.dtype.kind in "iuf":
         indices = _leading_positions(self, k, dim, largest)
@@ -140,42 +145,10 @@ def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
 
 def _leading_positions(array: Any, k: int, dim: int, largest: bool) -> Any:
     """The positions of the `k` first in order, without a sort of all: sorts only those that a partition picks."""
-    if 0 < k <= _ONE_BY_ONE:
-        found = _positions_one_by_one(array, k, dim, largest)
-        if found is not None:
-            return found
     size = array.shape[dim]
     pick = (slice(None),) * dim + (slice(size - k, None) if largest else slice(k),)
     picked = array.argpartition(min(size - k if largest else k, size - 1), dim)[pick]
     return np.take_along_axis(picked, ordered_positions(np.take_along_axis(array, picked, dim), dim, largest), dim)
-
-
-_ONE_BY_ONE = 8
-"""So many largest elements are found one after the other: a search for the largest is a quick pass."""
-
-
-def _positions_one_by_one(array: Any, k: int, dim: int, largest: bool) -> Any:
-    """The positions of the `k` first in order; None where some of them are what found elements are replaced by."""
-    last = neutral("amax" if largest else "amin", array.dtype)
-    lines = np.array(dim_moved(array, dim, -1), order="C", like=array)
-    rows = lines.reshape(-1, lines.shape[-1])
-    positions = np.empty((len(rows), k), np.int64, like=array)
-    every = np.arange(len(rows), like=array)
-    for number in range(k):
-        found = rows.argmax(-1) if largest else _places_of_smallest(rows)
-        if read((rows[every, found] == last).any()):
-            return None
-        positions[:, number] = found
-        rows[every, found] = last
-    return dim_moved(positions.reshape(*lines.shape[:-1], k), -1, dim)
-
-
-def _places_of_smallest(rows: Any) -> Any:
-    """Where the smallest elements of rows are; NaN counts as the largest."""
-    found = rows.argmin(-1)
-    if rows.dtype.kind == "f" and read(np.isnan(rows[np.arange(len(rows), like=rows), found]).any()):
-        return np.where(np.isnan(rows), np.inf, rows).argmin(-1)
-    return found
 
 
 @public()
@@ -199,7 +172,8 @@ def _chosen_gradient(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: in
 def _chosen(array: Any, positions: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     values = taken(array, positions, dim)
     if not keepdim:
-        values, positions = np.squeeze(values, dim), np.squeeze(positions, dim)
+        shape = values.shape[:dim] + values.shape[dim + 1 :]
+        values, positions = values.reshape(shape), positions.reshape(shape)
     return np.array(values, order="C", like=array), np.array(positions, np.int64, order="C", like=array)
 
 
@@ -334,11 +308,12 @@ def _mode(self: Array, dim: int, keepdim: bool) -> Any:
     lines = dim_moved(_sortable(self), dim, -1)
     ordered = np.sort(lines, -1)
     places = np.arange(lines.shape[-1], like=lines)
-    begins = np.ones(lines.shape, bool, like=lines)
+    begins = np.empty(lines.shape, bool, like=lines)
+    begins[..., 0] = True
     np.not_equal(ordered[..., 1:], ordered[..., :-1], out=begins[..., 1:])
     # How many elements up to each place equal it: the first of the largest counts belongs to the smallest value.
     counts = places - np.maximum.accumulate(np.where(begins, places, 0), -1)
-    values = np.take_along_axis(ordered, counts.argmax(-1)[..., None], -1)
+    values = taken(ordered, counts.argmax(-1)[..., None], lines.ndim - 1)
     last = np.where(lines == values, places, 0).max(-1, keepdims=True)
     return _chosen(self, dim_moved(last, -1, dim), dim, keepdim)
 
@@ -356,8 +331,27 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
 # ----- distinct values --------------------------------------------------------------------------------------------
 
 
+def _distinct(array: Any) -> tuple[Any, Any, Any]:
+    """The distinct elements in order, of which each one is the how manieth, and how often each of them occurs."""
+    flat = array.reshape(-1)
+    order = _sortable(flat).argsort(kind="stable")
+    ordered = flat[order]
+    begins = np.empty(flat.size, bool)
+    begins[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], begins[1:])
+    starts = begins.nonzero()[0]
+    inverse = np.empty(flat.size, np.int64)
+    inverse[order] = begins.cumsum() - 1
+    counts = np.empty(starts.size, np.int64)
+    np.subtract(starts[1:], starts[:-1], counts[:-1])
+    counts[-1] = flat.size - starts[-1]
+    return ordered[starts], inverse.reshape(array.shape), counts
+
+
 @several(None, shape=shape_in_elements("_unique2"))
 def _unique(self: Array, dim: int | None) -> Any:
+    if dim is None and type(self) is np.ndarray and self.size:
+        return _distinct(self)
     if dim is None:
         values, inverse, counts = np.unique(_sortable(self), return_inverse=True, return_counts=True, equal_nan=False)
         shape = self.shape

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core.backend import backend_of_array
 from ..._core.dtype import BOOL, FLOAT, INTEGER, LEGACY_NAMES, int32, int64
-from ..._core.geometry.layout import contiguous_array, element_strides, empty_array, empty_like, strides_like
+from ..._core.geometry.layout import element_strides, empty_array, empty_like, strides_like
 from ..._core.geometry.strided_windows import overlaps, positions, window
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import Tensor
@@ -163,7 +163,22 @@ def _roll_gradient(grad: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...])
 
 @primitive("RollBackward0", self=_roll_gradient)
 def _roll(self: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
-    return contiguous_array(np.roll(self, shifts, dims) if dims else np.roll(self, shifts[0])).reshape(self.shape)
+    if not dims:
+        return _rolled(self.reshape(-1), shifts[0], 0).reshape(self.shape)
+    result = self
+    for shift, dim in zip(shifts, dims, strict=True):
+        result = _rolled(result, shift, dim)
+    return result
+
+
+def _rolled(array: Any, shift: int, dim: int) -> Any:
+    size = array.shape[dim]
+    first = shift % size if size else 0
+    result = np.empty(array.shape, array.dtype, like=array)
+    lead = (slice(None),) * dim
+    result[(*lead, slice(first, None))] = array[(*lead, slice(size - first))]
+    result[(*lead, slice(first))] = array[(*lead, slice(size - first, None))]
+    return result
 
 
 @public()
@@ -241,6 +256,12 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 # ----- triangles and diagonals --------------------------------------------------------------------------------------
 
 
+def _lower(array: Any, diagonal: int) -> Any:
+    """Which elements of a matrix are on a diagonal or below it."""
+    rows, columns = array.shape[-2:]
+    return np.arange(diagonal, rows + diagonal, like=array)[:, None] >= np.arange(columns, like=array)
+
+
 def _kept(self: Any, keep: Any) -> Any:
     result = np.zeros(self.shape, self.dtype, like=self)
     np.copyto(result, self, where=keep)
@@ -249,12 +270,12 @@ def _kept(self: Any, keep: Any) -> Any:
 
 @primitive("TrilBackward0", self=lambda grad, diagonal: grad.tril(diagonal))
 def _tril(self: Array, diagonal: int) -> Array:
-    return _kept(self, np.tri(self.shape[-2], self.shape[-1], diagonal, np.bool_, like=self))
+    return _kept(self, _lower(self, diagonal))
 
 
 @primitive("TriuBackward0", self=lambda grad, diagonal: grad.triu(diagonal))
 def _triu(self: Array, diagonal: int) -> Array:
-    return _kept(self, ~np.tri(self.shape[-2], self.shape[-1], diagonal - 1, np.bool_, like=self))
+    return _kept(self, ~_lower(self, diagonal - 1))
 
 
 def _check_matrix(input: Tensor, name: str) -> None:

@@ -436,7 +436,11 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Ten
                     return slow(input, other, None)
                 small, kind, large = entry
                 try:
-                    array = (large if array.size >= LARGE or _grows(array, operand) else small)(array, operand)
+                    if array.size < LARGE:
+                        stays = operand is other or operand.size * array.size < LARGE or not _grows(array, operand)
+                        array = (small if stays else large)(array, operand)
+                    else:
+                        array = large(array, operand)
                 except ValueError:
                     raise shape_error(name, input, other) from None
                 except MemoryError as error:

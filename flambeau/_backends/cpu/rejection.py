@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,11 +32,11 @@ _SHORT_ROW = 128
 
 
 def _drawn(
-    generator: Generator, elements: int, words_each: float, step: Callable[..., Any], waits: bool = False
+    generator: Generator, elements: int, words_each: float, kernel: Any, *given: Any, waits: bool = False
 ) -> bool:
-    """Call `step` with words, the progress and what waits until all elements are done; False: some are not ordinary.
+    """Call `kernel` with what is given, with words, the progress, how many elements there are, and what waits.
 
-    `words_each` is how many words an element may take, roughly.
+    Until all are done; False: some are not ordinary. `words_each` is how many words an element may take, roughly.
     """
     with generator._lock:
         waiting = generator._next_normal if waits else None
@@ -47,7 +46,7 @@ def _drawn(
         while done < elements:
             words = generator.words_at_hand(max(int(words_each * min(elements - done, _AT_ONCE)) + 64, least))
             progress[0] = 0
-            step(words, progress, elements, normal)
+            kernel(*given, words, progress, elements, normal)
             used, now, has, is_strange = progress.tolist()
             if is_strange:
                 return False
@@ -77,8 +76,7 @@ def poisson(rates: Array, generator: Any) -> Array | None:
         return None
     kernel, source = poisson_counts(taken[0]), taken[1]
     out = np.empty(rates.shape, rates.dtype)
-    done = _drawn(generator, out.size, 12.0, lambda words, *rest: kernel(out, source, words, *rest))
-    return out if done else None
+    return out if _drawn(generator, out.size, 12.0, kernel, out, source) else None
 
 
 def binomial(count: Array, prob: Array, generator: Any) -> Array | None:
@@ -89,8 +87,7 @@ def binomial(count: Array, prob: Array, generator: Any) -> Array | None:
     if trials is None or chances is None or trials[0] != chances[0]:
         return None
     kernel, out = binomial_successes(trials[0]), np.empty(count.shape, count.dtype)
-    given = out, trials[1], chances[1], _TAILS
-    return out if _drawn(generator, out.size, 12.0, lambda words, *rest: kernel(*given, words, *rest)) else None
+    return out if _drawn(generator, out.size, 12.0, kernel, out, trials[1], chances[1], _TAILS) else None
 
 
 def gamma(shapes: Array, generator: Any) -> Array | None:
@@ -100,8 +97,7 @@ def gamma(shapes: Array, generator: Any) -> Array | None:
         return None
     kernel, source = gamma_numbers(taken[0]), taken[1]
     out, smallest = np.empty(shapes.shape, shapes.dtype), _SMALLEST[shapes.dtype]
-    step = lambda words, *rest: kernel(out, source, smallest, words, *rest)  # noqa: E731  it is called here alone
-    return out if _drawn(generator, out.size, 7.0, step, waits=True) else None
+    return out if _drawn(generator, out.size, 7.0, kernel, out, source, smallest, waits=True) else None
 
 
 def dirichlet(concentrations: Array, generator: Any) -> Array | None:

@@ -29,6 +29,11 @@ def dim_moved(array: Any, source: int, target: int) -> Any:
     return array.transpose(order)
 
 
+def spread(array: Any, shape: tuple[int, ...]) -> Any:
+    """`array` broadcast to `shape`, as `np.broadcast_to` has it; the array itself where it has that shape."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
 def joint_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape to which all broadcast, as `np.broadcast_shapes` has it."""
     first = shapes[0]

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..._backends.arrays import fill_where
-from ..._core.arrays.quick import joint_shape
+from ..._core.arrays.quick import joint_shape, spread
 from ..._core.backend import LARGE, as_array, read, undispatched
 from ..._core.device import CPU
 from ..._core.dtype import BOOL, C_NAMES, COMPLEX, INTEGER, LEGACY_NAMES, bool_, uint8
@@ -227,7 +227,7 @@ def _masked_select_gradient(grad: Tensor, self_sym_sizes: tuple[int, ...], mask:
 @primitive("MaskedSelectBackward0", self=_masked_select_gradient, shape=shape_in_elements("masked_select"))
 def _masked_select(self: Array, mask: Array) -> Array:
     shape = joint_shape(self.shape, mask.shape)
-    return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)].reshape(-1)
+    return spread(self, shape)[spread(mask, shape)].reshape(-1)
 
 
 @public(out=True)
@@ -256,7 +256,7 @@ def _masked_scatter_source(grad: Tensor, mask: Tensor, source_sym_sizes: tuple[i
     shape=lambda self, mask, source: np.empty_like(self),
 )
 def _masked_scatter(self: Array, mask: Array, source: Array) -> None:
-    chosen = np.broadcast_to(mask, self.shape)
+    chosen = spread(mask, self.shape)
     count = int(read(np.count_nonzero(chosen)))
     if source.size < count:
         raise RuntimeError(

@@ -16,7 +16,7 @@ from ..._core.dtype import dtype as DType
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly, store_truth
-from ..._dispatch.compiled_body import pointwise
+from ..._dispatch.compiled_body import pointwise_at_any_size
 from ..._dispatch.dispatch import Array, Primitive, Results, primitive, several
 from ..._dispatch.public.registry import public, write_out
 from ..create.constants import as_dtype
@@ -195,7 +195,7 @@ def _nansum(self: Array, dim: tuple[int, ...], keepdim: bool, dtype: Any) -> Arr
     return _sum_of(_without_nan(self), dim, keepdim, dtype)
 
 
-@pointwise
+@pointwise_at_any_size
 def _without_nan(array: Any) -> Any:
     return np.where(array != array, array.dtype.type(0), array)
 

@@ -205,13 +205,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return (unit_1 * unit_2).sum(dim)
 
 
-def _unit(x: Any, common: Any, shape: tuple[int, ...], dim: int, eps: float) -> Any:
+def _unit(x: Any, common: Any, shape: tuple[int, ...], dim: int, eps: float) -> Tensor:
     """`x` in a dtype and a shape, divided by the length of its vectors, which is at least `eps`."""
     if x._kind.dtype is not common:
         x = x.to(common)
     if x._array.shape != shape:
         x = x.expand(shape)
-    return x / _at_least(vector_norm(x, 2, dim, True), eps)
+    unit: Tensor = x / _at_least(vector_norm(x, 2, dim, True), eps)
+    return unit
 
 
 @primitive("CloneBackward0", self=lambda grad: grad)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .backend import backend_of
 from .device import CPU, device, shown_device
-from .dtype import FROM_NUMPY, LEGACY_NAMES, dtype, from_numpy_dtype
+from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 
 
 class Kind:
@@ -48,6 +48,7 @@ class Kind:
 
 _KINDS: dict[tuple[dtype, device], Kind] = {}
 _CPU_KINDS: dict[np.dtype[Any], Kind] = {}
+_PLACED_KINDS: dict[tuple[np.dtype[Any], device], Kind] = {}
 
 
 def kind_of(dtype: dtype, device: device) -> Kind:
@@ -65,7 +66,10 @@ def kind_of_array(array_type: np.dtype[Any], place: device) -> Kind:
         if found is None:
             found = _CPU_KINDS[array_type] = kind_of(from_numpy_dtype(array_type), CPU)
         return found
-    return kind_of(FROM_NUMPY.get(array_type) or from_numpy_dtype(array_type), place)
+    kind = _PLACED_KINDS.get((array_type, place))
+    if kind is None:
+        kind = _PLACED_KINDS[array_type, place] = kind_of(from_numpy_dtype(array_type), place)
+    return kind
 
 
 from . import tensor as tensors  # noqa: E402  (for annotations: that module imports this one first)

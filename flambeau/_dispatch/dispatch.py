@@ -23,6 +23,7 @@ import numpy as np
 
 from .._core.arrays.lazy_signs import content, is_neg, marked
 from .._core.arrays.narrow import run_widened
+from .._core.backend import ARRAY_CLASSES
 from .._core.device import CPU
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
@@ -199,10 +200,11 @@ class Primitive(Op, Generic[P, Results]):
         kind, dtype, counted = source._kind, source._array.dtype, not modes.inference
         outputs = []
         for array in arrays:
-            if type(array) is not np.ndarray or array.dtype is not dtype or self.makes_windows:
+            if type(array) not in ARRAY_CLASSES or self.makes_windows:
                 outputs.append(self._wrap(array, source, modes, True))
             else:
-                outputs.append(Tensor._from_parts((array, kind, [0, None] if counted else None)))
+                own = kind if array.dtype is dtype else kind_of_array(array.dtype, kind.device)
+                outputs.append(Tensor._from_parts((array, own, [0, None] if counted else None)))
         if recorded is not None:
             self.record_plainly(recorded, outputs)
         return tuple(outputs)  # type: ignore[return-value]  # as many as the kernel returned

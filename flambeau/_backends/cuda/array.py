@@ -7,6 +7,7 @@ device.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -199,6 +200,28 @@ def of_form(form: Any) -> DeviceArray:
     made.base = None
     made.pointer = memory.ptr
     return made
+
+
+_UNIT = 512
+"""What lies in one piece of memory begins at multiples of it, as what has its own does."""
+
+
+def of_forms(forms: Sequence[Any]) -> list[DeviceArray]:
+    """New arrays, uninitialised, in one piece of memory: of small ones that are used together."""
+    places, end = [], 0
+    for form in forms:
+        places.append(end)
+        end += -(-form.nbytes // _UNIT) * _UNIT
+    memory = driver().allocate(end)
+    found = []
+    for form, place in zip(forms, places, strict=True):
+        made: DeviceArray = object.__new__(DeviceArray)
+        made.form = form
+        made.memory = memory
+        made.base = None
+        made.pointer = memory.ptr + place
+        found.append(made)
+    return found
 
 
 def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> DeviceArray:

@@ -44,6 +44,7 @@ _PLACES = {
     "index_select": "gather.index_select",
     "gather": "gather.gather",
     "addmm": "linear.addmm",
+    "cat": "join.cat",
     "convolution": "conv.convolution",
     "convolution_backward": "conv.convolution_backward",
     "attention": "attention.attention",

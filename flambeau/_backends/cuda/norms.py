@@ -24,7 +24,7 @@ from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import is_channels_last
 from ..._core.geometry.moving_windows import strides_for
-from .array import DeviceArray, empty
+from .array import DeviceArray, empty, form_of, of_form, of_forms
 from .driver import driver
 from .scratch import scratch
 
@@ -99,12 +99,13 @@ class _Passes:
     `gradient`: the array is read beside a gradient, whose sums and factors these are.
     """
 
-    def __init__(
-        self, layout: _Layout, strides: tuple[int, ...] | None, name: str, kept: str, gradient: bool, summed: bool
-    ) -> None:
+    def __init__(self, layout: _Layout, result: Any, kept: str, gradient: bool, summed: bool) -> None:
+        """`result` is the form of the result, and of the array too."""
+        name = name_of(result.dtype)
         self.layout = layout
-        self.strides = strides
+        self.strides = result.strides if layout.last else None
         """Of the array and of the result; None: row by row."""
+        self._result = result
         wide = 8 if name == "float64" else 4
         channels = layout.channels
         sizes = channels, layout.rows, layout.places
@@ -163,7 +164,7 @@ class _Passes:
 
     def apply(self, x: DeviceArray, grad: int, factors: int) -> DeviceArray:
         """Every element by the factors of its channel."""
-        made = empty(x.form.shape, x.form.dtype, self.strides)
+        made = of_form(self._result)
         fields = self._pack_apply(*self._sizes, x.pointer, grad, factors, made.pointer, *self._apply_numbers)
         self._apply(self._apply_blocks, self._apply_threads, fields)
         return made
@@ -171,14 +172,60 @@ class _Passes:
 
 @lru_cache(1024)
 def _passes(
-    shape: tuple[int, ...], strides: tuple[int, ...], name: str, item: int, kept: str, gradient: bool, summed: bool
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any], kept: str, gradient: bool, summed: bool
 ) -> _Passes:
-    layout = _layout(shape, strides, item)
-    dense = tuple([step * item for step in strides_for(shape, True)]) if layout.last else None
-    return _Passes(layout, dense, name, kept, gradient, summed)
+    layout = _layout(shape, strides, dtype.itemsize)
+    dense = tuple([step * dtype.itemsize for step in strides_for(shape, True)]) if layout.last else None
+    return _Passes(layout, form_of(shape, dtype, dense), kept, gradient, summed)
 
 
 _STATISTICS, _SLOPES = Struct("=qqqddQQqQQQQQQ").pack, Struct("=qqqddQQQQQQQ").pack
+
+
+class _Forward:
+    """Batch normalisation of arrays of one layout, with parameters and statistics of given types."""
+
+    __slots__ = ("_count", "_launch", "_nothing", "_passes", "_statistics", "_training", "_variance")
+
+    def __init__(
+        self, form: Any, parameters: np.dtype[Any], kept: np.dtype[Any], weighted: bool, biased: bool, training: bool
+    ) -> None:
+        name, kind = name_of(form.dtype), name_of(kept)
+        self._passes = _passes(form.shape, form.strides, form.dtype, kind, False, training)
+        channels = self._passes.layout.channels
+        self._count = form.size // channels
+        self._training = training
+        self._statistics, self._variance = form_of((channels,), kept), form_of((channels,), _wide(form.dtype))
+        self._nothing = form_of((0,), kept)
+        self._launch = _kernel(statistics_source, name, name_of(parameters), kind, weighted, biased, training)
+
+    def __call__(
+        self, input: DeviceArray, weight: Any, bias: Any, running_mean: Any, running_var: Any, eps: float
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        passes = self._passes
+        input = _laid_out(input, passes.strides)
+        weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
+        sums, memory = scratch(passes.nbytes, driver().stream())
+        factors = sums + passes.sum_bytes
+        if self._training:
+            mean, rstd, variance = of_forms((self._statistics, self._statistics, self._variance))
+            passes.add_up(input.pointer, 0, 0, sums)
+        else:
+            mean, rstd, variance = _dense(running_mean), _dense(running_var), of_form(self._variance)
+        passes.of_channels(
+            self._launch, _STATISTICS, self._count, eps, sums, input.pointer, passes.layout.places,
+            0 if weight is None else weight.pointer, 0 if bias is None else bias.pointer, mean.pointer, rstd.pointer,
+            variance.pointer, factors,
+        )  # fmt: skip
+        result = passes.apply(input, 0, factors)
+        del memory  # now the kernels that use it are in the queue
+        if self._training:
+            return result, mean, rstd, variance
+        return result, of_form(self._nothing), of_form(self._nothing), variance
+
+
+_calls: dict[Any, _Forward | None] = {}
+_MOST_CALLS = 4096
 
 
 def batch_norm(
@@ -187,39 +234,30 @@ def batch_norm(
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray] | None:  # fmt: skip
     """The result, then the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
     form = input.form
+    types = tuple([
+        None if each is None else each.form.dtype for each in (weight, bias, running_mean, running_var)
+    ])  # fmt: skip
+    key = form.shape, form.strides, form.dtype, types, training, kept
+    try:
+        call = _calls[key]
+    except KeyError:
+        if len(_calls) >= _MOST_CALLS:
+            _calls.clear()
+        call = _calls[key] = _prepared(form, types, training, kept)
+    return None if call is None else call(input, weight, bias, running_mean, running_var, eps)
+
+
+def _prepared(form: Any, types: tuple[Any, ...], training: bool, kept: np.dtype[Any]) -> _Forward | None:
+    """`types` are those of weight, bias and running statistics."""
+    weight, bias, running_mean, running_var = types
     wide = _wide(form.dtype)
     if kept.itemsize == 2:
         kept = wide  # as PyTorch keeps them on a GPU
-    statistics = kept if training else running_mean.dtype
-    given = weight if weight is not None else bias
-    parameters = wide if given is None else given.dtype
-    if not _fits(form, parameters, statistics) or (not training and running_var.dtype != statistics):
+    statistics = kept if training else running_mean
+    parameters = next((each for each in (weight, bias) if each is not None), wide)
+    if not _fits(form, parameters, statistics) or (not training and running_var != statistics):
         return None
-    name, kind = name_of(form.dtype), name_of(statistics)
-    passes = _passes(form.shape, form.strides, name, form.itemsize, kind, False, training)
-    layout = passes.layout
-    input = _laid_out(input, passes.strides)
-    channels = layout.channels
-    weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
-    variance = empty((channels,), wide)
-    sums, memory = scratch(passes.nbytes, driver().stream())
-    factors = sums + passes.sum_bytes
-    if training:
-        mean, rstd = empty((channels,), kept), empty((channels,), kept)
-        passes.add_up(input.pointer, 0, 0, sums)
-    else:
-        mean, rstd = _dense(running_mean), _dense(running_var)
-    launch = _kernel(statistics_source, name, name_of(parameters), kind, weight is not None, bias is not None, training)
-    passes.of_channels(
-        launch, _STATISTICS, form.size // channels, eps, sums, input.pointer, layout.places,
-        0 if weight is None else weight.pointer, 0 if bias is None else bias.pointer, mean.pointer, rstd.pointer,
-        variance.pointer, factors,
-    )  # fmt: skip
-    result = passes.apply(input, 0, factors)
-    del memory  # now the kernels that use it are in the queue
-    if training:
-        return result, mean, rstd, variance
-    return result, empty((0,), kept), empty((0,), kept), variance
+    return _Forward(form, parameters, statistics, weight is not None, bias is not None, training)
 
 
 def _fits(form: Any, parameters: Any, statistics: Any) -> bool:
@@ -228,41 +266,78 @@ def _fits(form: Any, parameters: Any, statistics: Any) -> bool:
     )
 
 
+class _Backward:
+    """The derivative for arrays of one layout, with parameters and statistics of given types."""
+
+    __slots__ = ("_count", "_launch", "_parameters", "_passes")
+
+    def __init__(
+        self, form: Any, parameters: np.dtype[Any], kept: np.dtype[Any], weighted: bool, training: bool
+    ) -> None:
+        name, kind = name_of(form.dtype), name_of(kept)
+        self._passes = _passes(form.shape, form.strides, form.dtype, kind, True, True)
+        channels = self._passes.layout.channels
+        self._count = form.size // channels
+        self._parameters = form_of((channels,), parameters)
+        self._launch = _kernel(slopes_source, name, name_of(parameters), kind, weighted, training)
+
+    def __call__(
+        self, grad: DeviceArray, needed: tuple[bool, ...], input: DeviceArray, weight: Any, mean: Any, rstd: Any,
+        eps: float,
+    ) -> list[Any]:  # fmt: skip
+        passes = self._passes
+        input, grad = _laid_out(input, passes.strides), _laid_out(grad, passes.strides)
+        mean, rstd = _dense(mean), _dense(rstd)
+        weight = None if weight is None else _dense(weight)
+        of_weight, of_bias = of_form(self._parameters), of_form(self._parameters)
+        sums, memory = scratch(passes.nbytes, driver().stream())
+        factors = sums + passes.sum_bytes
+        passes.add_up(input.pointer, grad.pointer, mean.pointer, sums)
+        passes.of_channels(
+            self._launch, _SLOPES, self._count, eps, sums, 0 if weight is None else weight.pointer, mean.pointer,
+            rstd.pointer, of_weight.pointer, of_bias.pointer, factors,
+        )  # fmt: skip
+        of_input = passes.apply(input, grad.pointer, factors) if needed[0] else None
+        del memory  # now the kernels that use it are in the queue
+        return [of_input, of_weight if needed[1] else None, of_bias if needed[2] else None]
+
+
+_backward_calls: dict[Any, _Backward | None] = {}
+
+
 def batch_norm_backward(
     grads: list[Any], needed: tuple[bool, ...], input: DeviceArray, weight: Any, running_mean: Any, running_var: Any,
     training: bool, eps: float, result1: Any, result2: Any,
 ) -> list[Any] | None:  # fmt: skip
     """The gradients of input, weight and bias, those that are needed."""
     grad = grads[0]
+    if grad is None or any(each is not None for each in grads[1:]):
+        return None
     mean, rstd = (result1, result2) if training else (running_mean, running_var)
     form = input.form
-    parameters = mean.dtype if weight is None else weight.dtype
-    if grad is None or any(each is not None for each in grads[1:]) or grad.dtype != form.dtype:
+    types = grad.form.dtype, None if weight is None else weight.form.dtype, mean.form.dtype, rstd.form.dtype
+    key = form.shape, form.strides, form.dtype, types, training
+    try:
+        call = _backward_calls[key]
+    except KeyError:
+        if len(_backward_calls) >= _MOST_CALLS:
+            _backward_calls.clear()
+        call = _backward_calls[key] = _prepared_backward(form, types, training)
+    return None if call is None else call(grad, needed, input, weight, mean, rstd, eps)
+
+
+def _prepared_backward(form: Any, types: tuple[Any, ...], training: bool) -> _Backward | None:
+    """`types` are those of gradient, weight, mean and deviation."""
+    grad, weight, mean, rstd = types
+    parameters = mean if weight is None else weight
+    if grad != form.dtype or rstd != mean or not _fits(form, parameters, mean):
         return None
-    if not _fits(form, parameters, mean.dtype) or rstd.dtype != mean.dtype:
-        return None
-    name, kind = name_of(form.dtype), name_of(mean.dtype)
-    passes = _passes(form.shape, form.strides, name, form.itemsize, kind, True, True)
-    layout = passes.layout
-    channels = layout.channels
-    input, grad = _laid_out(input, passes.strides), _laid_out(grad, passes.strides)
-    mean, rstd = _dense(mean), _dense(rstd)
-    weight = None if weight is None else _dense(weight)
-    of_weight, of_bias = empty((channels,), parameters), empty((channels,), parameters)
-    sums, memory = scratch(passes.nbytes, driver().stream())
-    factors = sums + passes.sum_bytes
-    passes.add_up(input.pointer, grad.pointer, mean.pointer, sums)
-    launch = _kernel(slopes_source, name, name_of(parameters), kind, weight is not None, training)
-    passes.of_channels(
-        launch, _SLOPES, form.size // channels, eps, sums, 0 if weight is None else weight.pointer, mean.pointer,
-        rstd.pointer, of_weight.pointer, of_bias.pointer, factors,
-    )  # fmt: skip
-    of_input = passes.apply(input, grad.pointer, factors) if needed[0] else None
-    del memory  # now the kernels that use it are in the queue
-    return [of_input, of_weight if needed[1] else None, of_bias if needed[2] else None]
+    return _Backward(form, parameters, mean, weight is not None, training)
 
 
 _RUNNING = Struct("=qQQQQdd").pack
+_movers: dict[Any, Any] = {}
+"""For the types of the statistics the kernel that moves them; None: there is none."""
 
 
 def move_running(
@@ -270,14 +345,19 @@ def move_running(
     size: int,
 ) -> bool | None:  # fmt: skip
     """Move running statistics towards those of a batch of `size` elements; None: not done."""
-    channels = variance.size
-    names = name_of(running_mean.dtype), name_of(mean.dtype), name_of(variance.dtype)
-    dense = all(each.form.flags.c_contiguous for each in (running_mean, running_var, mean, variance))
-    if not (channels and dense and set(names) <= _FLOATS and running_var.dtype == running_mean.dtype):
+    forms = running_mean.form, running_var.form, mean.form, variance.form
+    types = tuple([form.dtype for form in forms])
+    try:
+        launch = _movers[types]
+    except KeyError:
+        names = tuple([name_of(each) for each in types])
+        known = set(names) <= _FLOATS and names[0] == names[1]
+        launch = _movers[types] = _kernel(running_source, names[0], *names[2:]) if known else None
+    channels = forms[3].size
+    if launch is None or not channels or not all(form.flags.c_contiguous for form in forms):
         return None
     count = size // channels
     factor = count / (count - 1) if count > 1 else float("nan")
     pointers = running_mean.pointer, running_var.pointer, mean.pointer, variance.pointer
-    fields = _RUNNING(channels, *pointers, float(momentum), factor)
-    _kernel(running_source, *names)(-(-channels // THREADS), THREADS, fields)
+    launch(-(-channels // THREADS), THREADS, _RUNNING(channels, *pointers, float(momentum), factor))
     return True

@@ -125,6 +125,28 @@ def _check_channels(input: Tensor, **values: Tensor | None) -> None:
             )
 
 
+_CHECKED: dict[Any, Any] = {}
+_MOST_CHECKED = 1024
+"""For the shapes and kinds of what fits together the type in which statistics are kept."""
+
+
+def _checked(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+) -> Any:
+    if not training and (running_mean is None or running_var is None):
+        missing = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if training and (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    return check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
+
+
 def _normalised(
     op: Primitive[..., tuple[Tensor, ...]],
     input: Tensor,
@@ -137,21 +159,24 @@ def _normalised(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Check, compute, and move the running statistics; the result, and what the derivative keeps of the statistics."""
-    if not training and (running_mean is None or running_var is None):
-        missing = "running_mean" if running_mean is None else "running_var"
-        raise RuntimeError(f"{missing} must be defined in evaluation mode")
-    _check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    for name, each in (("running_mean", running_mean), ("running_var", running_var)):
-        if each is not None and THREAD.modes.grad and each.requires_grad:
-            raise RuntimeError(
-                f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. "
-                "This input cannot have requires_grad True."
-            )
-    if training and (running_mean is None) is not (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    given = weight, bias, running_mean, running_var
+    layouts = tuple([None if each is None else (each._array.shape, each._kind) for each in given])
+    key = input._array.shape, input._kind, layouts, training
+    kept = _CHECKED.get(key)
+    if kept is None:  # networks repeat their shapes: these are checked once
+        kept = _checked(input, weight, bias, running_mean, running_var, training)
+        if len(_CHECKED) >= _MOST_CHECKED:
+            _CHECKED.clear()
+        _CHECKED[key] = kept
+    if THREAD.modes.grad:
+        for name, each in (("running_mean", running_mean), ("running_var", running_var)):
+            if each is not None and each.requires_grad:
+                raise RuntimeError(
+                    f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. "
+                    "This input cannot have requires_grad True."
+                )
     if not isinstance(momentum, (int, float)):
         raise TypeError(f"batch_norm(): argument 'momentum' (position 7) must be float, not {type(momentum).__name__}")
-    kept = check_parameters("batch_norm", input, weight, bias, running_mean, running_var)
     result, mean, rstd, variance = op(input, weight, bias, running_mean, running_var, training, eps, kept)
     if training and running_mean is not None and running_var is not None:
         _move_both(running_mean, running_var, mean, variance, momentum, input._array.size)

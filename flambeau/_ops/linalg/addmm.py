@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import as_array
+from ..._core.backend import as_array, faster_for
 from ..._core.dtype import LEGACY_NAMES
-from ..._core.tensor import Tensor
+from ..._core.modes import THREAD
+from ..._core.tensor import PLAIN_TYPES, Tensor
 from ..._dispatch.dispatch import Array, fresh, primitive
 from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.registry import public
@@ -283,6 +284,22 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 # ----- layers -------------------------------------------------------------------------------------------------------
 
 
+def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
+    """`input @ weight.T` on a device that waits for its next call, where nobody looks on; None: by way of a view."""
+    kind, modes = input._kind, THREAD.modes
+    if not kind.backend.costs_per_call or not modes.plain or weight._kind is not kind or kind.indirect:
+        return None
+    if type(input) not in PLAIN_TYPES or type(weight) not in PLAIN_TYPES:
+        return None
+    if modes.grad and (input.requires_grad or weight.requires_grad):
+        return None
+    left, right = input._array, weight._array
+    if left.ndim < 2 or right.ndim != 2 or left.shape[-1] != right.shape[1]:
+        return None
+    done = faster_for(left, "products").product(left, right.T)
+    return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
+
+
 @public("nn.functional.linear", function=False, method=False, out=write_product)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
@@ -292,7 +309,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight_dims > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight_dims}D")
     if bias is None:
-        return matmul(input, _t(weight))
+        unrecorded_product = _unrecorded_product(input, weight)
+        return matmul(input, _t(weight)) if unrecorded_product is None else unrecorded_product
     if not isinstance(bias, Tensor):
         raise TypeError(f"linear(): argument 'bias' (position 3) must be Tensor, not {type(bias).__name__}")
     if weight_dims == 1:

@@ -97,7 +97,6 @@ _table = (
         "there is no C++ dispatcher: ops are Python functions",
         classes="ExcludeDispatchKeyGuard",
     )
-    .absent("transforms of functions are being built", functions="vmap")
     .absent(
         "quantization is not built yet",
         functions=""
@@ -108,12 +107,6 @@ _table = (
         "quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d "
         "quantized_rnn_relu_cell quantized_rnn_tanh_cell",
     )
-    .absent(
-        "compressed sparse layouts beyond CSR are not built yet",
-        functions="ccol_indices_copy row_indices_copy sparse_bsc_tensor sparse_bsr_tensor "
-        "sparse_compressed_tensor sparse_csc_tensor",
-    )
-    .absent("this eigenvalue solver is not built yet", functions="lobpcg")
     .absent("the layout of one CPU library is not used here", functions="mkldnn_adaptive_avg_pool2d mkldnn_convolution "
             "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer")
 )  # fmt: skip

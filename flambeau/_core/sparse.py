@@ -1,20 +1,15 @@
-"""Sparse tensors: what stands in the place of an array, and the class of tensors that hold it.
+"""Sparse tensors: the class of tensors that hold a `SparseArray` in the place of an array.
 
-A sparse tensor keeps the elements that it names, and where they are, in small dense arrays. These are the fields of a
-`SparseArray`, which takes the place of the array of a tensor. It has a shape and a dtype, but whatever reads it as an
-array of numbers gets an error: no kernel can take it for a dense one. `SparseTensor` is the class of the tensors that
-hold one. It is no plain class, so every op hands it over to its `__torch_function__`, which is where the ops that
-sparse tensors have are found. Dense tensors meet none of this.
+It is no plain class, so every op hands it over to its `__torch_function__`, which is where the ops that sparse tensors
+have are found. Dense tensors meet none of this.
 """
 
 from __future__ import annotations
 
 import copy
-import math
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn
 
-import numpy as np
-
+from .arrays.sparse import BSC, BSR, COMPRESSED, COO, CSC, CSR, CooArray, SparseArray, to_dense_array
 from .device import LAYOUTS, device, layout
 from .dtype import LEGACY_NAMES, dtype, from_numpy_dtype
 from .kind import Kind, kind_of, kind_of_array
@@ -22,145 +17,15 @@ from .slots import SLOTS
 from .tensor import Parts, Tensor, new, new_counter
 from .version import Counter
 
-AnyArray = TypeVar("AnyArray", bound="SparseArray")
-COO, CSR = LAYOUTS["sparse_coo"], LAYOUTS["sparse_csr"]
-LAYOUT_NAMES = {LAYOUTS["strided"]: "Strided", COO: "Sparse", CSR: "SparseCsr"}
+LAYOUT_NAMES = {
+    LAYOUTS["strided"]: "Strided",
+    COO: "Sparse",
+    CSR: "SparseCsr",
+    CSC: "SparseCsc",
+    BSR: "SparseBsr",
+    BSC: "SparseBsc",
+}
 """The names of layouts in PyTorch's messages."""
-
-
-def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError(
-        "a sparse tensor has no array of all its elements: this operation is not implemented for it. Convert it first, "
-        "with .to_dense()"
-    )
-
-
-class SparseArray(np.lib.mixins.NDArrayOperatorsMixin):
-    """In the place of an array of numbers: a shape, a dtype, and the elements that are not zero."""
-
-    __slots__ = ("shape", "values")
-    layout: layout
-    shape: tuple[int, ...]
-    values: Any
-    __array__ = __array_ufunc__ = __array_function__ = __getitem__ = __setitem__ = __iter__ = __bool__ = _refuse
-    __hash__ = object.__hash__
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        element: np.dtype[Any] = self.values.dtype
-        return element
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        size: int = self.values.dtype.itemsize
-        return size
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    @property
-    def base(self) -> SparseArray:
-        """Not None, which would mean that an array owns its memory and may be taken over."""
-        return self
-
-    @property
-    def strides(self) -> None:
-        """None: there are none, and no dense array has the same."""
-        return None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python itself and NumPy ask what an object can do
-            raise AttributeError(name)
-        _refuse()
-
-    @property
-    def nnz(self) -> int:
-        """How many elements (or rows of dense dimensions) are named."""
-        count: int = self.values.shape[0]
-        return count
-
-    def parts(self) -> tuple[Any, ...]:
-        """The arrays of places, and that of the values."""
-        raise NotImplementedError
-
-    def with_values(self: AnyArray, values: Any) -> AnyArray:
-        """Other values at the same places."""
-        made = self.__copy__()
-        made.values = values
-        return made
-
-    def __copy__(self: AnyArray) -> AnyArray:
-        made: AnyArray = new(type(self))
-        made.take(self)
-        return made
-
-    def copy(self) -> SparseArray:
-        """The same in memory of its own."""
-        raise NotImplementedError
-
-    def take(self, other: SparseArray) -> None:
-        """Become `other`."""
-        for name in (*SparseArray.__slots__, *type(self).__slots__):
-            setattr(self, name, getattr(other, name))
-
-
-class CooArray(SparseArray):
-    """Elements by their coordinates: `indices` has a row for each sparse dimension and a column for each element.
-
-    The values have the dense dimensions after their first. `coalesced`: the coordinates are sorted and differ.
-    """
-
-    __slots__ = ("coalesced", "indices")
-    layout = COO
-
-    def __init__(self, indices: Any, values: Any, shape: tuple[int, ...], coalesced: bool = False) -> None:
-        self.indices = indices
-        self.values = values
-        self.shape = shape
-        self.coalesced = coalesced or values.shape[0] < 2
-
-    @property
-    def sparse_dim(self) -> int:
-        """How many leading dimensions are sparse."""
-        count: int = self.indices.shape[0]
-        return count
-
-    def parts(self) -> tuple[Any, ...]:
-        return self.indices, self.values
-
-    def copy(self) -> CooArray:
-        return CooArray(self.indices.copy(), self.values.copy(), self.shape, self.coalesced)
-
-
-class CsrArray(SparseArray):
-    """A matrix by rows: the elements from `crow_indices[i]` to `crow_indices[i + 1]` are those of row i."""
-
-    __slots__ = ("col_indices", "crow_indices")
-    layout = CSR
-
-    def __init__(self, crow_indices: Any, col_indices: Any, values: Any, shape: tuple[int, ...]) -> None:
-        self.crow_indices = crow_indices
-        self.col_indices = col_indices
-        self.values = values
-        self.shape = shape
-
-    def parts(self) -> tuple[Any, ...]:
-        return self.crow_indices, self.col_indices, self.values
-
-    def copy(self) -> CsrArray:
-        return CsrArray(self.crow_indices.copy(), self.col_indices.copy(), self.values.copy(), self.shape)
-
-    def rows(self) -> Any:
-        """The row of each element."""
-        return np.repeat(np.arange(self.shape[0]), np.diff(self.crow_indices))
 
 
 class SparseKind(Kind):
@@ -177,7 +42,7 @@ class SparseKind(Kind):
     @property
     def legacy_name(self) -> str:
         place = "" if self.device.type == "cpu" else f"{self.device.type}."
-        prefix = "sparse" if self.layout is COO else "sparse_csr"
+        prefix = "sparse" if self.layout is COO else str(self.layout).rpartition(".")[2]
         return f"torch.{place}{prefix}.{LEGACY_NAMES[self.dtype]}Tensor"
 
     @staticmethod
@@ -304,8 +169,8 @@ def rebuild_sparse(layout: layout, parts: tuple[Any, ...], requires_grad: bool =
         indices, values, shape, coalesced = parts
         array = CooArray(indices._array, values._array, shape, coalesced)
     else:
-        crow_indices, col_indices, values, shape = parts
-        array = CsrArray(crow_indices._array, col_indices._array, values._array, shape)
+        compressed, plain, values, shape = parts
+        array = COMPRESSED[layout](compressed._array, plain._array, values._array, shape)
     made = sparse_tensor(array, values.device)
     made._requires_grad = requires_grad
     return made
@@ -339,109 +204,3 @@ def dense_tensor(array: Any, source: Tensor, counter: Counter | None = None) -> 
 def dense_kind(kind: Kind) -> Kind:
     """The kind of dense tensors of the same dtype on the same device."""
     return kind_of(kind.dtype, kind.device)
-
-
-# ----- what needs only arrays --------------------------------------------------------------------------------------
-
-_HALVES = ("float16", "bfloat16")
-
-
-def accumulating(values: Any) -> Any:
-    """`values` in the type in which sums of them are formed: half precision is added up in float32."""
-    return values.astype(np.float32) if values.dtype.name in _HALVES else values
-
-
-def add_groups(values: Any, starts: Any) -> Any:
-    """The sums of the rows of `values` from each of `starts` to the next."""
-    if values.dtype == np.bool_:
-        return np.logical_or.reduceat(values, starts, axis=0)
-    return np.add.reduceat(accumulating(values), starts, axis=0).astype(values.dtype, copy=False)
-
-
-def group_starts(ordered: Any) -> Any:
-    """Where in a sorted vector each run of equal numbers begins."""
-    return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-
-
-def flat_indices(indices: Any, shape: tuple[int, ...]) -> Any:
-    """Coordinates as single numbers that are in the same order."""
-    flat = np.zeros(indices.shape[1], np.int64)
-    for row, length in zip(indices, shape, strict=False):
-        flat *= length
-        flat += row
-    return flat
-
-
-def coalesced_array(array: CooArray) -> CooArray:
-    """The coordinates sorted, and the values of equal ones added up."""
-    if array.coalesced:
-        return array
-    flat = flat_indices(array.indices, array.shape)
-    order = np.argsort(flat, kind="stable")
-    starts = group_starts(flat[order])
-    values = add_groups(array.values[order], starts) if len(starts) < len(order) else array.values[order]
-    return CooArray(np.take(array.indices, order[starts], axis=1), values, array.shape, True)
-
-
-def to_dense_array(array: Any) -> Any:
-    """All elements, as an ordinary array."""
-    result = np.zeros(array.shape, array.dtype)
-    if isinstance(array, CsrArray):
-        array = coo_from_csr(array, coalesced=False)
-    array = coalesced_array(array)
-    if array.sparse_dim:
-        result[tuple(array.indices)] = array.values
-    elif array.nnz:
-        result[...] = array.values[0]
-    return result
-
-
-def coo_from_dense(array: Any, sparse_dim: int) -> CooArray:
-    """The elements, or with fewer sparse dimensions than all the slices, that are not zero."""
-    if sparse_dim == 0:
-        return CooArray(np.zeros((0, 1), np.int64), array[None].copy(), array.shape, True)
-    present = array != 0
-    if sparse_dim < array.ndim:
-        present = present.any(axis=tuple(range(sparse_dim, array.ndim)))
-    where = present.nonzero()
-    return CooArray(np.stack(where).astype(np.int64, copy=False), array[where], array.shape, True)
-
-
-def coo_from_csr(array: CsrArray, coalesced: bool = True) -> CooArray:
-    """The same matrix by coordinates."""
-    indices = np.stack((array.rows(), array.col_indices.astype(np.int64)))
-    return CooArray(indices, array.values, array.shape, coalesced)
-
-
-def csr_from_coo(array: CooArray) -> CsrArray:
-    """The same matrix by rows."""
-    array = coalesced_array(array)
-    counts = np.bincount(array.indices[0], minlength=array.shape[0])
-    crow = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return CsrArray(crow, array.indices[1].copy(), array.values.copy(), array.shape)
-
-
-def positions_in(mask: Any, wanted: Any) -> tuple[Any, Any]:
-    """For each of the numbers `wanted` its place in the sorted vector `mask`, and whether it is there."""
-    if not len(mask):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
-    places = np.minimum(np.searchsorted(mask, wanted), len(mask) - 1)
-    return places, mask[places] == wanted
-
-
-def values_at(array: Any, mask: CooArray) -> Any:
-    """The elements of a dense or a sparse array of coordinates at the coordinates of `mask`."""
-    if not isinstance(array, SparseArray):
-        return array[tuple(mask.indices)] if mask.sparse_dim else np.repeat(array[None], mask.nnz, 0)
-    source = coalesced_array(coo_from_csr(array) if isinstance(array, CsrArray) else cast(CooArray, array))
-    shape = mask.shape
-    places, found = positions_in(flat_indices(source.indices, shape), flat_indices(mask.indices, shape))
-    values = np.zeros((mask.nnz, *source.values.shape[1:]), source.dtype)
-    values[found] = source.values[places[found]]
-    return values
-
-
-def no_elements(array: CooArray, array_type: Any) -> CooArray:
-    """A sparse array of the same shape without elements."""
-    values = np.zeros((0, *array.values.shape[1:]), array_type)
-    return CooArray(np.zeros((array.sparse_dim, 0), np.int64), values, array.shape, True)

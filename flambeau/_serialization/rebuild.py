@@ -220,10 +220,11 @@ def rebuild_sparse(kept_as: Any, parts: Any) -> Tensor:
 
     Places outside of the tensor are refused.
     """
-    from .._core.sparse import COO, CSR, rebuild_sparse
-    from .._ops.sparse.tensors import check_sparse
+    from .._core.arrays.sparse import COMPRESSED, COO
+    from .._core.sparse import rebuild_sparse
+    from .._ops.sparse.checks import check_sparse
 
-    if kept_as not in (COO, CSR):
+    if kept_as is not COO and kept_as not in COMPRESSED:
         raise RuntimeError(f"the file has a sparse tensor of layout {kept_as}, which Flambeau does not have")
     count = 2 if kept_as is COO else 3
     if (

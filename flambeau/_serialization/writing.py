@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .._core.arrays.lazy_signs import is_conj, is_neg
+from .._core.arrays.sparse import COO
 from .._core.backend import to_host
 from .._core.device import CPU, META, device, layout, memory_format
 from .._core.dtype import dtype
@@ -24,7 +25,7 @@ from .._core.pickling import warn_of_hooks
 from .._core.qscheme import qscheme
 from .._core.quantized import QuantizedTensor
 from .._core.size import Size
-from .._core.sparse import COO, SparseTensor, dense_tensor
+from .._core.sparse import SparseTensor, dense_tensor
 from .._core.storage import UntypedStorage
 from .._core.tensor import Tensor, wrap
 from .._core.typed_storage import TypedStorage

@@ -6,6 +6,7 @@ What goes through a queue, a pipe or the arguments of a process is moved to memo
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import sys
 from multiprocessing import *  # noqa: F403
@@ -44,6 +45,8 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("pool", "queue"):
+        return importlib.import_module(f"{__name__}.{name}")
     return getattr(multiprocessing, name)
 
 

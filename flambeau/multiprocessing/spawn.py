@@ -22,6 +22,8 @@ __all__ = [
 class ProcessException(Exception):
     """A process failed."""
 
+    __slots__ = ["error_index", "error_pid"]
+
     def __init__(self, msg: str, error_index: int, pid: int) -> None:
         super().__init__(msg)
         self.msg = msg
@@ -35,6 +37,8 @@ class ProcessRaisedException(ProcessException):
 
 class ProcessExitedException(ProcessException):
     """A process ended with a code other than 0, or by a signal."""
+
+    __slots__ = ["exit_code"]
 
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None

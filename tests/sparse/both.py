@@ -21,8 +21,10 @@ def seen(value: Any) -> Any:
         plain: Any = value.detach()
         if str(value.layout) == "torch.sparse_coo":
             parts = [plain._indices(), plain._values(), plain.is_coalesced()]
-        else:
+        elif str(value.layout)[-1] == "r":
             parts = [plain.crow_indices(), plain.col_indices(), plain.values()]
+        else:
+            parts = [plain.ccol_indices(), plain.row_indices(), plain.values()]
         return {
             "layout": str(value.layout),
             "dtype": str(value.dtype),

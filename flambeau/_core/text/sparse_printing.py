@@ -6,20 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.sparse import COO
 from ..device import META
 from ..dtype import DEFAULTS
-from ..sparse import COO, SparseTensor
+from ..sparse import SparseTensor
 from .printing import _append_suffixes, _format_values
 
 _PREFIX = "tensor("
-_NAMES = {True: ("indices", "values"), False: ("crow_indices", "col_indices", "values")}
+_BY_COORDINATES = ("indices", "values")
+_BY_ROWS, _BY_COLUMNS = ("crow_indices", "col_indices", "values"), ("ccol_indices", "row_indices", "values")
 
 
 def sparse_repr(tensor: SparseTensor) -> str:
     """The text of a sparse tensor: its places and values, its size, and whatever about it is not the default."""
     array = tensor._array
     is_coo = array.layout is COO
-    names = _NAMES[is_coo]
+    names = _BY_COORDINATES if is_coo else _BY_ROWS if array.by_rows else _BY_COLUMNS
     lines = [_part(name, part) for name, part in zip(names, array.parts(), strict=True)]
     suffixes = [f"size={tuple(array.shape)}", f"nnz={array.nnz}"]
     if tensor.device.type not in ("cpu", META.type):

@@ -74,7 +74,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
     return _by_elements(hsmm(input, mat2))
 
 
-@public(out=_write, older=older_orders("mat1 mat2"))
+@public("saddmm", out=_write, older=older_orders("mat1 mat2"))
 @about_sparse
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2` with sparse `input` and `mat1`, as a sparse tensor."""

@@ -11,8 +11,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..._core.arrays.sparse import COO, SparseArray
 from ..._core.device import CPU
-from ..._core.sparse import CSR, SparseArray, SparseTensor, sparse_tensor
+from ..._core.sparse import SparseTensor, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Primitive, fresh
@@ -109,7 +110,7 @@ def _refusal(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         each for value in (*args, *kwargs.values()) for each in (value if type(value) in (list, tuple) else (value,))
     ]
     first = next((each for each in found if isinstance(each, SparseTensor)), None)
-    backend = "Sparse" if first is None or first.layout is not CSR else "SparseCsr"
+    backend = "Sparse" if first is None or first.layout is COO else "SparseCsr"  # PyTorch's, of all such layouts
     place = "CPU" if first is None or first.device is CPU else first.device.type.upper()
     shape = "" if first is None else f" of shape {list(first.shape)}"
     return (

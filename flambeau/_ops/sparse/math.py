@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.quick import joint_shape
-from ..._core.device import CPU
-from ..._core.dtype import FLOAT
-from ..._core.modes import THREAD, recording
-from ..._core.sparse import (
-    CSR,
+from ..._core.arrays.sparse import (
+    COO,
     CooArray,
-    CsrArray,
-    SparseTensor,
     coalesced_array,
-    coo_from_csr,
-    csr_from_coo,
     flat_indices,
     no_elements,
     positions_in,
 )
+from ..._core.device import CPU
+from ..._core.dtype import FLOAT
+from ..._core.modes import THREAD, recording
+from ..._core.sparse import SparseTensor
 from ..._core.tensor import Tensor, wrap
 from ..._dispatch.arguments.promotion import is_number, result_type_of
 from ..._dispatch.changes.history import end_change
@@ -100,7 +97,7 @@ def _add_sparse(self: Array, other: Array, alpha: Any) -> Array:
             f"cadd operands have incompatible desc: sparse dimensions {left.sparse_dim} and {right.sparse_dim}"
         )
     result = _merged(left, right)
-    return csr_from_coo(result) if isinstance(self, CsrArray) else result
+    return self.like(result)
 
 
 @sparse_primitive("AddBackward0", self=lambda grad: grad, other=lambda grad, alpha: _times(grad, _conjugate(alpha)))
@@ -120,7 +117,7 @@ def _multiplied(values: Any, alpha: Any) -> Any:
 
 def _add_into(array: Any, other: Any, alpha: Any) -> None:
     """Add a sparse array to a dense one, where that has elements."""
-    places = coalesced_array(coo_from_csr(other, coalesced=False) if isinstance(other, CsrArray) else other)
+    places = coalesced_array(other.by_coordinates(coalesced=False))
     if not places.nnz:
         return
     values = places.values if alpha == 1 else _multiplied(places.values, alpha)
@@ -140,7 +137,7 @@ def _check_same_size(left: Any, right: Any) -> None:
 
 @implements(*_PLUS)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
-    if not isinstance(other, SparseTensor) and not (isinstance(input, SparseTensor) and input.layout is CSR):
+    if not isinstance(other, SparseTensor) and not (isinstance(input, SparseTensor) and input.layout is not COO):
         raise RuntimeError(
             "add(sparse, dense) is not supported. Use add(dense, sparse) instead. Here, a sparse tensor of shape "
             f"{list(input.shape)} would have to hold every element"
@@ -202,7 +199,7 @@ def _mul_sparse(self: Array, other: Array) -> Array:
     places, found = positions_in(flat_indices(right.indices, right.shape), flat_indices(left.indices, left.shape))
     values = left.values[found] * right.values[places[found]]
     result = CooArray(left.indices[:, found], values, left.shape, left.coalesced)
-    return csr_from_coo(result) if isinstance(self, CsrArray) else result
+    return self.like(result)
 
 
 @sparse_primitive("MulBackward0", self=_mul_left, other=_mul_dense_right)
@@ -289,7 +286,7 @@ def through_values(function: Callable[..., Any], input: Any, *args: Any, **kwarg
 
 
 def _coalesced(input: Any) -> Tensor:
-    return input if input.layout is CSR else coalesce(input)
+    return coalesce(input) if input.layout is COO else input
 
 
 def _keeps_zero(name: str) -> None:
@@ -382,8 +379,8 @@ def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 @implements("zero_")
 def zero_(input: Any) -> Any:
     check_writable(input)
-    if isinstance(input._array, CsrArray):
-        raise NotImplementedError("zero_ of a CSR tensor is not implemented")
+    if input.layout is not COO:
+        raise NotImplementedError(f"zero_ of a tensor of layout {input.layout} is not implemented")
     input._array.take(no_elements(input._array, input._array.dtype))
     end_change(input)
     return input

@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from ..._core.arrays.lazy_signs import content
-from ..._core.dtype import LEGACY_NAMES
-from ..._core.sparse import (
+from ..._core.arrays.sparse import (
+    COO,
     CSR,
+    CompressedArray,
     CooArray,
-    CsrArray,
-    SparseTensor,
     accumulating,
     coalesced_array,
-    csr_from_coo,
-    dense_tensor,
+    compressed_from_coo,
     group_starts,
-    sparse_tensor,
 )
+from ..._core.dtype import LEGACY_NAMES
+from ..._core.sparse import SparseTensor, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import public
+from ..linalg.lobpcg import lobpcg
 from ..linalg.matmul import hermitian
 from .dispatch import about_sparse, implements, sparse_primitive
 from .math import _conj
@@ -89,8 +89,9 @@ def _sampled_right(grad: Tensor, mask: Tensor, left: Tensor) -> Tensor:
 @sparse_primitive("SparseSampledAddmmBackward0", left=_sampled_left, right=_sampled_right)
 def _sampled_product(mask: Array, left: Array, right: Array) -> Array:
     """The product of two dense matrices at the places of `mask` only."""
-    if isinstance(mask, CsrArray):
-        return mask.with_values(_sampled(as_coo(mask), left, right).astype(left.dtype, copy=False))
+    if isinstance(mask, CompressedArray):
+        found = _sampled(mask.by_coordinates(coalesced=False), left, right)  # in the order of the values
+        return mask.with_values(found.reshape(mask.values.shape).astype(left.dtype, copy=False))
     mask = coalesced_array(mask)
     return CooArray(mask.indices, _sampled(mask, left, right).astype(left.dtype, copy=False), mask.shape, True)
 
@@ -121,13 +122,13 @@ def _full_product(self: Array, mat2: Array) -> Array:
 def _join(left: Any, right: Any) -> CooArray:
     """The product of two sparse matrices: each element of the left with the row of the right that it meets."""
     rows, columns, values = _by_rows(left)
-    other = right if isinstance(right, CsrArray) else csr_from_coo(right)
-    starts, ends = other.crow_indices[columns], other.crow_indices[columns + 1]
+    other = right if right.layout is CSR else compressed_from_coo(as_coo(right), CSR)
+    starts, ends = other.compressed[columns], other.compressed[columns + 1]
     counts = ends - starts
     total = int(counts.sum())
     first = np.repeat(np.arange(len(columns)), counts)
     place = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
-    indices = np.stack((rows[first], other.col_indices[place].astype(np.int64)))
+    indices = np.stack((rows[first], other.plain[place].astype(np.int64)))
     shape = (left.shape[0], right.shape[1])
     return coalesced_array(CooArray(indices, values[first] * other.values[place], shape))
 
@@ -139,7 +140,7 @@ def _join(left: Any, right: Any) -> CooArray:
 )
 def _joined(self: Array, other: Array) -> Array:
     result = _join(self, other)
-    return csr_from_coo(result) if isinstance(self, CsrArray) else result
+    return self.like(result)
 
 
 # ----- what users call ---------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def _check_matrices(left: Tensor, right: Tensor, name: str) -> None:
             f"{list(left.shape)} and {list(right.shape)}"
         )
     for each in (left, right):
-        if isinstance(each, SparseTensor) and each.layout is not CSR and each._array.sparse_dim != 2:
+        if each.layout is COO and each._array.sparse_dim != 2:
             raise RuntimeError(f"{name}: expected 2 sparse dimensions, but a tensor has {each._array.sparse_dim}")
     if left.shape[1] != right.shape[0]:
         raise RuntimeError(
@@ -180,7 +181,8 @@ def _any_product(left: Any, right: Any, name: str = "sparse.mm", masked: bool = 
             return _joined(left, right)
         return (_masked_product if masked else _full_product)(left, right)
     if isinstance(right, SparseTensor):
-        return _any_product(transposed(right), left.transpose(0, 1), name, masked).transpose(0, 1)
+        turned = _any_product(transposed(right), left.transpose(0, 1), name, masked).transpose(0, 1)
+        return turned if right.layout is COO else turned.contiguous()
     product: Tensor = left.mm(right)
     return product
 
@@ -274,6 +276,9 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return _with_sum(input, mm(mat1, mat2), beta, alpha)
 
 
+implements("lobpcg")(lobpcg)  # it multiplies, and asks for nothing else
+
+
 # ----- sampled products --------------------------------------------------------------------------------------------
 
 
@@ -344,7 +349,7 @@ def _chosen(array: Any, other: Any, reduce: str) -> tuple[Any, Any]:
 def _reduced_gradients(grad: Tensor, self: Tensor, other: Tensor, reduce: str, of_self: bool) -> Any:
     if reduce in ("sum", "mean"):
         if reduce == "mean":
-            counts = dense_tensor(np.maximum(np.diff(self._array.crow_indices), 1).astype(grad._array.dtype), grad)
+            counts = dense_tensor(np.maximum(np.diff(self._array.compressed), 1).astype(grad._array.dtype), grad)
             grad = grad / counts.unsqueeze(1)
         if of_self:
             return _sampled_product(self, grad, hermitian(other))
@@ -355,10 +360,10 @@ def _reduced_gradients(grad: Tensor, self: Tensor, other: Tensor, reduce: str, o
     arriving = accumulating(given)[rows]
     if of_self:
         values = np.zeros(array.nnz, arriving.dtype)
-        np.add.at(values, places, arriving * accumulating(dense)[array.col_indices[places], columns])
+        np.add.at(values, places, arriving * accumulating(dense)[array.plain[places], columns])
         return sparse_tensor(array.with_values(values.astype(array.dtype, copy=False)), self.device)
     total = np.zeros(dense.shape, arriving.dtype)
-    np.add.at(total, (array.col_indices[places], columns), arriving * accumulating(array.values)[places])
+    np.add.at(total, (array.plain[places], columns), arriving * accumulating(array.values)[places])
     return dense_tensor(total.astype(dense.dtype, copy=False), other)
 
 
@@ -371,13 +376,13 @@ def _reduced_product(self: Array, other: Array, reduce: str) -> Array:
     if reduce == "sum":
         return _product(self, other)
     if reduce == "mean":
-        counts = np.maximum(np.diff(self.crow_indices), 1)[:, None]
+        counts = np.maximum(np.diff(self.compressed), 1)[:, None]
         wide = accumulating(other)
         total = _product(self.with_values(accumulating(self.values)), wide)
         return (total / counts.astype(wide.dtype)).astype(other.dtype, copy=False)
     rows, places = _chosen(self, other, reduce)
     result = np.zeros((self.shape[0], other.shape[1]), other.dtype)
     columns = np.broadcast_to(np.arange(other.shape[1]), places.shape)
-    products = accumulating(self.values)[places] * accumulating(other)[self.col_indices[places], columns]
+    products = accumulating(self.values)[places] * accumulating(other)[self.plain[places], columns]
     result[rows] = products.astype(other.dtype, copy=False)
     return result

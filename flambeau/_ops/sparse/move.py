@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..._core.arrays.sparse import COO, CooArray, no_elements
 from ..._core.device import CPU
 from ..._core.dtype import NAMES
 from ..._core.dtype import dtype as DType
 from ..._core.process.defaults import device_for
-from ..._core.sparse import CSR, CooArray, CsrArray, SparseTensor, no_elements, sparse_from_parts, sparse_tensor
+from ..._core.sparse import SparseTensor, sparse_from_parts, sparse_tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import function_named
 from ..create.constants import as_dtype
@@ -115,10 +116,11 @@ def zeros_like(
     place = input.device if device is None else device_for(device)
     if layout is not None and layout is not input.layout:
         made = function_named("", "zeros")(tuple(input.shape), dtype=element, device=place, layout=layout)
-    elif input.layout is CSR:
-        rows = np.zeros(input.shape[0] + 1, input._array.crow_indices.dtype)
-        none = np.zeros(0, rows.dtype)
-        made = sparse_tensor(CsrArray(rows, none, np.zeros(0, element.numpy), input._array.shape), place)
+    elif input.layout is not COO:
+        array = input._array
+        starts = np.zeros_like(array.compressed)
+        values = np.zeros((0, *array.values.shape[1:]), element.numpy)
+        made = sparse_tensor(type(array)(starts, np.zeros(0, starts.dtype), values, array.shape), place)
     else:
         made = sparse_tensor(no_elements(input._array, element.numpy), place)
     return made.requires_grad_(bool(requires_grad))
@@ -143,6 +145,12 @@ def _transposed(self: Array, dim0: int, dim1: int) -> Array:
     return CooArray(array.indices[order], array.values, tuple(shape), dim0 == dim1 and array.coalesced)
 
 
+@sparse_primitive("TransposeBackward0", self=lambda grad: grad.transpose(0, 1))
+def _turned(self: Array) -> Array:
+    """The transpose of a matrix by rows, by columns, and the other way round."""
+    return self.transposed()
+
+
 def transposed(input: Any) -> Any:
     """The transpose of a matrix; that of a sparse one by coordinates."""
     return _transposed(input, 0, 1) if isinstance(input, SparseTensor) else input.transpose(0, 1)
@@ -150,10 +158,11 @@ def transposed(input: Any) -> Any:
 
 @implements("transpose", "swapaxes", "swapdims")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    if input.layout is CSR:
-        raise NotImplementedError("the transpose of a CSR tensor would be a CSC tensor, which is not implemented")
     ndim = input._array.ndim
-    return _transposed(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
+    dim0, dim1 = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
+    if input.layout is COO:
+        return _transposed(input, dim0, dim1)
+    return input if dim0 == dim1 else _turned(input)
 
 
 @implements("t")
@@ -185,8 +194,8 @@ def _selected(self: Array, dim: int, index: int) -> Array:
 
 @implements("select")
 def select(input: Any, dim: int, index: int) -> Any:
-    if input.layout is CSR:
-        raise NotImplementedError("select of a CSR tensor is not implemented. Convert it with .to_sparse_coo()")
+    if input.layout is not COO:
+        input = input.to_sparse_coo().coalesce()
     array = input._array
     if not array.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")

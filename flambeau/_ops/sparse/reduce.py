@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import read
-from ..._core.dtype import FLOAT, INTEGER, int64
-from ..._core.sparse import (
-    CSR,
+from ..._core.arrays.sparse import (
+    COO,
     CooArray,
-    SparseTensor,
     accumulating,
     coalesced_array,
-    dense_tensor,
     flat_indices,
     values_at,
 )
+from ..._core.backend import read
+from ..._core.dtype import FLOAT, INTEGER, int64
+from ..._core.sparse import SparseTensor, dense_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import function_named, public
@@ -113,9 +112,11 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
         )
     given = input if dtype is None else input.to(as_dtype(dtype, "sum"))
     if dim is None:
-        return _sum_all_masked(given) if given.layout is not CSR else _sum_all(given)
-    if given.layout is CSR:
-        raise NotImplementedError("sparse.sum along a dimension of a CSR tensor. Convert it with .to_sparse_coo()")
+        return _sum_all_masked(given) if given.layout is COO else _sum_all(given)
+    if given.layout is not COO:
+        raise NotImplementedError(
+            f"sparse.sum along a dimension of a tensor of layout {given.layout}. Convert it with .to_sparse_coo()"
+        )
     dims = _as_dims(dim, given._array.ndim)
     return _sum_dims(given, dims) if dims else given
 
@@ -138,7 +139,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
         )
     if out is not None:
         raise NotImplementedError("out= of norm of a sparse tensor is not implemented")
-    return _values_of(input if input.layout is CSR else coalesce(input)).norm(2 if p in (None, "fro") else p)
+    return _values_of(coalesce(input) if input.layout is COO else input).norm(2 if p in (None, "fro") else p)
 
 
 @implements("any")
@@ -153,7 +154,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 def _softmax(input: Tensor, dim: int, dtype: Any, logarithm: bool) -> Tensor:
     name = "log_softmax" if logarithm else "softmax"
-    if input.layout is CSR or not isinstance(input, SparseTensor):
+    if input.layout is not COO:
         raise NotImplementedError(
             f"sparse.{name}: it is for sparse tensors by coordinates, not of layout {input.layout}"
         )

@@ -6,35 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import read
-from ..._core.device import LAYOUTS, layout
-from ..._core.dtype import COMPLEX, int32, int64
-from ..._core.dtype import dtype as DType
-from ..._core.process.caller import warn_user_once
-from ..._core.process.defaults import device_for
-from ..._core.sparse import (
+from ..._core.arrays.sparse import (
+    BSC,
+    BSR,
+    COMPRESSED,
     COO,
+    CSC,
     CSR,
-    LAYOUT_NAMES,
+    CompressedArray,
     CooArray,
-    CsrArray,
     SparseArray,
-    SparseTensor,
     coalesced_array,
-    coo_from_csr,
+    compressed_from_coo,
     coo_from_dense,
-    csr_from_coo,
-    dense_tensor,
-    sparse_tensor,
     to_dense_array,
     values_at,
 )
+from ..._core.device import layout
+from ..._core.dtype import COMPLEX, int64
+from ..._core.dtype import dtype as DType
+from ..._core.process.defaults import device_for
+from ..._core.sparse import LAYOUT_NAMES, SparseTensor, dense_tensor, sparse_tensor
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Array
 from ..._dispatch.public.registry import public
 from ..create.constants import as_dtype, tensor
 from ..create.from_python import as_tensor
+from .checks import check_coordinates, is_sorted
 from .dispatch import about_sparse, sparse_primitive
 
 
@@ -46,7 +45,7 @@ def layout_name(value: Any) -> str:
 def _expect(value: Tensor, wanted: layout | None, name: str) -> Any:
     if value.layout is wanted or (wanted is None and isinstance(value, SparseTensor)):
         return value._array
-    words = {None: "tensor", COO: "coordinate tensor", CSR: "row compressed tensor"}[wanted]
+    words = "tensor" if wanted is None else "coordinate tensor"
     raise RuntimeError(
         f"{name} expected sparse {words} layout but got {layout_name(value)}: the tensor has shape {list(value.shape)}"
     )
@@ -62,7 +61,8 @@ def as_dense(value: Any) -> Tensor:
 
 def as_coo(array: Any) -> CooArray:
     """A sparse array by coordinates."""
-    return coo_from_csr(array) if isinstance(array, CsrArray) else array
+    found: CooArray = array.by_coordinates()
+    return found
 
 
 def _mask_gradient(grad: Tensor, mask: Tensor, dense: bool) -> Tensor:
@@ -73,8 +73,9 @@ def _mask_gradient(grad: Tensor, mask: Tensor, dense: bool) -> Tensor:
 @sparse_primitive("SparseMaskBackward0", self=_mask_gradient)
 def _masked(self: Array, mask: Array, dense: bool) -> Array:
     """The elements of `self`, which is `dense` or not, at the places of `mask`."""
-    if isinstance(mask, CsrArray):
-        return mask.with_values(values_at(self, coo_from_csr(mask)))
+    if isinstance(mask, CompressedArray):
+        places = mask.by_coordinates(coalesced=False)  # in the order of the values
+        return mask.with_values(values_at(self, places).reshape(mask.values.shape))
     mask = coalesced_array(mask)
     return CooArray(mask.indices, values_at(self, mask), mask.shape, True)
 
@@ -104,7 +105,9 @@ def _values_gradient(grad: Tensor, self: Tensor) -> Any:
 def _dense_gradient(grad: Tensor, self: Tensor, masked: bool) -> Any:
     if masked or isinstance(grad, SparseTensor):
         return sparse_mask(grad, self) if masked else grad
-    return _dense_to_csr(grad) if self.layout is CSR else _to_coo(grad, self._array.sparse_dim)
+    if self.layout is COO:
+        return _to_coo(grad, self._array.sparse_dim)
+    return compress(grad, self.layout, self._array.blocksize)
 
 
 @sparse_primitive("ValuesBackward0", self=_values_gradient)
@@ -120,8 +123,8 @@ def _with_values(self: Array, values: Array) -> Array:
 
 def values_like(grad: Tensor, places: Tensor) -> Any:
     """The elements of a gradient at the places of a sparse tensor, one for each value that this has."""
-    array = coo_from_csr(places._array) if places.layout is CSR else places._array
-    return _take_values(grad, dense_tensor(array.indices, places), array.shape)
+    array = places._array.by_coordinates(coalesced=False)
+    return _take_values(grad, dense_tensor(array.indices, places), array.shape).reshape(places._array.values.shape)
 
 
 @sparse_primitive("CoalesceBackward0", self=lambda grad: grad)
@@ -145,18 +148,50 @@ def _to_coo_wholly(self: Array) -> Array:
 
 
 @sparse_primitive("ToSparseBackward1", self=lambda grad: grad)
-def _csr_to_coo(self: Array) -> Array:
-    return coo_from_csr(self)
+def _compressed_to_coo(self: Array) -> Array:
+    return self.by_coordinates(coalesced=self.layout is CSR)  # elsewhere PyTorch leaves the sorting to `coalesce`
 
 
-@sparse_primitive("ToSparseCsrBackward0", self=lambda grad: as_dense(grad))
-def _dense_to_csr(self: Array) -> Array:
-    return csr_from_coo(coo_from_dense(self, 2))
+def _compressed(matrix: Any, kept_as: layout, blocksize: tuple[int, int]) -> CompressedArray:
+    array = matrix.by_coordinates() if isinstance(matrix, SparseArray) else coo_from_dense(matrix, 2)
+    return compressed_from_coo(array, kept_as, blocksize)
 
 
-@sparse_primitive("ToSparseCsrBackward0", self=lambda grad: grad)
-def _coo_to_csr(self: Array) -> Array:
-    return csr_from_coo(self)
+def _compressed_gradient(grad: Tensor, was_dense: bool) -> Tensor:
+    return as_dense(grad) if was_dense else grad
+
+
+@sparse_primitive("ToSparseCsrBackward0", self=_compressed_gradient)
+def _to_csr(self: Array, was_dense: bool, blocksize: Any) -> Array:
+    return _compressed(self, CSR, blocksize)
+
+
+@sparse_primitive("ToSparseCscBackward0", self=_compressed_gradient)
+def _to_csc(self: Array, was_dense: bool, blocksize: Any) -> Array:
+    return _compressed(self, CSC, blocksize)
+
+
+@sparse_primitive("ToSparseBsrBackward0", self=_compressed_gradient)
+def _to_bsr(self: Array, was_dense: bool, blocksize: Any) -> Array:
+    return _compressed(self, BSR, blocksize)
+
+
+@sparse_primitive("ToSparseBscBackward0", self=_compressed_gradient)
+def _to_bsc(self: Array, was_dense: bool, blocksize: Any) -> Array:
+    return _compressed(self, BSC, blocksize)
+
+
+@sparse_primitive("ToSparseBackward1", self=_compressed_gradient)
+def _to_layout(self: Array, was_dense: bool, blocksize: Any, kept_as: Any) -> Array:
+    return _compressed(self, kept_as, blocksize)
+
+
+_COMPRESSING: dict[layout, Any] = {CSR: _to_csr, CSC: _to_csc, BSR: _to_bsr, BSC: _to_bsc}
+
+
+def compress(input: Tensor, kept_as: layout, blocksize: tuple[int, int] = (1, 1)) -> Any:
+    """A matrix, dense or sparse, in a layout of rows or columns."""
+    return _COMPRESSING[kept_as](input, not isinstance(input, SparseTensor), blocksize)
 
 
 @sparse_primitive("ToCopyBackward0", self=lambda grad: grad)
@@ -170,7 +205,7 @@ def convert_values(self: Array, dtype: DType) -> Array:
 # ----- making them -------------------------------------------------------------------------------------------------
 
 
-def _as_indices(value: Any, place: Any, kept: tuple[DType, ...] = (int64,)) -> Tensor:
+def as_indices(value: Any, place: Any, kept: tuple[DType, ...] = (int64,)) -> Tensor:
     indices = value if isinstance(value, Tensor) else tensor(value, device=place)
     if indices.numel() == 0 and not isinstance(value, Tensor):
         indices = indices.to(int64)
@@ -179,16 +214,16 @@ def _as_indices(value: Any, place: Any, kept: tuple[DType, ...] = (int64,)) -> T
     return (indices if indices.dtype in kept else indices.to(int64)).resolve_neg()
 
 
-def _as_values(value: Any, dtype: Any, place: Any) -> Tensor:
+def as_values(value: Any, dtype: Any, place: Any) -> Tensor:
     wanted = None if dtype is None else as_dtype(dtype, "sparse tensors")
     return as_tensor(value, dtype=wanted, device=place).resolve_conj().resolve_neg()
 
 
-def _leaf(made: Tensor, requires_grad: bool) -> Tensor:
+def leaf(made: Tensor, requires_grad: bool) -> Tensor:
     return made.detach().requires_grad_() if requires_grad else made
 
 
-def _refuse_meta(*tensors: Any) -> None:
+def refuse_meta(*tensors: Any) -> None:
     if any(each._kind.dataless for each in tensors):
         raise NotImplementedError("sparse tensors on the meta device: their number of elements depends on data")
 
@@ -209,12 +244,12 @@ def sparse_coo_tensor(
             [4., 0., 0.]])
     """
     if values is None:
-        return _leaf(_empty_coo(size if indices is None else indices, dtype, device), requires_grad)
-    content = _as_values(values, dtype, device)
-    places = _as_indices(indices, content.device)
+        return leaf(_empty_coo(size if indices is None else indices, dtype, device), requires_grad)
+    content = as_values(values, dtype, device)
+    places = as_indices(indices, content.device)
     if isinstance(size, int):
         size = (size,)
-    _refuse_meta(content, places)
+    refuse_meta(content, places)
     where = places._array
     if where.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
@@ -239,11 +274,11 @@ def sparse_coo_tensor(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {sparse}, "
             f"dense_dim = {dense}"
         )
-    _check_coordinates(where, content._array, shape)
-    if is_coalesced and not _is_sorted(CooArray(where, content._array, shape)):
+    check_coordinates(where, content._array, shape)
+    if is_coalesced and not is_sorted(CooArray(where, content._array, shape)):
         raise RuntimeError("is_coalesced=True, but the indices are not sorted, each there once: elements would be lost")
     made = make_coo(places, content, shape, bool(is_coalesced))
-    return _leaf(made, requires_grad)
+    return leaf(made, requires_grad)
 
 
 def _empty_coo(size: Any, dtype: Any, place: Any) -> Tensor:
@@ -255,125 +290,6 @@ def _empty_coo(size: Any, dtype: Any, place: Any) -> Tensor:
     element = get_default_dtype() if dtype is None else as_dtype(dtype, "sparse_coo_tensor")
     array = CooArray(np.zeros((len(shape), 0), np.int64), np.zeros(0, element.numpy), shape, True)
     return sparse_tensor(array, device_for(place))
-
-
-def _is_sorted(array: CooArray) -> bool:
-    from ..._core.sparse import flat_indices
-
-    return bool(read((np.diff(flat_indices(array.indices, array.shape)) > 0).all()))
-
-
-def check_sparse(value: SparseTensor) -> None:
-    """Refuse a sparse tensor whose parts do not go together, as they might in a file."""
-    array = value._array
-    if isinstance(array, CsrArray):
-        if not all(each.ndim == 1 for each in array.parts()):
-            raise RuntimeError("a CSR tensor has vectors of indices and values only")
-        _check_rows(array.crow_indices, array.col_indices, array.values, array.shape)
-        return
-    indices, values = array.indices, array.values
-    if indices.ndim != 2 or not values.ndim or indices.dtype != np.int64 or indices.shape[1] != values.shape[0]:
-        raise RuntimeError(
-            f"indices and values must have same nnz: indices have shape {list(indices.shape)}, values "
-            f"{list(values.shape)}"
-        )
-    if len(array.shape) != indices.shape[0] + values.ndim - 1:
-        raise RuntimeError(f"a sparse tensor of size {list(array.shape)} cannot have indices {list(indices.shape)}")
-    _check_coordinates(indices, values, array.shape)
-    if array.coalesced and not _is_sorted(array):
-        raise RuntimeError("the indices of a coalesced tensor must be sorted and different")
-
-
-def _check_coordinates(indices: Any, values: Any, shape: tuple[int, ...]) -> None:
-    """Coordinates outside of the tensor would be read from other memory later on: they are refused at once."""
-    sparse = indices.shape[0]
-    if tuple(values.shape[1:]) != shape[sparse:]:
-        raise RuntimeError(
-            f"values and sparse tensor shape are inconsistent: the values have dense dimensions "
-            f"{list(values.shape[1:])}, the size {list(shape)} leaves {list(shape[sparse:])}"
-        )
-    if any(length < 0 for length in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(shape)}")
-    if not indices.shape[1]:
-        return
-    for dim, (low, high) in enumerate(zip(indices.min(axis=1).tolist(), indices.max(axis=1).tolist(), strict=True)):
-        if low < 0:
-            raise RuntimeError(f"found negative index {low} for dim {dim}")
-        if high >= shape[dim]:
-            raise RuntimeError(
-                f"size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but found index {high}"
-            )
-
-
-def _warn_of_rows() -> None:
-    warn_user_once("Sparse CSR tensor support is in beta state: docs/sparse.md says what there is.")
-
-
-@public(method=False)
-@about_sparse
-def sparse_csr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`.
-
-    >>> flambeau.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
-    tensor([[0., 0., 3.],
-            [4., 0., 0.]])
-    """
-    if layout is not None and layout is not LAYOUTS["sparse_csr"]:
-        raise RuntimeError(f"sparse_csr_tensor: layout must be SparseCsr but got {layout}")
-    _warn_of_rows()
-    content = _as_values(values, dtype, device)
-    places = [_as_indices(each, content.device, (int64, int32)) for each in (crow_indices, col_indices)]
-    _refuse_meta(content, *places)
-    crow, col = (each._array for each in places)
-    if crow.ndim != 1 or col.ndim != 1 or content.ndim != 1:
-        raise NotImplementedError(
-            "sparse_csr_tensor(): batches and dense dimensions of CSR tensors are not implemented"
-        )
-    if crow.dtype != col.dtype:
-        raise RuntimeError(f"crow_indices and col_indices must have the same dtype, not {crow.dtype} and {col.dtype}")
-    if size is None:
-        size = (max(crow.shape[0] - 1, 0), int(read(col.max())) + 1 if col.size else 0)
-    shape = tuple(int(each) for each in size)
-    _check_rows(crow, col, content._array, shape)
-    return _leaf(make_csr(places[0], places[1], content, shape), requires_grad)
-
-
-@sparse_primitive(
-    "SparseCompressedTensorBackward0",
-    values=lambda grad, crow_indices, col_indices, size: _csr_values(grad, crow_indices, col_indices, size),
-)
-def make_csr(crow_indices: Array, col_indices: Array, values: Array, size: Any) -> Array:
-    """The matrix with `values` at places that are in range."""
-    return CsrArray(crow_indices, col_indices, values, tuple(size))
-
-
-def _csr_values(grad: Tensor, crow_indices: Tensor, col_indices: Tensor, size: Any) -> Any:
-    places = CsrArray(crow_indices._array, col_indices._array, np.zeros(col_indices.shape[0]), tuple(size))
-    return values_like(grad, sparse_tensor(places, grad.device))
-
-
-def _check_rows(crow: Any, col: Any, values: Any, shape: tuple[int, ...]) -> None:
-    if len(shape) != 2:
-        raise RuntimeError(f"size of a CSR tensor must have two dimensions, but it is {list(shape)}")
-    if crow.shape[0] != shape[0] + 1:
-        raise RuntimeError(
-            f"crow_indices.shape[-1] must be equal to the number of rows + 1 ({shape[0] + 1}), but got {crow.shape[0]}"
-        )
-    if col.shape != values.shape:
-        raise RuntimeError(
-            f"number of dimensions and lengths of col_indices and values must be the same, but got {list(col.shape)} "
-            f"and {list(values.shape)}"
-        )
-    if crow[0] != 0 or crow[-1] != col.shape[0] or read((np.diff(crow) < 0).any()):
-        raise RuntimeError(
-            f"crow_indices must begin with 0, rise, and end with the number of values ({col.shape[0]}), but they are "
-            f"{crow.tolist() if crow.size < 20 else '...'}"
-        )
-    if col.size and (read(col.min() < 0) or read(col.max() >= shape[1])):
-        raise RuntimeError(f"col_indices must be from 0 to {shape[1] - 1}, but they are {col.min()} to {col.max()}")
 
 
 # ----- conversions -------------------------------------------------------------------------------------------------
@@ -394,14 +310,14 @@ def to_sparse(
            values=tensor([3.]),
            size=(2, 2), nnz=1, layout=torch.sparse_coo)
     """
-    if layout is CSR:
-        return to_sparse_csr(input, dense_dim)
-    if layout not in (None, COO) or blocksize is not None or dense_dim is not None:
-        raise NotImplementedError(f"to_sparse(): layout {layout} is not implemented; sparse_coo and sparse_csr are")
-    _refuse_meta(input)
+    if layout not in (None, COO):
+        return to_compressed(input, layout, blocksize, dense_dim, by_name=False)
+    if blocksize is not None or dense_dim is not None:
+        raise RuntimeError(f"to_sparse: {input.layout} to sparse_coo conversion takes no blocksize and no dense_dim")
+    refuse_meta(input)
     if isinstance(input, SparseTensor):
-        if input.layout is CSR:
-            return _csr_to_coo(input)
+        if input.layout is not COO:
+            return _compressed_to_coo(input)
         if sparse_dim not in (None, input._array.sparse_dim):
             raise RuntimeError(
                 f"to_sparse: conversion from Sparse to Sparse with sparse_dim={sparse_dim} is not supported: it has "
@@ -416,30 +332,44 @@ def to_sparse(
     return _to_coo(input, sparse_dim)
 
 
+def to_compressed(
+    input: Tensor, kept_as: Any, blocksize: Any = None, dense_dim: int | None = None, by_name: bool = True
+) -> Tensor:
+    """A matrix, dense or sparse, in one of the layouts of rows or columns; `by_name`: asked for by its own method."""
+    name = f"to_sparse_{str(kept_as).rpartition('_')[2]}"
+    if kept_as not in COMPRESSED:
+        raise RuntimeError(f"to_sparse: conversion from {layout_name(input)} to {kept_as} is not supported")
+    refuse_meta(input)
+    if dense_dim:
+        raise NotImplementedError(f"{name}(): dense dimensions of compressed tensors are not implemented")
+    if COMPRESSED[kept_as].of_blocks != (blocksize is not None):
+        raise RuntimeError(f"{name}: blocksize is {blocksize}: blocks have one, single elements have none")
+    blocks = (1, 1) if blocksize is None else (int(blocksize[0]), int(blocksize[1]))
+    if input.layout is kept_as and (blocksize is None or input._array.blocksize == blocks):
+        return input
+    if input._array.ndim < 2:
+        raise RuntimeError(f"{name}: expected a tensor of at least 2 dimensions, but it has shape {list(input.shape)}")
+    if input._array.ndim > 2 or (input.layout is COO and input._array.sparse_dim != 2):
+        raise NotImplementedError(f"{name}(): batches of matrices are not implemented")
+    if input.layout in COMPRESSED and input._array.of_blocks and blocksize is None:
+        raise RuntimeError(
+            f"sparse_compressed_{name}: expected SparseCsr or SparseCsc layout but got {layout_name(input)}: "
+            "convert it by way of .to_sparse_coo()"
+        )
+    if any(length % block for length, block in zip(input.shape, blocks, strict=True)):
+        raise RuntimeError(
+            f"{name}: tensor sparse size {tuple(input.shape)} must be divisible by given blocksize {blocks}"
+        )
+    if by_name:
+        return compress(input, kept_as, blocks)
+    return _to_layout(input, not isinstance(input, SparseTensor), blocks, kept_as)
+
+
 @public(function=False)
 @about_sparse
 def to_sparse_coo(input: Tensor) -> Tensor:
     """The tensor as a sparse one by coordinates."""
     return to_sparse(input)
-
-
-@public(function=False)
-@about_sparse
-def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> Tensor:
-    """The matrix as a sparse one by rows."""
-    _warn_of_rows()
-    _refuse_meta(input)
-    if dense_dim:
-        raise NotImplementedError("to_sparse_csr(): dense dimensions of CSR tensors are not implemented")
-    if isinstance(input, SparseTensor) and input.layout is CSR:
-        return input
-    if input._array.ndim < 2:
-        raise RuntimeError(
-            f"to_sparse_csr: expected a tensor of at least 2 dimensions, but it has shape {list(input.shape)}"
-        )
-    if input._array.ndim > 2 or (isinstance(input, SparseTensor) and input._array.sparse_dim != 2):
-        raise NotImplementedError("to_sparse_csr(): batches of CSR matrices are not implemented")
-    return _coo_to_csr(input) if isinstance(input, SparseTensor) else _dense_to_csr(input)
 
 
 @public(function=False)
@@ -565,20 +495,6 @@ def dense_dim(input: Tensor) -> int:
 
 @public(function=False)
 @about_sparse
-def crow_indices(input: Tensor) -> Tensor:
-    """Where in the values each row of a CSR matrix begins, and where the last ends."""
-    return dense_tensor(_expect(input, CSR, "crow_indices").crow_indices, input)
-
-
-@public(function=False)
-@about_sparse
-def col_indices(input: Tensor) -> Tensor:
-    """The column of each value of a CSR matrix."""
-    return dense_tensor(_expect(input, CSR, "col_indices").col_indices, input)
-
-
-@public(function=False)
-@about_sparse
 def _coalesced_(input: Tensor, coalesced: bool) -> Tensor:
     """Say whether the tensor is coalesced."""
     _expect(input, COO, "_coalesced_").coalesced = bool(coalesced)
@@ -623,3 +539,10 @@ def sparse_resize_(input: Tensor, size: Any, sparse_dim: int, dense_dim: int) ->
 def sparse_resize_and_clear_(input: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
     """Give the tensor another shape in place, and forget its elements."""
     return _resized(input, size, sparse_dim, dense_dim, "sparse_resize_and_clear_", clear=True)
+
+
+@public()
+@about_sparse
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Make the tensor as large in place as another one, with as many sparse dimensions; the new elements are zero."""
+    return sparse_resize_(input, the_template.shape, sparse_dim(the_template), dense_dim(the_template))

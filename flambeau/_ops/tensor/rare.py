@@ -198,11 +198,6 @@ export_method(
     ),
     "to_padded_tensor",
 )
-for _each in ("ccol_indices", "row_indices"):
-    export_method(
-        _elsewhere(_each, RuntimeError, f"{_each} expected sparse column compressed tensor layout but got another"),
-        _each,
-    )
 
 
 def _absent(name: str, reason: str) -> Any:
@@ -211,8 +206,6 @@ def _absent(name: str, reason: str) -> Any:
     return with_types(absent_function(f"torch.Tensor.{name}", reason))
 
 
-for _each in ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "resize_as_sparse_"):
-    export_method(_absent(_each, "compressed sparse layouts beyond CSR are not built yet"), _each)
 export_method(_absent("to_mkldnn", "kernels take ordinary tensors, and use that library where it helps"), "to_mkldnn")
 
 

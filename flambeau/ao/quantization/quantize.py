@@ -244,7 +244,6 @@ def swap_module(
         watch(mod.weight)
         made = mapping[kind].from_float(mod, get_qparam_dict(watch))
     elif kind in mapping:
-        _refuse_absent(mapping[kind])
         try:
             made = mapping[kind].from_float(mod, use_precomputed_fake_quant=use_precomputed_fake_quant)
         except TypeError as error:
@@ -259,12 +258,6 @@ def swap_module(
         if hook is not _observer_forward_hook:
             made.register_forward_hook(hook)
     return made
-
-
-def _refuse_absent(quantized: Any) -> None:
-    """Raise the error of a class that is not built yet."""
-    if isinstance(quantized, type) and "__absent__" in vars(quantized):
-        quantized()
 
 
 # ----- all at once -------------------------------------------------------------------------------------------------
@@ -307,8 +300,6 @@ def quantize_dynamic(
         qconfig_spec = dict.fromkeys(kinds, default)
     elif isinstance(qconfig_spec, set):
         qconfig_spec = dict.fromkeys(qconfig_spec, default)
-        for each in qconfig_spec:  # what is asked for by name should not be passed over
-            _refuse_absent(get_default_dynamic_quant_module_mappings().get(each))
     model = model if inplace else copy.deepcopy(model)
     model.eval()
     propagate_qconfig_(model, qconfig_spec)

@@ -7,8 +7,7 @@ from typing import Any
 import flambeau as torch
 from flambeau import nn
 
-from ....._core.names.absent import Table
-from .activation import ELU, Hardswish, LeakyReLU, PReLU, ReLU6, Sigmoid, Softmax
+from .activation import ELU, Hardswish, LeakyReLU, MultiheadAttention, PReLU, ReLU6, Sigmoid, Softmax
 from .batchnorm import BatchNorm2d, BatchNorm3d
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .dropout import Dropout
@@ -16,6 +15,7 @@ from .embedding_ops import Embedding, EmbeddingBag
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from .linear import Linear
 from .normalization import GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm
+from .rnn import LSTM
 from .utils import output_parameters
 
 __all__ = [
@@ -51,12 +51,6 @@ __all__ = [
     "Sigmoid",
     "Softmax",
 ]  # fmt: skip
-__getattr__, __dir__ = (
-    Table(__name__)
-    .elsewhere("MultiheadAttention", "ao.nn.quantized.modules.activation")
-    .elsewhere("LSTM", "ao.nn.quantized.modules.rnn")
-    .parts()
-)
 
 
 class Quantize(nn.Module):

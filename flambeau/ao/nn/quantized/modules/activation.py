@@ -8,14 +8,10 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.nn import functional as F
 
-from ....._core.names.absent import Table
+from ...quantizable.modules import activation
 from .utils import output_parameters, requantized
 
-__all__ = ["ELU", "Hardswish", "LeakyReLU", "PReLU", "ReLU6", "Sigmoid", "Softmax"]
-
-__getattr__, __dir__ = (
-    Table(__name__).absent("attention of quantized tensors is not built yet", classes="MultiheadAttention").parts()
-)
+__all__ = ["ELU", "Hardswish", "LeakyReLU", "MultiheadAttention", "PReLU", "ReLU6", "Sigmoid", "Softmax"]
 
 
 class ReLU6(nn.ReLU):
@@ -201,4 +197,38 @@ class PReLU(nn.Module):
         made.set_weight(
             torch.quantize_per_tensor(mod.weight.detach().float(), float(scale), int(zero_point), torch.quint8)
         )
+        return made
+
+
+class MultiheadAttention(activation.MultiheadAttention):
+    """Quantizable attention after it was watched and converted."""
+
+    _FLOAT_MODULE: Any = activation.MultiheadAttention
+
+    def _get_name(self) -> str:
+        return "QuantizedMultiheadAttention"
+
+    @classmethod
+    def from_float(cls, other: Any) -> Any:
+        """An error: the module is watched first."""
+        raise NotImplementedError(
+            "It looks like you are trying to convert a non-observed MHA module. Please, see the examples on "
+            "quantizable MHAs."
+        )
+
+    @classmethod
+    def from_observed(cls, other: Any) -> Any:
+        """The quantized module of one that was watched."""
+        made = torch.ao.quantization.convert(other, mapping=None, inplace=False, remove_qconfig=True)
+        made.__class__ = cls
+        for name in ("bias_k", "bias_v"):
+            bias = made._parameters.pop(name, None)
+            if bias is not None:
+                low, high = torch.aminmax(bias)
+                eps = torch.tensor([torch.finfo(torch.float32).eps])
+                scale, zero_point = torch.ao.quantization.utils.determine_qparams(
+                    low, high, 0, 255, torch.quint8, eps, False
+                )
+                bias = torch.quantize_per_tensor(bias.detach(), float(scale), int(zero_point), torch.quint8)
+            setattr(made, name, bias)
         return made

@@ -1,0 +1,253 @@
+"""Sparse matrices by rows or by columns, of single elements or of blocks: making them, and looking into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._core.arrays.sparse import BSC, BSR, COMPRESSED, CSC, CSR
+from ..._core.backend import read
+from ..._core.dtype import int32, int64
+from ..._core.process.caller import warn_user_once
+from ..._core.sparse import LAYOUT_NAMES, dense_tensor, sparse_tensor
+from ..._core.tensor import Tensor
+from ..._dispatch.dispatch import Array
+from ..._dispatch.public.registry import public
+from .checks import check_compressed
+from .dispatch import about_sparse, sparse_primitive
+from .tensors import as_indices, as_values, layout_name, leaf, refuse_meta, to_compressed, values_like
+
+
+def _warn(kept_as: Any) -> None:
+    short = str(kept_as).rpartition("_")[2].upper()
+    warn_user_once(f"Sparse {short} tensor support is in beta state: docs/sparse.md says what there is.")
+
+
+# ----- making them -------------------------------------------------------------------------------------------------
+
+
+def _given_values(grad: Tensor, compressed: Tensor, plain: Tensor, values: Tensor, size: Any, kept_as: Any) -> Any:
+    places = COMPRESSED[kept_as](compressed._array, plain._array, values._array, tuple(size))
+    return values_like(grad, sparse_tensor(places, grad.device))
+
+
+@sparse_primitive("SparseCompressedTensorBackward0", values=_given_values)
+def _make(compressed: Array, plain: Array, values: Array, size: Any, kept_as: Any) -> Array:
+    """The matrix with `values` at places that are in range."""
+    return COMPRESSED[kept_as](compressed, plain, values, tuple(size))
+
+
+def _implied_size(array: Any) -> tuple[int, int]:
+    """As many groups as the compressed indices have, and as many others as the largest of the plain ones needs."""
+    groups = max(array.compressed.shape[0] - 1, 0)
+    others = int(read(array.plain.max())) + 1 if array.plain.size else 0
+    height, width = array.blocksize
+    rows, columns = (groups, others) if array.by_rows else (others, groups)
+    return rows * height, columns * width
+
+
+def _matrix(
+    kept_as: Any, compressed_indices: Any, plain_indices: Any, values: Any, size: Any, dtype: Any, device: Any,
+    requires_grad: bool,
+) -> Tensor:  # fmt: skip
+    _warn(kept_as)
+    content = as_values(values, dtype, device)
+    places = [as_indices(each, content.device, (int64, int32)) for each in (compressed_indices, plain_indices)]
+    refuse_meta(content, *places)
+    array = COMPRESSED[kept_as](places[0]._array, places[1]._array, content._array, (0, 0))
+    whole = array.compressed.ndim == array.plain.ndim == 1 and array.values.ndim == (3 if array.of_blocks else 1)
+    array.shape = tuple(int(each) for each in size) if size is not None else _implied_size(array) if whole else (0, 0)
+    check_compressed(array)
+    return leaf(_make(places[0], places[1], content, array.shape, kept_as), requires_grad)
+
+
+def _check_layout(name: str, kept_as: Any, wanted: Any) -> None:
+    if kept_as is not None and kept_as is not wanted:
+        raise RuntimeError(f"{name}: layout must be {LAYOUT_NAMES[wanted]} but got {kept_as}")
+
+
+@public(method=False)
+@about_sparse
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The sparse matrix whose row i has the values from `crow_indices[i]` to `crow_indices[i + 1]`.
+
+    >>> flambeau.sparse_csr_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    _check_layout("sparse_csr_tensor", layout, CSR)
+    return _matrix(CSR, crow_indices, col_indices, values, size, dtype, device, requires_grad)
+
+
+@public(method=False)
+@about_sparse
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The sparse matrix whose column i has the values from `ccol_indices[i]` to `ccol_indices[i + 1]`.
+
+    >>> flambeau.sparse_csc_tensor([0, 1, 1, 2], [1, 0], [4.0, 3.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    _check_layout("sparse_csc_tensor", layout, CSC)
+    return _matrix(CSC, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
+
+
+@public(method=False)
+@about_sparse
+def sparse_bsr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The sparse matrix of blocks whose row i of blocks has those from `crow_indices[i]` to `crow_indices[i + 1]`.
+
+    >>> flambeau.sparse_bsr_tensor([0, 1], [1], [[[3.0, 4.0]]], (1, 4)).to_dense()
+    tensor([[0., 0., 3., 4.]])
+    """
+    _check_layout("sparse_bsr_tensor", layout, BSR)
+    return _matrix(BSR, crow_indices, col_indices, values, size, dtype, device, requires_grad)
+
+
+@public(method=False)
+@about_sparse
+def sparse_bsc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The sparse matrix of blocks whose column i of blocks has those from `ccol_indices[i]` to `ccol_indices[i + 1]`.
+
+    >>> flambeau.sparse_bsc_tensor([0, 0, 1], [0], [[[3.0, 4.0]]], (1, 4)).to_dense()
+    tensor([[0., 0., 3., 4.]])
+    """
+    _check_layout("sparse_bsc_tensor", layout, BSC)
+    return _matrix(BSC, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
+
+
+@public(method=False)
+@about_sparse
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """A sparse matrix in the layout of rows or columns that `layout` names.
+
+    >>> flambeau.sparse_compressed_tensor([0, 1, 2], [2, 0], [3.0, 4.0], (2, 3), layout=flambeau.sparse_csr).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    if layout is None:
+        raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
+    if layout not in COMPRESSED:
+        got = LAYOUT_NAMES.get(layout, layout)
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")
+    return _matrix(layout, compressed_indices, plain_indices, values, size, dtype, device, requires_grad)
+
+
+# ----- conversions -------------------------------------------------------------------------------------------------
+
+
+@public(function=False)
+@about_sparse
+def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one by rows."""
+    _warn(CSR)
+    return to_compressed(input, CSR, None, dense_dim)
+
+
+@public(function=False)
+@about_sparse
+def to_sparse_csc(input: Tensor, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one by columns."""
+    _warn(CSC)
+    return to_compressed(input, CSC, None, dense_dim)
+
+
+@public(function=False)
+@about_sparse
+def to_sparse_bsr(input: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one of blocks, by rows of them."""
+    _warn(BSR)
+    return to_compressed(input, BSR, blocksize, dense_dim)
+
+
+@public(function=False)
+@about_sparse
+def to_sparse_bsc(input: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one of blocks, by columns of them."""
+    _warn(BSC)
+    return to_compressed(input, BSC, blocksize, dense_dim)
+
+
+# ----- looking into them -------------------------------------------------------------------------------------------
+
+
+def _part(input: Tensor, by_rows: bool, name: str) -> Any:
+    cls = COMPRESSED.get(input.layout)
+    if cls is not None and cls.by_rows == by_rows:
+        return input._array
+    what = "row" if by_rows else "column"
+    raise RuntimeError(
+        f"{name} expected sparse {what} compressed tensor layout but got {layout_name(input)}: the tensor has shape "
+        f"{list(input.shape)}"
+    )
+
+
+@public(function=False)
+@about_sparse
+def crow_indices(input: Tensor) -> Tensor:
+    """Where in the values each row begins, and where the last ends."""
+    return dense_tensor(_part(input, True, "crow_indices").compressed, input)
+
+
+@public(function=False)
+@about_sparse
+def col_indices(input: Tensor) -> Tensor:
+    """The column of each value of a matrix by rows."""
+    return dense_tensor(_part(input, True, "col_indices").plain, input)
+
+
+@public(function=False)
+@about_sparse
+def ccol_indices(input: Tensor) -> Tensor:
+    """Where in the values each column begins, and where the last ends."""
+    return dense_tensor(_part(input, False, "ccol_indices").compressed, input)
+
+
+@public(function=False)
+@about_sparse
+def row_indices(input: Tensor) -> Tensor:
+    """The row of each value of a matrix by columns."""
+    return dense_tensor(_part(input, False, "row_indices").plain, input)
+
+
+@public(method=False, out=True)
+@about_sparse
+def crow_indices_copy(input: Tensor) -> Tensor:
+    """`crow_indices` in memory of their own."""
+    return crow_indices(input).clone()
+
+
+@public(method=False, out=True)
+@about_sparse
+def col_indices_copy(input: Tensor) -> Tensor:
+    """`col_indices` in memory of their own."""
+    return col_indices(input).clone()
+
+
+@public(method=False, out=True)
+@about_sparse
+def ccol_indices_copy(input: Tensor) -> Tensor:
+    """`ccol_indices` in memory of their own."""
+    return ccol_indices(input).clone()
+
+
+@public(method=False, out=True)
+@about_sparse
+def row_indices_copy(input: Tensor) -> Tensor:
+    """`row_indices` in memory of their own."""
+    return row_indices(input).clone()

@@ -67,6 +67,8 @@ class Slots:
     """`(function, tensors)`: what a function does with some tensors, as a `GraphModule` of operators."""
     compiler_options: Callable[[], dict[str, Any]]
     """The options of `compile`, and what they usually are."""
+    bytes_of_tensors: Callable[[dict[str, Tensor]], bytes]
+    """A file of the safetensors format."""
     call_module: Callable[..., Any]
     """`(module, forward, args, kwargs)`: call a module with another `forward` than its own."""
     compiled_module: Callable[[Any, Any], Any]

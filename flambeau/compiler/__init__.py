@@ -16,8 +16,8 @@ from ._entry import compile, disable, explain, is_compiling, reset, set_stance
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
     "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-    "nested_compile_region", "reset", "set_default_backend", "set_enable_guard_collectives", "set_stance",
-    "substitute_in_graph", "wrap_numpy",
+    "minify", "nested_compile_region", "reset", "set_default_backend", "set_enable_guard_collectives", "set_stance",
+    "substitute_in_graph", "verify", "wrap_numpy",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -25,6 +25,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules("config")
+    .elsewhere("verify", "compiler._verify")
+    .elsewhere("minify", "compiler._minify")
     .absent(
         "the compiler is not built yet",
         functions="keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts load_compiled_function "

@@ -10,12 +10,10 @@ from typing import Any
 
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
-from ._compiled import Compiled, settings
+from ._compiled import Compiled, Recording, write_checks
 from ._emit import Source, is_pure
 from ._program import Call
-from ._record import Recorder
 from ._split import Definition
-from ._state import State
 from ._watch import Uncompilable
 
 Backend = Callable[..., Callable[..., Any]]
@@ -39,14 +37,12 @@ class CompiledByBackend(Compiled):
     def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         return CompiledByBackend(function, definition=definition, backend=self._backend)
 
-    def _program(
-        self, state: State, recorder: Recorder, joint: Any, result: Any, known: tuple[Any, ...], call: Any
-    ) -> Callable[..., Any]:
-        args, kwargs = call
-        forward = recorder.program.items if joint is None else recorder.program.items[: joint.boundary]
+    def _program(self, recording: Recording) -> Callable[..., Any]:
+        joint, items = recording.joint, recording.recorder.program.items
+        forward = items if joint is None else items[: joint.boundary]
         if not all(isinstance(each, Call) and (is_pure(each) or each.op.draws) for each in forward):
             raise Uncompilable("a backend of one's own is given graphs without changes of what was there before")
-        leaves, rebuild = _flat((args, kwargs))
+        leaves, rebuild = _flat(recording.call)
         results: list[Callable[..., Any]] = []
 
         def flat(*tensors: Any) -> Any:
@@ -57,15 +53,10 @@ class CompiledByBackend(Compiled):
 
         graph = SLOTS.graph_of(flat, leaves)
         compiled, back = self._backend(graph, leaves), results[-1]
-        source = Source(state.constants)
-        source.constants.update(settings=settings, kept=state.kept)
+        source = Source(recording.state.constants)
+        write_checks(source, recording.state.lines, recording)
         run = source.constant(lambda args, kwargs: back(compiled(*_flat((args, kwargs))[0])))
-        source.lines += [
-            f"if settings() != {source.constant(known)}: return MISS",
-            *state.lines,
-            *[line for lines in state.of_gradients.values() for line in lines],
-            f"return {run}(args, kwargs)",
-        ]
+        source.lines.append(f"return {run}(args, kwargs)")
         made: Callable[..., Any] = source.function("call", "args, kwargs")
         vars(made).update(places=set(), graph=graph)
         return made

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .._backends.tiers import wanted
@@ -30,6 +31,7 @@ from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
 from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
 from ._split import Definition
+from ._stages import stages_of
 from ._stance import STANCE
 from ._state import MISS, State, is_named_tuple
 from ._watch import Uncompilable, Watch
@@ -51,8 +53,25 @@ _MOST_READINGS = 3
 CHANGES = "it changes Python state"
 
 
+@dataclass
+class Recording:
+    """A call that was made and written down."""
+
+    state: State
+    recorder: Recorder
+    joint: Joint | None
+    """Its backward pass, if its results have a history."""
+    call: tuple[tuple[Any, ...], dict[str, Any]]
+    result: Any
+    known: tuple[Any, ...]
+    """The settings under which it ran."""
+    watch: Watch
+
+
 class Compiled:
     """A function with the programs of its calls."""
+
+    _recorder: type[Recorder] = Recorder
 
     def __init__(
         self,
@@ -88,6 +107,12 @@ class Compiled:
         """The programs of the function and of its parts."""
         inside = [] if self.parts is None else self.parts.compiled
         return [*self.programs, *[each for part in inside for each in part.all_programs]]
+
+    @property
+    def all_reasons(self) -> list[str]:
+        """Why calls of the function and of its parts could not be compiled."""
+        inside = [] if self.parts is None else self.parts.compiled
+        return [*self.reasons, *[each for part in inside for each in part.all_reasons]]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         modes = THREAD.modes
@@ -129,7 +154,7 @@ class Compiled:
                 return self.function(*args, **kwargs)
         try:
             result, program = self._record(args, kwargs)
-        except _Refused as refused:
+        except Refused as refused:
             self._attempts += 1
             self._watched -= not refused.has_run  # what was watched may have been a call out of the ordinary
             self.reasons.append(refused.reason)
@@ -143,48 +168,52 @@ class Compiled:
         return result
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Callable[..., Any] | None]:
-        names = self._watch.names()
+        recording = self._recorded(args, kwargs, self._watch)
+        self._watch = recording.watch
+        try:
+            reason, line = self._unsteady(recording.recorder.program.items)
+            if reason is not None:
+                raise Uncompilable(reason)
+            return recording.result, self._program(recording)
+        except Uncompilable as refused:
+            raise Refused(str(refused), recording.result, True, line) from None
+
+    def _recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any], watched: Watch) -> Recording:
+        """Make a call, and write it down; `watched` has seen such a one before."""
+        names = watched.names()
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
         try:
-            state = State(self._watch, with_gradients).of_call(self.function, args, kwargs)
-            before = State(self._watch, False).of_call(self.function, args, kwargs).fingerprint()
+            state = State(watched, with_gradients).of_call(self.function, args, kwargs)
+            before = State(watched, False).of_call(self.function, args, kwargs).fingerprint()
         except Uncompilable as refused:
-            raise _Refused(str(refused)) from None
+            raise Refused(str(refused)) from None
         known, now = settings(), Watch(code_behind(self.function))
-        recorder = Recorder(state, now, self.function)
+        recorder = self._recorder(state, now, self.function)
         with now, recorder:
             result = self.function(*args, **kwargs)
             recorder.returns(result)
             recorder.set_gradients()
             joint = _joint(state, recorder, result)
-        new_code = now.codes.keys() - self._watch.codes.keys()
-        self._watch = now
         reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
-        if reason is None and new_code:
+        if reason is None and now.codes.keys() - watched.codes.keys():
             reason = "other code ran than before"
         try:
-            if (
-                reason is None
-                and State(self._watch, False).of_call(self.function, args, kwargs).fingerprint() != before
-            ):
+            if reason is None and State(now, False).of_call(self.function, args, kwargs).fingerprint() != before:
                 reason = CHANGES
-            if reason is None and settings() != known:
-                reason = "it changes settings"
-            if reason is None:
-                reason, line = self._unsteady(recorder.program.items)
-            if reason is not None:
-                raise Uncompilable(reason)
-            return result, self._program(state, recorder, joint, result, known, (args, kwargs))
         except Uncompilable as refused:
-            raise _Refused(str(refused), result, True, line) from None
+            reason = str(refused)
+        if reason is None and settings() != known:
+            reason = "it changes settings"
+        if reason is not None:
+            self._watch = now
+            raise Refused(reason, result, True, line)
+        return Recording(state, recorder, joint, (args, kwargs), result, known, now)
 
-    def _program(
-        self, state: State, recorder: Recorder, joint: Joint | None, result: Any, known: tuple[Any, ...], call: Any
-    ) -> Callable[..., Any] | None:
+    def _program(self, recording: Recording) -> Callable[..., Any] | None:
         """The program of a recorded call; None: one that is there has it now."""
         if self.dynamic or (self.dynamic is None and len(self.programs) >= _OF_ONE_SIZE):
-            return _built_for_sizes(state, recorder, joint, result, known, self._families)
-        return _built(state, recorder, joint, result, known)
+            return _built_for_sizes(recording, self._families)
+        return _built(recording)
 
     def _part(self, function: Callable[..., Any], definition: Definition | None) -> Compiled:
         """A part of the function, or something that it calls, compiled by itself."""
@@ -204,7 +233,7 @@ class Compiled:
         return None, None
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A call was not compiled; it may have run already."""
 
     def __init__(self, reason: str, result: Any = None, has_run: bool = False, line: int | None = None) -> None:
@@ -246,69 +275,63 @@ def _joint(state: State, recorder: Recorder, result: Any) -> Joint | None:
     return joint
 
 
-def _built(
-    state: State,
-    recorder: Recorder,
-    joint: Joint | None,
-    result: Any,
-    known: tuple[Any, ...],
-) -> Callable[..., Any]:
+def _built(recording: Recording) -> Callable[..., Any]:
     """The function that checks a call and runs the recorded program."""
-    source = Source(state.constants, _places(state))
-    items = _write(source, state.lines, state, recorder, joint, result, known)
+    source = Source(recording.state.constants, places_of(recording.state))
+    items, _ = write(source, recording.state.lines, recording)
     made: Callable[..., Any] = source.function("call", "args, kwargs")
-    vars(made)["places"] = _read_places(items)
+    _describe(made, source, items)
     return made
 
 
-def _built_for_sizes(
-    state: State,
-    recorder: Recorder,
-    joint: Joint | None,
-    result: Any,
-    known: tuple[Any, ...],
-    families: list[Family],
-) -> Callable[..., Any] | None:
+def _describe(program: Callable[..., Any], source: Source, items: Sequence[Item]) -> None:
+    """Let a program know where it looks at elements, and what it consists of."""
+    vars(program).update(
+        places={each.place for each in items if isinstance(each, Read)},
+        checks=source.checks,
+        stages=[*stages_of(source.parts), *source.behind],
+    )
+
+
+def _built_for_sizes(recording: Recording, families: list[Family]) -> Callable[..., Any] | None:
     """The same for sizes of all kinds; None: a program that is there has the call now."""
-    source = SizedSource(state.constants, _places(state))
+    state = recording.state
+    source = SizedSource(state.constants, places_of(state))
     checks, key, sizes = sized_checks(state)
     source.of_sizes = state.of_sizes
     checks += [f"row = TABLE.get({key})", "if row is None: return MISS"]
-    items = _write(source, checks, state, recorder, joint, result, known)
+    items, _ = write(source, checks, recording)
     source.lines.insert(1 + len(checks), source.unpacked())
     family = family_of(families, source, sizes)
     if family is None:
         return None
-    vars(family.program)["places"] = _read_places(items)
+    _describe(family.program, source, items)
     return family.program
 
 
-def _places(state: State) -> dict[int, str]:
+def places_of(state: State) -> dict[int, str]:
+    """Where the tensors are that were there before, by their identity."""
     return {id(tensor): held.removesuffix("._array") for tensor, held in state.tensors.values()}
 
 
-def _read_places(items: Sequence[Item]) -> set[str]:
-    return {each.place for each in items if isinstance(each, Read)}
-
-
-def _write(
-    source: Source,
-    checks: Sequence[str],
-    state: State,
-    recorder: Recorder,
-    joint: Joint | None,
-    result: Any,
-    known: tuple[Any, ...],
-) -> list[Item]:
-    """Write the program of a call behind its checks; the items of its forward part."""
-    program = recorder.program
-    tensors = source.tensors
+def write_checks(source: Source, checks: Sequence[str], recording: Recording) -> None:
+    """Write what has to hold for a call to be the recorded one."""
+    state = recording.state
     source.constants.update(settings=settings, kept=state.kept)
-    source.lines += [f"if settings() != {source.constant(known)}: return MISS", *checks]
-    forgotten = _forgotten(program.items)
+    source.lines += [f"if settings() != {source.constant(recording.known)}: return MISS", *checks]
+    forgotten = _forgotten(recording.recorder.program.items)
     for key, lines in state.of_gradients.items():
         if key not in forgotten:
             source.lines += lines
+
+
+def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[list[Item], list[Value]]:
+    """Write the program of a call behind its checks; the items of its forward part, and the values wanted of them."""
+    state, recorder, joint, result = recording.state, recording.recorder, recording.joint, recording.result
+    program = recorder.program
+    tensors = source.tensors
+    write_checks(source, checks, recording)
+    source.checks = len(source.lines)
     wanted: list[Value] = []
     answer = Answer(source, recorder, tensors, wanted)
     text = answer.expression(result) if recorder.read is None else answer.reading(recorder.read, result)
@@ -328,7 +351,7 @@ def _write(
     source.items(items, wanted)
     count_versions(source, state, recorder.changes())
     source.lines += [*answer.lines, f"return {text}"]
-    return items
+    return items, wanted
 
 
 def _forgotten(items: Sequence[Item]) -> set[int]:
@@ -360,12 +383,15 @@ def _with_node(
     others = [each for each in saved if each.number in program.inputs or each in outputs]
     arrays = [each for each in saved if each not in others]
     behind = [*others, *arrays]
+    made: Region
     if isinstance(source, SizedSource):
-        region = source.number(SizedRegion(joint, backward, behind))
+        made = SizedRegion(joint, backward, behind)
+        region = source.number(made)
     else:
         made = Region(joint, backward, behind)
         source.stretches += vars(made.backward)["stretches"]
         region = source.constant(made.node)
+    source.behind += made.stages
     wanted += arrays
     inputs = "".join([f"{tensors[id(each)]}, " for each in joint.inputs])
     places = [

@@ -30,6 +30,12 @@ class Source:
         self.lines: list[str] = []
         self.stretches: list[Any] = []
         """What devices do by themselves."""
+        self.parts: list[Item | Segment] = []
+        """What the lines run, one after the other."""
+        self.behind: list[Any] = []
+        """The stages of the backward part."""
+        self.checks = 0
+        """So many lines say whether a call is the recorded one."""
         self.tensors = tensors or {}
         """Where the tensors are that were there before, by their identity."""
         self.constants: dict[str, Any] = {} if constants is None else dict(constants)
@@ -80,6 +86,7 @@ class Source:
         self._parts(segments(stretches(items, values), values), staying)
 
     def _parts(self, parts: Sequence[Item | Segment], staying: set[int]) -> None:
+        self.parts += parts
         last: dict[int, int] = {}
         for position, part in enumerate(parts):
             for number in _numbers_used(part):

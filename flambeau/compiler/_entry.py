@@ -6,11 +6,14 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core.slots import SLOTS
 from ._errors import InvalidBackend
 from ._stance import set_stance
+
+if TYPE_CHECKING:
+    from ._explain import Explanation
 
 __all__ = ["compile", "disable", "explain", "is_compiling", "mark_dynamic", "reset", "set_stance"]
 
@@ -75,7 +78,7 @@ def compile(
     return compiled
 
 
-BACKENDS = (None, "inductor", "eager")
+BACKENDS = (None, "inductor", "eager", "verify")
 """What can be asked for by name; the second is PyTorch's name for its own."""
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
@@ -103,14 +106,21 @@ def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any) -
         from ._backend import CompiledByBackend
 
         made = CompiledByBackend(model, fullgraph, dynamic=dynamic, backend=backend)
+    elif backend == "verify":
+        from ._verify import Verified
+
+        made = Verified(model, fullgraph, dynamic=False)
     else:
         made = Compiled(model, fullgraph, dynamic=dynamic)
     COMPILED.add(made)
     return made
 
 
-def explain(compiled: Any) -> str:
+def explain(compiled: Any, *args: Any, **kwargs: Any) -> Explanation:
     """What became of the calls of a compiled function or module: its programs as source, and why others have none.
+
+    Its `table()` lists what the programs do, `save("page.html")` shows everything in a browser. With arguments, the
+    function is called some more times with them, to measure how long each step of its programs takes.
 
     >>> double = flambeau.compile(lambda x: x * 2)
     >>> for _ in range(4):
@@ -118,20 +128,16 @@ def explain(compiled: Any) -> str:
     >>> flambeau.compiler.explain(double).splitlines()[0]
     '1 program, no call that could not be compiled'
     """
+    from ._explain import explanation_of
+
     run: Any = getattr(compiled, "__dict__", {}).get("_run")
     if run not in COMPILED:
         raise TypeError(f"explain() takes what torch.compile has given, not {compiled!r}")
-    programs, reasons = run.all_programs, run.reasons
-    counted = f"{len(programs)} program{'s' * (len(programs) != 1)}"
-    calls = f"{len(reasons) or 'no'} call{'s' * (len(reasons) > 1)} that could not be compiled"
-    whys = "".join([f"\n- {each}" for each in reasons])
-    return "\n\n".join([f"{counted}, {calls}{whys}", *[each for program in programs for each in _shown(program)]])
+    if args or kwargs:
+        from ._verify import measure
 
-
-def _shown(program: Any) -> list[str]:
-    """A program as source, and what devices do of it by themselves."""
-    inside = [f"# {each.describe()}\n{each.listed.source.rstrip()}" for each in program.stretches]
-    return [program.source.rstrip(), *inside]
+        measure(run, args, kwargs)
+    return explanation_of(run)
 
 
 def reset() -> None:

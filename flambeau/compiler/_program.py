@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core.backend import Backend
 from .._core.kind import Kind
+from .._core.process.caller import Place
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
 
@@ -30,6 +31,8 @@ class Call:
     """The arguments as they were: tensors tell kinds and shapes."""
     made: Any
     """The results as they were."""
+    place: Place | None = None
+    """The user's line that ran it."""
 
 
 @dataclass

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core.backend import is_array
 from .._core.modes import THREAD
+from .._core.process.caller import calling_place
 from .._core.tensor import Tensor
 from .._dispatch.composite import Composite
 from .._dispatch.host_read import sizes
@@ -64,7 +65,7 @@ class Recorder(Interpreter):
         noted = tuple([self._noted(op, each) for each in args])
         results = op(*args)
         self._written.note(op, args)
-        self.program.items.append(Call(op, noted, self._made(results), tuple(args), results))
+        self.program.items.append(Call(op, noted, self._made(results), tuple(args), results, calling_place()))
         if getattr(op.shape, "refuses", False):  # what follows may depend on the shape, which depends on elements
             for each in _tensors(results):
                 shape = Call(sizes, (self._values[id(each._array)],), None, (each,), each._array.shape)

@@ -20,6 +20,7 @@ from ..autograd import grad as gradients
 from ._emit import Source, without_dead
 from ._program import Item, Value, uses, values_in
 from ._record import Recorder
+from ._stages import stages_of
 
 
 class Joint:
@@ -131,6 +132,7 @@ class Region:
         self.kinds = [each._kind for each in joint.inputs]
         source = Source()
         source.items(backward, [each for each in joint.results if each is not None])
+        self.stages = stages_of(source.parts, backward=True)
         source.lines.append(
             f"return [{', '.join(['None' if each is None else f'v{each.number}' for each in joint.results])}]"
         )

@@ -21,6 +21,7 @@ from ._emit import Source
 from ._lower import lowered
 from ._program import Call, Item, Outside, Value, uses, values_in
 from ._region import Joint, Region
+from ._stages import stages_of
 from ._state import Layout, State
 
 _MOST_ROWS = 4096
@@ -55,6 +56,7 @@ class SizedSource(Source):
 
     def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
         """Write items one by one: what is planned ahead is planned for sizes."""
+        self.parts += items
         last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
         staying = {each.number for each in kept}
         for position, item in enumerate(items):
@@ -143,6 +145,7 @@ class SizedRegion(Region):
         self.kinds = [each._kind for each in joint.inputs]
         self.source = source = SizedSource()
         source.items(backward, [each for each in joint.results if each is not None])
+        self.stages = stages_of(source.parts, backward=True)
         results = ["None" if each is None else f"v{each.number}" for each in joint.results]
         source.lines = [source.unpacked(), *source.lines, f"return [{', '.join(results)}]"]
         self._parameters = ", ".join(dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)]))

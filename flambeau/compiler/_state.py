@@ -410,6 +410,10 @@ class Layout:
     def __init__(self, tensor: Tensor) -> None:
         self._facts = _facts(tensor)
 
+    def __str__(self) -> str:
+        shape, _, kind, requires_grad, *_ = self._facts
+        return f"<{kind.dtype.name}{list(shape)}{', requires_grad' * requires_grad}>"
+
     def differs(self, tensor: Tensor) -> bool:
         """Whether a tensor is another one to ops."""
         return _facts(tensor) != self._facts or has_hooks(tensor)

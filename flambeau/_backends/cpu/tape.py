@@ -21,8 +21,8 @@ class Tape:
         calls: Sequence[tuple[Any, tuple[Any, ...], dict[str, Any] | None]],
         refusals: Sequence[Any],
     ) -> None:
-        self.calls = len(calls)
-        self._kept = [*windows, *calls, *refusals]
+        self.calls = list(calls)
+        self._kept = [*windows, *refusals]
         entries: list[int] = [0, len(windows), len(calls), len(refusals)]
         for argument, header, offset in windows:
             entries += argument, id(header), offset

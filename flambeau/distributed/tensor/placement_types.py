@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..._core.names.absent import Table
+
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+__getattr__, __dir__ = (
+    Table(__name__).absent("a dimension is cut along one mesh dimension only", classes="_StridedShard").parts()
+)
 
 
 class Placement:

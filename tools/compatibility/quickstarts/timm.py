@@ -7,19 +7,28 @@ import torch
 def model(name, size, double=False, **options):
     """`double`: in double precision, where normalizing two small pictures makes much of the last bits of float32."""
 
-    def run():
+    def start():
         network = timm.create_model(name, num_classes=10, **options)
         images = torch.rand(2, 3, size, size)
         if double:
             network, images = network.double(), images.double()
         network.train()
-        logits = network(images)
-        logits = logits[0] if isinstance(logits, tuple) else logits
-        loss = torch.nn.functional.cross_entropy(logits, torch.tensor([1, 2]))
+
+        def forward(images, labels):
+            logits = network(images)
+            logits = logits[0] if isinstance(logits, tuple) else logits
+            return logits, torch.nn.functional.cross_entropy(logits, labels)
+
+        return network, forward, (images, torch.tensor([1, 2]))
+
+    def run():
+        network, forward, inputs = start()
+        logits, loss = forward(*inputs)
         loss.backward()
         norms = [each.grad.double().norm() for each in network.parameters() if each.grad is not None]
         return {"logits": logits, "loss": loss, "gradient": torch.stack(norms).norm(), "first": norms[0]}
 
+    run.start = start  # for `tools.compile_sweep`, which trains
     return run
 
 

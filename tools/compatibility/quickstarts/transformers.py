@@ -65,10 +65,18 @@ VISION = {
 }
 
 
-def finish(model, out, loss):
-    loss.backward()
-    norms = [each.grad.double().norm() for each in model.parameters() if each.grad is not None]
-    return {"out": out, "loss": loss, "gradient": torch.stack(norms).norm(), "number of gradients": len(norms)}
+def case(start):
+    """A case from a function that makes a model, a function of inputs that gives a result and a loss, and inputs."""
+
+    def run():
+        model, forward, inputs = start()
+        out, loss = forward(*inputs)
+        loss.backward()
+        norms = [each.grad.double().norm() for each in model.parameters() if each.grad is not None]
+        return {"out": out, "loss": loss, "gradient": torch.stack(norms).norm(), "number of gradients": len(norms)}
+
+    run.start = start  # for `tools.compile_sweep`, which trains
+    return run
 
 
 def build(factory, kind, options):
@@ -76,70 +84,95 @@ def build(factory, kind, options):
     return factory.from_config(AutoConfig.for_model(kind, **options)).eval()
 
 
+def with_loss(model, *names):
+    """A function of the inputs with these names, of a model that computes its loss itself."""
+
+    def forward(*inputs):
+        out = model(**dict(zip(names, inputs, strict=True)))
+        return out.logits, out.loss
+
+    return forward
+
+
 def causal(kind, **options):
+    @case
     def run():
         model = build(AutoModelForCausalLM, kind, options)
         ids = torch.randint(3, 99, (2, 9))
-        out = model(input_ids=ids, labels=ids)
-        return finish(model, out.logits, out.loss)
+        return model, with_loss(model, "input_ids", "labels"), (ids, ids)
 
     return run
 
 
 def masked(kind, **options):
+    @case
     def run():
         model = build(AutoModelForMaskedLM, kind, options)
         ids = torch.randint(3, 99, (2, 16))
         mask = torch.ones_like(ids)
         mask[1, 12:] = 0
-        out = model(input_ids=ids, attention_mask=mask, labels=ids)
-        return finish(model, out.logits, out.loss)
+        return model, with_loss(model, "input_ids", "attention_mask", "labels"), (ids, mask, ids)
 
     return run
 
 
 def translation(kind, **options):
+    @case
     def run():
         model = build(AutoModelForSeq2SeqLM, kind, options)
         ids = torch.randint(3, 99, (2, 9))
-        out = model(input_ids=ids, labels=torch.randint(3, 99, (2, 7)))
-        return finish(model, out.logits, out.loss)
+        return model, with_loss(model, "input_ids", "labels"), (ids, torch.randint(3, 99, (2, 7)))
 
     return run
 
 
 def images(kind, size=32, **options):
+    @case
     def run():
         model = build(AutoModelForImageClassification, kind, options)
-        out = model(pixel_values=torch.rand(2, 3, size, size), labels=torch.tensor([1, 2]))
-        return finish(model, out.logits, out.loss)
+        pictures = torch.rand(2, 3, size, size)
+        return model, with_loss(model, "pixel_values", "labels"), (pictures, torch.tensor([1, 2]))
 
     return run
 
 
 def audio(kind, **options):
+    @case
     def run():
         model = build(AutoModel, kind, options)
-        out = model(torch.rand(1, 1600)).last_hidden_state
-        return finish(model, out, out.square().mean())
+
+        def forward(sound):
+            out = model(sound).last_hidden_state
+            return out, out.square().mean()
+
+        return model, forward, (torch.rand(1, 1600),)
 
     return run
 
 
+@case
 def whisper():
     options = {**SEQ2SEQ, "num_mel_bins": 8, "max_source_positions": 20, "max_target_positions": 20}
     model = build(AutoModel, "whisper", {**options, "pad_token_id": 0, "decoder_start_token_id": 1})
-    out = model(torch.rand(1, 8, 40), decoder_input_ids=torch.randint(3, 99, (1, 5))).last_hidden_state
-    return finish(model, out, out.square().mean())
+
+    def forward(sound, ids):
+        out = model(sound, decoder_input_ids=ids).last_hidden_state
+        return out, out.square().mean()
+
+    return model, forward, (torch.rand(1, 8, 40), torch.randint(3, 99, (1, 5)))
 
 
 def pairs(kind):
+    @case
     def run():
         text = {**TEXT, "projection_dim": 16}
         model = build(AutoModel, kind, {"text_config": text, "vision_config": VISION, "projection_dim": 16})
-        out = model(input_ids=torch.randint(3, 99, (2, 7)), pixel_values=torch.rand(2, 3, 32, 32))
-        logits = out.logits_per_image
-        return finish(model, logits, torch.nn.functional.cross_entropy(logits, torch.tensor([0, 1])))
+
+        def forward(ids, pictures, labels):
+            logits = model(input_ids=ids, pixel_values=pictures).logits_per_image
+            return logits, torch.nn.functional.cross_entropy(logits, labels)
+
+        return model, forward, (torch.randint(3, 99, (2, 7)), torch.rand(2, 3, 32, 32), torch.tensor([0, 1]))
 
     return run
 

@@ -1,0 +1,96 @@
+"""Looking inside: what `explain` says, as text and as a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import nn
+
+X = torch.linspace(-2, 2, 12).reshape(3, 4)
+
+
+def compiled_step() -> Any:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    losses = []
+
+    @torch.compile
+    def step(x: Any) -> None:
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+
+    for _ in range(12):
+        step(X)
+    return step
+
+
+def document(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_stages_have_ops_lines_and_times() -> None:
+    step = compiled_step()
+    plain = torch.compiler.explain(step)
+    assert not plain.is_whole
+    assert any("looks at the elements" in each for each in plain.reasons)
+    stages = [stage for program in plain.programs for stage in vars(program)["stages"]]
+    assert all(each.seconds is None for each in stages)
+    measured = torch.compiler.explain(step, X)
+    stages = [stage for program in measured.programs for stage in vars(program)["stages"]]
+    tapes = [each for each in stages if each.kind == "tape"]
+    assert tapes
+    assert all(each.seconds is not None and each.seconds > 0 and each.calls for each in tapes)
+    lines = [step.line[2] for each in tapes for step in each.steps]
+    assert "loss = model(x).square().sum()" in lines
+    assert "loss.backward()" in lines
+    table = measured.table()
+    assert "Optimizer.zero_grad" in table
+    assert "4 gradients" in table
+    assert re.search(r"\d+\.\d us .* tape ", table)
+
+
+def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    torch.compiler.explain(compiled_step()).save(path)
+    page = path.read_text(encoding="utf-8")
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "__DATA__" not in page
+    told = document(page)
+    assert told["title"].endswith("step")
+    program = told["programs"][0]
+    assert any("<Parameter float32[8, 4]>" in each for each in program["checks"])
+    names = [step["name"] for stage in program["stages"] for step in stage["steps"]]
+    assert "addmm" in names
+    sources = [call["source"] for stage in program["stages"] for call in stage["calls"]]
+    assert any("store t" in each for each in sources)
+
+
+def test_names_on_the_page_are_text(tmp_path: Path) -> None:
+    def f(x: Any) -> Any:
+        return x * 2
+
+    f.__qualname__ = "</script><script>alert(1)"
+    made = torch.compile(f)
+    for _ in range(4):
+        made(X)
+    torch.compiler.explain(made).save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "alert(1)" in page
+    assert "<script>alert(1)" not in page
+
+
+def test_what_is_not_compiled_has_no_explanation() -> None:
+    with pytest.raises(TypeError, match=r"takes what torch\.compile has given"):
+        torch.compiler.explain(compiled_step)

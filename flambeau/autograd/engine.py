@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._core.device import strided
+from .._core.geometry.layout import arranged
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.locks import new_reentrant_lock
@@ -247,7 +248,11 @@ class _Pass:
         if id(present) in self.sums:
             np.add(present._array, gradient._array, present._array)
             return present
-        total = Tensor._from_parts((np.asarray(np.add(present._array, gradient._array)), present._kind, new_counter()))
+        one, other = present._array, gradient._array
+        added = np.asarray(np.add(one, other))
+        if one.strides != other.strides:  # as an addition of tensors would lay it out
+            added = arranged(added, one, other)
+        total = Tensor._from_parts((added, present._kind, new_counter()))
         self.sums[id(total)] = total
         return total
 

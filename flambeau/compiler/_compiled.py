@@ -197,6 +197,8 @@ class Compiled:
         reason, line = (now.reason, now.line) if now.reason else (recorder.reason, recorder.line)
         if reason is None and now.codes.keys() - watched.codes.keys():
             reason = "other code ran than before"
+        if reason is None and not all(map(state.has_seen, now.variables)):
+            reason = "it uses a context variable that comes from somewhere unknown"
         try:
             if reason is None and State(now, False).of_call(self.function, args, kwargs).fingerprint() != before:
                 reason = CHANGES

@@ -13,6 +13,7 @@ import builtins
 import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
+from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -24,6 +25,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    UnionType,
     WrapperDescriptorType,
 )
 from typing import Any, NamedTuple
@@ -52,7 +54,7 @@ _CONTAINERS = (list, tuple, dict, set, frozenset, OrderedDict, defaultdict, dequ
 _OPAQUE = (
     BuiltinFunctionType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
     MemberDescriptorType, _FieldOfTuple, functools._lru_cache_wrapper, CodeType, np.ufunc, type(np.mean), Generator,
-    Kind,
+    Kind, UnionType,
 )  # fmt: skip
 """What is known by its identity, and has no state that a program reads without an op or a call that is watched."""
 
@@ -103,6 +105,10 @@ class State:
         self._globals()
         self._account()
         return self
+
+    def has_seen(self, value: Any) -> bool:
+        """Whether what an object holds is part of the checks."""
+        return id(value) in self._seen
 
     def fingerprint(self) -> list[Any]:
         """Equal before and after a call that changed nothing but the elements of tensors."""
@@ -174,12 +180,10 @@ class State:
             self._check(f"{place} or type({place}) is not {self._constant(kind)}")
             return
         self._check(f"type({place}) is not {self._constant(kind)} or len({place}) != {len(value)}")
-        if kind in (set, frozenset):
-            if not all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
-                raise Uncompilable("it reads a set of objects")
+        if kind in (set, frozenset) and all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
             self._check(f"{place} != {self._constant(kind(value))}")
             return
-        items: Iterable[Any] = value
+        items: Iterable[Any] = value  # those of a set have an order too: it may be looked at
         if isinstance(value, dict):
             if all(type(each) in (*_SINGLETONS, *_VALUES) for each in value):
                 self._check(f"[*{place}] != {self._constant(list(value))}")
@@ -273,6 +277,12 @@ class State:
             self._visit(value.func, f"{known}.func", True)
             self._visit(value.args, f"{known}.args", True)
             self._visit(value.keywords, f"{known}.keywords", True)
+        elif isinstance(value, ContextVar):
+            content = value.get(_MISSING)
+            if content is _MISSING:
+                self._check(f"{known}.get(MISSING) is not MISSING")
+            else:
+                self._visit(content, f"{known}.get(MISSING)", True)
         elif isinstance(value, (staticmethod, classmethod)):
             self._visit(value.__func__, f"{known}.__func__", True)
         elif isinstance(value, property):
@@ -286,7 +296,12 @@ class State:
             raise Uncompilable(f"it reads a {type(value).__module__}.{type(value).__qualname__}")
 
     def _function(self, value: FunctionType, known: str) -> None:
-        if self._watch.is_engine(value.__code__) or value.__code__ not in self._watch.codes:
+        if self._watch.is_engine(value.__code__):
+            for cell in value.__closure__ or ():
+                if self._is_cell_of_watched_code(cell):  # what a decorator of the engine's has decorated
+                    self._cell(cell)
+            return
+        if value.__code__ not in self._watch.codes:
             return
         self._accounted.add(value.__code__)
         self._check(f"{known}.__code__ is not {self._constant(value.__code__)}")
@@ -296,6 +311,13 @@ class State:
             self._cell(cell)
         if (wrapped := value.__dict__.get("__wrapped__")) is not None:
             self._visit(wrapped, f"{known}.__wrapped__", True)
+
+    def _is_cell_of_watched_code(self, cell: CellType) -> bool:
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            return False
+        return isinstance(content, FunctionType) and content.__code__ in self._watch.codes
 
     def _cell(self, cell: CellType) -> None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextvars import ContextVar
 from types import CodeType, FrameType
 from typing import Any
 
@@ -64,6 +65,8 @@ class Watch:
         self._outside: FrameType | None = None
         """A call of an optimizer, or an import: what happens in it is its own."""
         self._is_engine: dict[str, bool] = {}
+        self.variables: list[ContextVar[Any]] = []
+        """The context variables that were looked at or set."""
         self._calling: FrameType | None = None
         """Watched code that is in a call of a function which is not written in Python."""
 
@@ -137,6 +140,8 @@ class Watch:
                 self._refuse(frame, f"{name}() is called")
             elif module is not None and module not in _PURE_MODULES:
                 self._refuse(frame, f"{module}.{name}() is called")
+        elif type(owner) is ContextVar:
+            self.variables.append(owner)  # what it holds is compared, before and after
         elif not isinstance(owner, _LOCAL_TYPES) and not _is_plain_object_method(function, owner):
             self._refuse(frame, f"{type(owner).__name__}.{name}() is called")
 

@@ -69,7 +69,7 @@ class Witness(Recorder):
 
 def _is_unwritten(op: Op, args: Sequence[Any]) -> bool:
     """Whether an op makes memory in which anything may stand."""
-    return isinstance(op, Factory) and op.name == "full" and args[1] is None
+    return isinstance(op, Factory) and "value" in op.parameters and args[op.parameters.index("value")] is None
 
 
 def _states_of(args: Sequence[Any]) -> dict[Generator, Any]:

@@ -1,0 +1,219 @@
+"""Programs for compiled functions that do what large libraries do: context variables, sets of objects, decorators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+from flambeau import nn
+from flambeau.compiler._compiled import Compiled
+
+from .test_never_stale import Compile, Program, X, results
+
+PROGRAMS: dict[str, Program] = {}
+IN_PARTS_OR_NOT = {"a_variable_that_is_left_set", "a_variable_from_nowhere"}
+"""Programs that change what others see of a context variable: these calls are not compiled whole."""
+
+
+def program(function: Program) -> Program:
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+FACTOR: ContextVar[Any] = ContextVar("FACTOR", default=2.0)
+EMPTY: ContextVar[Any] = ContextVar("EMPTY")
+
+
+@program
+def a_variable_that_changes(compile: Compile) -> Iterator[Any]:
+    f = compile(lambda x: x * FACTOR.get())
+    token = FACTOR.set(2.0)
+    for _ in range(5):
+        yield f(X)
+    FACTOR.set(3.0)
+    yield f(X)
+    FACTOR.set(X)
+    yield f(X)
+    FACTOR.reset(token)
+    yield f(X)
+
+
+@program
+def a_variable_of_another_context(compile: Compile) -> Iterator[Any]:
+    f = compile(lambda x: x * FACTOR.get())
+    for _ in range(5):
+        yield f(X)
+    other = copy_context()
+    other.run(FACTOR.set, 5.0)
+    yield other.run(f, X)
+    yield f(X)
+
+
+@program
+def a_variable_without_a_value(compile: Compile) -> Iterator[Any]:
+    f = compile(lambda x: x * EMPTY.get(7.0))
+    for _ in range(5):
+        yield f(X)
+    token = EMPTY.set(1.0)
+    yield f(X)
+    EMPTY.reset(token)
+    yield f(X)
+
+
+@program
+def a_list_in_a_variable(compile: Compile) -> Iterator[Any]:
+    token = FACTOR.set([2.0])
+    f = compile(lambda x: x * FACTOR.get()[0])
+    for _ in range(5):
+        yield f(X)
+    FACTOR.get()[0] = 4.0
+    yield f(X)
+    FACTOR.reset(token)
+
+
+@program
+def a_variable_that_is_set_for_a_while(compile: Compile) -> Iterator[Any]:
+    def inner(x: Any) -> Any:
+        return x * FACTOR.get()
+
+    def outer(x: Any) -> Any:
+        token = FACTOR.set(3.0)
+        try:
+            return inner(x) + 1
+        finally:
+            FACTOR.reset(token)
+
+    f = compile(outer)
+    for _ in range(6):
+        yield f(X)
+        yield FACTOR.get()
+
+
+@program
+def a_variable_that_is_left_set(compile: Compile) -> Iterator[Any]:
+    def step(x: Any) -> Any:
+        FACTOR.set(FACTOR.get() + 1)
+        return x * FACTOR.get()
+
+    token = FACTOR.set(1.0)
+    f = compile(step)
+    for _ in range(8):
+        yield f(X)
+        yield FACTOR.get()
+    FACTOR.reset(token)
+
+
+@program
+def a_variable_from_nowhere(compile: Compile) -> Iterator[Any]:
+    """One that is found by a way that the walk over Python state does not take."""
+    variable: ContextVar[float] = ContextVar("hidden", default=1.0)
+    hidden = {id(variable): variable}
+    key = id(variable)
+
+    def read(x: Any, find: Any = hidden.get) -> Any:
+        found = find(key)
+        return x * found.get()
+
+    f = compile(read)
+    for _ in range(6):
+        yield f(X)
+    token = variable.set(5.0)
+    yield f(X)
+    variable.reset(token)
+
+
+class Scale:
+    def __init__(self, by: float) -> None:
+        self.by = by
+
+
+@program
+def a_set_of_objects(compile: Compile) -> Iterator[Any]:
+    one, other = Scale(2.0), Scale(3.0)
+    scales = {one}
+    f = compile(lambda x: sum([x * each.by for each in scales]))
+    for _ in range(5):
+        yield f(X)
+    one.by = 5.0
+    yield f(X)
+    scales.add(other)
+    yield f(X)
+    scales.discard(one)
+    yield f(X)
+
+
+@program
+def a_set_of_classes(compile: Compile) -> Iterator[Any]:
+    kinds = {nn.Linear, nn.ReLU}
+    layer = nn.ReLU()
+    f = compile(lambda x: layer(x) if type(layer) in kinds else x)
+    for _ in range(5):
+        yield f(X - 3)
+    kinds.remove(nn.ReLU)
+    yield f(X - 3)
+    kinds.add(nn.ReLU)
+    yield f(X - 3)
+
+
+@program
+def a_decorator_of_the_engine(compile: Compile) -> Iterator[Any]:
+    factor = 2.0
+
+    def frozen(x: Any) -> Any:
+        return x * factor
+
+    decorated = torch.no_grad()(frozen)
+    f = compile(lambda x: decorated(x) + 1)
+    x = X.clone().requires_grad_()
+    for _ in range(5):
+        yield f(x)
+    factor = 3.0
+    yield f(x)
+    frozen.__code__ = (lambda x: x - factor).__code__
+    yield f(x)
+
+
+@program
+def a_method_with_a_decorator_of_the_engine(compile: Compile) -> Iterator[Any]:
+    class Layer(nn.Module):
+        scale = 2.0
+
+        @torch.no_grad()
+        def forward(self, x: Any) -> Any:
+            return x * self.scale
+
+    layer = Layer()
+    f = compile(lambda x: layer(x) + x)
+    x = X.clone().requires_grad_()
+    for _ in range(5):
+        yield f(x)
+    Layer.scale = 4.0
+    yield f(x)
+    Layer.forward = lambda self, x: x - 1  # type: ignore[method-assign]
+    yield f(x)
+
+
+@program
+def unions_of_classes(compile: Compile) -> Iterator[Any]:
+    kinds: Any = int | float
+    f = compile(lambda x, n: x * n if isinstance(n, kinds) else x)
+    for n in (2, 2, 2, 2, 2, "a", 2.0):
+        yield f(X, n)
+    kinds = float | str
+    yield f(X, 2)
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_compiled_is_as_it_stands(name: str) -> None:
+    made: list[Compiled] = []
+
+    def compile(function: Any) -> Any:
+        made.append(Compiled(function))
+        return made[-1]
+
+    assert results(PROGRAMS[name], compile) == results(PROGRAMS[name], lambda each: each)
+    assert any(each.programs for each in made) is (name not in IN_PARTS_OR_NOT), [each.reasons for each in made]

@@ -533,3 +533,17 @@ def test_error_in_one_pass_leaves_the_engine_usable(T: Any) -> Any:
     failed = outcome(y.backward, FREED)
     (x * 2).backward()
     return failed, x.grad
+
+
+@differential
+def test_gradients_that_are_added_lie_as_sums_of_tensors_do(T: Any) -> Any:
+    """What reads them, a sum over pictures say, may add in the order in which they lie."""
+    found = []
+    for first, second in ((0, 1), (1, 0)):
+        formats = (T.contiguous_format, T.channels_last)
+        factors = [T.ones(2, 3, 4, 5).contiguous(memory_format=formats[each]) for each in (first, second)]
+        x = T.ones(2, 3, 4, 5, requires_grad=True)
+        y = x * 1
+        y.register_hook(lambda grad: found.append(grad.stride()))
+        (y * factors[0] + y * factors[1]).sum().backward()
+    return found

@@ -193,7 +193,7 @@ def a_method_with_a_decorator_of_the_engine(compile: Compile) -> Iterator[Any]:
         yield f(x)
     Layer.scale = 4.0
     yield f(x)
-    Layer.forward = lambda self, x: x - 1  # type: ignore[method-assign]
+    Layer.forward = lambda self, x: x - 1
     yield f(x)
 
 

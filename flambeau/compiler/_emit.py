@@ -17,7 +17,7 @@ from .._dispatch.gradients.fused_derivatives import Derivative
 from ._lower import lowered
 from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
-from ._stretches import stretches
+from .device.stretches import stretches
 from .plan.segment import Output, Segment, segments
 
 _PURE = (Primitive, Elementwise, Composite, Factory, Derivative)
@@ -173,7 +173,7 @@ class Source:
 
     def _call(self, call: Call) -> None:
         run = self.run_of(call)
-        self._assign(call, f"{run}({', '.join([self.expression(each) for each in call.args])})")
+        self._assign(call, f"{run}({', '.join([self.expression(each) for each in call.args])})  # {call.op.name}")
 
     def _assign(self, call: Call, text: str) -> None:
         """Write that what `text` gives are the results of a call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,14 @@ class Call:
     """The results as they were."""
     place: Place | None = None
     """The user's line that ran it."""
+
+
+@dataclass
+class Rewritten(Call):
+    """A call in place of others."""
+
+    run: Callable[..., Any]
+    """What computes the arrays of its results."""
 
 
 @dataclass
@@ -109,7 +117,7 @@ def values_in(tree: Any) -> Iterator[Value]:
 
 def uses(item: Item) -> Iterator[Value]:
     """The values that an item reads."""
-    if type(item) is Call:
+    if isinstance(item, Call):
         yield from values_in(item.args)
     elif type(item) is Read:
         yield from values_in(item.call.args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from .._backends.cuda.driver import driver
@@ -25,6 +26,22 @@ class _Handle:
         return 0, self._pointer
 
 
+_IN_TURN = 32
+_queues: dict[int, list[Any]] = {}
+"""For each priority the queues that are handed out in turn, as PyTorch does: the pool remembers which ones use a block,
+so that none may go."""
+_handed_out: Counter[int] = Counter()
+
+
+def _queue(priority: int) -> Any:
+    queues = _queues.setdefault(priority, [])
+    number = _handed_out[priority] % _IN_TURN
+    _handed_out[priority] += 1
+    if number == len(queues):
+        queues.append(_library().Stream(non_blocking=True, priority=priority))
+    return queues[number]
+
+
 class Stream:
     """A queue: what is started in it runs in order, beside what other queues hold."""
 
@@ -32,7 +49,7 @@ class Stream:
         found = options.get("found")
         if found is None and options.get("stream_id"):
             found = _library().Stream.from_external(_Handle(options["stream_id"]))
-        self._found = _library().Stream(non_blocking=True, priority=priority) if found is None else found
+        self._found = _queue(priority) if found is None else found
         self._priority = priority
         self._entered: list[Any] = []
 

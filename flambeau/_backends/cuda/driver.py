@@ -130,7 +130,8 @@ _HEAD = bytes.__basicsize__ - 1
 class _Parameters(threading.local):
     """The list of a kernel's parameters, of which there is one: its address is what a launch takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, runtime: Any) -> None:
+        runtime.setDevice(0)  # a thread that only launches would have no context
         self.list = np.zeros(1, np.uint64)
         self.address = _address(self.list)
 
@@ -196,7 +197,11 @@ class CupyDriver:
     def compile(self, source: str) -> Launch:
         module = self.functions.RawModule(code=source, options=("--std=c++17",))
         handle: int = module.get_function("kernel").kernel.ptr
-        launch_kernel, current_stream, parameters = self._driver.launchKernel, self._current_stream, _Parameters()
+        launch_kernel, current_stream, parameters = (
+            self._driver.launchKernel,
+            self._current_stream,
+            _Parameters(self._runtime),
+        )
 
         def launch(blocks: int, threads: int, fields: bytes) -> None:
             parameters.list[0] = id(fields) + _HEAD  # the driver copies the fields before it returns

@@ -243,17 +243,17 @@ def _bounds(array: DeviceArray) -> tuple[int, int]:
     return low, high
 
 
-_streams: list[Any] = []
-"""The queue in which launches are captured: it has no other work."""
+_streams: dict[int, Any] = {}
+"""For each queue the one in which launches are captured that it is to replay: libraries keep memory for each."""
 
 
 def _captured(graph: Graph, listed: Callable[..., Any], places: Arrays) -> Any:
     """Capture the launches on arrays; the results, which have no elements before the graph is replayed."""
     own = driver()
-    if not _streams:
-        _streams.append(own.library.Stream(non_blocking=True))
+    if own.stream() not in _streams:
+        _streams[own.stream()] = own.library.Stream(non_blocking=True)
     before, drawn = own.library.get_current_stream(), default_generator.state_bytes()
-    own.use_stream(_streams[0])
+    own.use_stream(_streams[own.stream()])
     try:
         graph.begin()
         try:

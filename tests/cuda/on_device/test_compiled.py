@@ -475,6 +475,14 @@ def several_threads(compile: Compile) -> Any:
     yield [found[number] for number in range(4)]
 
 
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """The graphs of a test go with it, and their memory."""
+    yield
+    torch.compiler.reset()
+    gc.collect()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_calls_are_those_of_the_function(name: str) -> None:
     """Whatever changes between calls."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .._core.backend import Backend
-from .._core.tensor import Tensor
-from ._program import Call, Item, Stretch, Value, uses, values_in
+from ..._core.backend import Backend
+from ..._core.tensor import Tensor
+from .._program import Call, Item, Stretch, Value, uses, values_in
+from .copies import without_copies
+from .in_place import in_place
+from .uses import memory_of, pairs
 
 _LEAST_CALLS = 3
 """Fewer calls are started one by one as quickly."""
@@ -37,32 +40,20 @@ def _stretch(calls: list[Call], end: int, last: dict[int, int], backend: Backend
     inputs: dict[Value, Any] = {}
     changed: set[int] = set()
     for call in calls:
-        given = _pairs(call.args, call.examples)
+        given = pairs(call.args, call.examples)
         inputs.update({value: example for value, example in given if value not in made})
         for position in call.op.writes:
-            changed.update(map(_memory, [each for _, each in _pairs([call.args[position]], [call.examples[position]])]))
+            written = pairs([call.args[position]], [call.examples[position]])
+            changed.update([memory_of(each) for _, each in written])
         made.update(dict.fromkeys([each for each in values_in(call.results) if each not in inputs]))
+    results = [each for each in made if last.get(each.number, -1) >= end]
     return Stretch(
-        calls,
+        in_place(without_copies(calls, inputs, results), results),
         list(inputs),
-        [each for each in made if last.get(each.number, -1) >= end],
-        [position for position, each in enumerate(inputs.values()) if _memory(each) in changed],
+        results,
+        [position for position, each in enumerate(inputs.values()) if memory_of(each) in changed],
         backend,
     )
-
-
-def _memory(example: Any) -> int:
-    """What is the same for tensors, or bare arrays, that share memory."""
-    return id((example._array if isinstance(example, Tensor) else example).memory)
-
-
-def _pairs(args: Any, examples: Any) -> Iterable[tuple[Value, Any]]:
-    """The values among arguments, each with what it was."""
-    for arg, example in zip(args, examples, strict=True):
-        if type(arg) is Value:
-            yield arg, example
-        elif type(arg) in (list, tuple):
-            yield from _pairs(arg, example)
 
 
 def _backend_of(item: Item) -> Backend | None:

@@ -129,7 +129,7 @@ class _Group:
         if kinds.count(self._kind) != len(kinds):
             return False
         arrays = [each._array for each in grads]
-        own = all([each.base is None for each in arrays]) and self._owned.isdisjoint(map(id, arrays))
+        own = all(each.base is None for each in arrays) and self._owned.isdisjoint(map(id, arrays))
         if not own and not are_apart(self._params, grads):
             return False
         gradients.append(arrays)

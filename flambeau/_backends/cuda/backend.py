@@ -78,7 +78,7 @@ class Cuda(Backend):
         return place
 
 
-_FAMILIES = frozenset(("conv", "multi", "pointwise", "products", "recurrent", "stretches"))
+_FAMILIES = frozenset(("conv", "multi", "pointwise", "products", "recurrent", "stretches", "class_loss"))
 
 
 @cache

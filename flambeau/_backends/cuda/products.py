@@ -65,18 +65,27 @@ def _prepared(first: Any, second: Any) -> _Call | None:
         return None
     inner, columns = second.shape
     rows = first.size // first.shape[-1]
-    if inner != first.shape[-1] or not second.size or _is_odd(dtype, rows, inner, columns):
+    if inner != first.shape[-1] or not second.size:
         return None
     matrix = first if first.ndim == 2 else form_of((rows, inner), dtype)
-    if not (_lies_well(matrix) and _lies_well(second)):
+    if _is_odd(matrix, second) or not (_lies_well(matrix) and _lies_well(second)):
         return None
     target = form_of((rows, columns), dtype)
     return _Call(form_of((*first.shape[:-1], columns), dtype), driver().product(target, matrix, second))
 
 
-def _is_odd(dtype: Any, rows: int, inner: int, columns: int) -> bool:
-    """Whether `_even_product` is quicker."""
-    return bool(dtype.itemsize == 2 and (rows | inner | columns) % _PACK and rows * inner * columns >= _WORTHWHILE)
+def _is_odd(first: Any, second: Any) -> bool:
+    """Whether `_even_product` is quicker: rows that are read or written begin at odd places."""
+    (rows, inner), columns = first.shape, second.shape[1]
+    if first.itemsize != 2 or rows * inner * columns < _WORTHWHILE:
+        return False
+    steps = [max(form.strides) // form.itemsize for form in (first, second)]
+    return any(step % _PACK for step in (*steps, columns))
+
+
+def multiplied_into(result: DeviceArray, left: DeviceArray, right: DeviceArray) -> DeviceArray:
+    """The product of two matrices, in a result whose rows may lie apart."""
+    return _multiplied(result, laid_out(left), laid_out(right))
 
 
 def _prepared_otherwise(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
@@ -91,7 +100,7 @@ def _prepared_otherwise(left: DeviceArray, right: DeviceArray) -> DeviceArray | 
             raise ValueError(f"matmul: shapes {first.shape} and {second.shape} do not fit")
         if not (rows and inner and columns):
             return zeros((rows, columns), dtype)
-        if _is_odd(dtype, rows, inner, columns):
+        if _is_odd(first, second):
             return _even_product(left, right)
         return _multiplied(empty((rows, columns), dtype), laid_out(left), laid_out(right))
     if second.ndim == 2 and first.ndim > 2 and first.flags.c_contiguous:  # many rows

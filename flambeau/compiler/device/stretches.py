@@ -8,6 +8,7 @@ from typing import Any
 from ..._core.backend import Backend
 from ..._core.tensor import Tensor
 from .._program import Call, Item, Stretch, Value, uses, values_in
+from .class_loss import with_class_losses
 from .copies import without_copies
 from .in_place import in_place
 from .uses import memory_of, pairs
@@ -47,8 +48,9 @@ def _stretch(calls: list[Call], end: int, last: dict[int, int], backend: Backend
             changed.update([memory_of(each) for _, each in written])
         made.update(dict.fromkeys([each for each in values_in(call.results) if each not in inputs]))
     results = [each for each in made if last.get(each.number, -1) >= end]
+    shorter = in_place(without_copies(calls, inputs, results), results)
     return Stretch(
-        in_place(without_copies(calls, inputs, results), results),
+        with_class_losses(shorter, results, backend.array_functions("class_loss")),
         list(inputs),
         results,
         [position for position, each in enumerate(inputs.values()) if memory_of(each) in changed],

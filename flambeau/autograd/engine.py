@@ -388,7 +388,7 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     array, kind, model = gradient._array, gradient._kind, like._array
     modes = THREAD.modes
     counter: Any = None if modes.inference else [0, None]
-    if fresh and array.base is None and sys.getrefcount(array) <= 3 and array.strides == model.strides:
+    if fresh and sys.getrefcount(array) <= 3 and array.strides == model.strides and _has_own_memory(array):
         return Tensor._from_parts((array, kind, counter))
     same_shape = array.shape == model.shape
     if kind.indirect:
@@ -403,6 +403,23 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     # A tensor that got another shape in place retains the gradient of what it was.
     copied = _copied_like(gradient, like if same_shape and like.layout is strided else gradient)
     return Tensor._from_parts((copied._array, kind.plain, counter))
+
+
+def _has_own_memory(array: Any) -> bool:
+    """Whether nobody else sees the memory of an array: it owns it, or is all of an array to which nobody else refers,
+    as a product that was turned twice is.
+    """
+    if array.base is None:
+        return True
+    is_all = type(array.base) is np.ndarray and array.base.base is None and array.base.nbytes == array.nbytes
+    return is_all and _references_to_base(array) <= _REFERENCES_TO_NOBODYS_BASE
+
+
+def _references_to_base(array: Any) -> int:
+    return sys.getrefcount(array.base)
+
+
+_REFERENCES_TO_NOBODYS_BASE = _references_to_base(np.empty((1, 2)).T)
 
 
 def checked(gradient: Tensor, target: Target, number: int, source: Any) -> Tensor:

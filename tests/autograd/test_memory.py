@@ -10,9 +10,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau
+from flambeau.autograd import engine
 
 ELEMENTS = 1 << 15
 UNIT = ELEMENTS * 8  # bytes of one float64 tensor of that many elements
@@ -431,3 +433,15 @@ def test_wide_graph() -> None:
     total = flambeau.stack([x * 2 for _ in range(DEPTH // 10)]).sum()
     total.backward()
     assert x.grad.item() == 2 * (DEPTH // 10)
+
+
+def test_gradients_take_over_products_that_were_turned() -> None:
+    """The gradient of a layer's weight is a product, turned: a window on all of an array that nobody else has."""
+    turned = np.empty((2, 3)).T
+    assert engine._has_own_memory(turned)
+    assert engine._has_own_memory(np.empty(3))
+    base = turned.base
+    assert not engine._has_own_memory(turned)
+    assert base is not None
+    assert engine._has_own_memory(base)
+    assert not engine._has_own_memory(np.empty((2, 3))[1:].T)

@@ -22,7 +22,7 @@ from ..build import Builder, Value
 from ..types import BOOL, I8, I32, I64, POINTER, VOID
 from .engine import Engine
 
-THRESHOLD = 1 << 20
+THRESHOLD = 1 << 17
 """Arrays of at least so many bytes come from the pool."""
 
 NUMBERS = (
@@ -47,7 +47,7 @@ NUMBERS = (
 """What the pool knows of itself, in this order: bytes, counts of events, of blocks, and where the live ones begin."""
 
 _CLASSES_PER_DOUBLING = 8
-_SMALLEST = 20
+_SMALLEST = 17
 _CLASSES = (48 - _SMALLEST) * _CLASSES_PER_DOUBLING
 _HUGE_PAGE = 1 << 21
 _HUGE_FROM = 1 << 22

@@ -1,4 +1,5 @@
-"""Collectives and data-parallel steps: Flambeau, through shared memory and over sockets, PyTorch's Gloo and raw MPI.
+"""Collectives, and steps of models that all processes have or that are spread over them: Flambeau, through shared
+memory and over sockets, PyTorch's Gloo and raw MPI.
 
 python benchmarks/distributed.py
 python benchmarks/distributed.py --processes 4 --rounds 5
@@ -39,6 +40,7 @@ class Libraries:
         self.library = importlib.import_module(name)
         self.dist = importlib.import_module(f"{name}.distributed")
         importlib.import_module(f"{name}.nn.parallel")
+        importlib.import_module(f"{name}.distributed.device_mesh")
         self.library.set_num_threads(1)
         self.dist.init_process_group("gloo", f"file://{meeting}", timedelta(seconds=300), size, rank)
         self.library.manual_seed(0)
@@ -69,14 +71,26 @@ class Libraries:
             found[f"broadcast {nbytes:,}"] = lambda x=x: dist.broadcast(x, 0)
             found[f"all_gather {nbytes:,}"] = lambda x=x, whole=whole: dist.all_gather_into_tensor(whole, x)
         if steps:
-            found["DDP step, 1 MB"] = self._step(256, 4)
-            found["DDP step, 34 MB"] = self._step(1024, 8)
+            for kind, wrapped in {"DDP": self._replicated, "FSDP": self._spread}.items():
+                found[f"{kind} step, 1 MB"] = self._step(256, 4, wrapped)
+                found[f"{kind} step, 34 MB"] = self._step(1024, 8, wrapped)
         return found
 
-    def _step(self, width: int, depth: int) -> Callable[[], Any]:
+    def _replicated(self, model: Any) -> Any:
+        return self.library.nn.parallel.DistributedDataParallel(model)
+
+    def _spread(self, model: Any) -> Any:
+        """Each layer is a unit."""
+        fsdp = importlib.import_module(f"{self.library.__name__}.distributed.fsdp")
+        mesh = self.dist.device_mesh.init_device_mesh("cpu", (self.size,))
+        for layer in model[::2]:
+            fsdp.fully_shard(layer, mesh=mesh)
+        return fsdp.fully_shard(model, mesh=mesh)
+
+    def _step(self, width: int, depth: int, wrapped: Callable[[Any], Any]) -> Callable[[], Any]:
         library, nn = self.library, self.library.nn
         layers = [layer for _ in range(depth) for layer in (nn.Linear(width, width), nn.ReLU())]
-        model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers))
+        model = wrapped(nn.Sequential(*layers))
         optimizer = library.optim.SGD(model.parameters(), 0.01)
         x = library.randn(32, width)
 

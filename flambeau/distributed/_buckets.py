@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._core.tensor import Tensor, wrap
+from .._core.tensor import Tensor, new_counter, wrap
 
 FIRST_BUCKET = 1 << 20
 """Bytes of the first bucket: small, so that the exchange begins early in the backward pass."""
@@ -19,20 +20,36 @@ class Bucket:
     def __init__(self, parameters: Sequence[Tensor], empty: Callable[[int, Any], Any]) -> None:
         """`empty`: makes an array where collectives are quickest."""
         self.parameters = list(parameters)
-        first, count = self.parameters[0].detach(), sum(each.numel() for each in self.parameters)
-        if first._kind.is_cpu and not first._kind.dataless:
-            self.buffer = wrap(empty(count, first._array.dtype), first.device).zero_()
-        else:
-            self.buffer = first.new_zeros(count)
-        self.views: list[Tensor] = []
-        start = 0
-        for each in self.parameters:
-            self.views.append(self.buffer[start : start + each.numel()].view(each.shape))
-            start += each.numel()
+        self._empty = empty
+        self._count = sum(each.numel() for each in self.parameters)
+        self._ends = list(itertools.accumulate(each.numel() for each in self.parameters))
+        self.renew()
         self.missing = len(self.parameters)
         self.pending: Any = None
         """What is under way: a `Work`, or the future of a hook."""
         self.begun = False
+
+    def renew(self) -> None:
+        """Take other memory, whose content is anything: gradients that are parts of the old one keep that."""
+        like = self.parameters[0].detach()
+        if like._kind.is_cpu and not like._kind.dataless:
+            self.buffer = wrap(self._empty(self._count, like._array.dtype), like.device)
+        else:
+            self.buffer = like.new_empty(self._count)
+        flat, kind = self.buffer._array, self.buffer._kind
+        bounds = zip([0, *self._ends], self._ends, self.parameters, strict=False)
+        self.views = [
+            Tensor._from_parts((flat[begin:end].reshape(each._array.shape), kind, new_counter()))
+            for begin, end, each in bounds
+        ]
+        self.is_given_away = False
+        """Whether gradients are parts of it, which the next pass must not write."""
+
+    def parts(self) -> list[Tensor]:
+        """The parts, to be written."""
+        if self.is_given_away:
+            self.renew()
+        return self.views
 
 
 class GradBucket:

@@ -117,6 +117,16 @@ def run(
     return None
 
 
+def begun(name: str, engine: Engine, tensors: Sequence[Tensor], start: Start, written: int, result: Any = None) -> Work:
+    """Start the op `name` beside other work of this thread: it goes on when `engine.progress()` is called, where that
+    is enough, and otherwise by itself.
+    """
+    work = started(name, engine, tensors, start, written, result)
+    if not engine.progress():
+        work.attend()
+    return work
+
+
 def started(
     name: str, engine: Engine, tensors: Sequence[Tensor], start: Start, written: int, result: Any = None
 ) -> Work:

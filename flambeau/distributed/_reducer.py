@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from .._dispatch.changes.history import end_change
 from ..autograd.grad_mode import no_grad
 from . import _calls
 from ._buckets import Bucket, GradBucket, divided
-from ._collective import started
+from ._collective import begun
 from ._engines import Engine, Pending
 from ._world import ProcessGroup
 from .reductions import ReduceOp
@@ -64,7 +65,10 @@ class Reducer:
         self.passes = 0
         # The last layers have their gradients first.
         self._make_buckets(list(reversed(range(len(self._parameters)))))
-        self._handles = [each.register_post_accumulate_grad_hook(self._gradient_is_there) for each in self._parameters]
+        self._handles = [
+            each.register_post_accumulate_grad_hook(functools.partial(self._gradient_is_there, position))
+            for position, each in enumerate(self._parameters)
+        ]
 
     def _make_buckets(self, order: Sequence[int]) -> None:
         arranged = [self._parameters[position] for position in order]
@@ -127,7 +131,7 @@ class Reducer:
             self._unused = self._find_unused_from(outputs)
             for position in sorted(self._unused):
                 bucket, number = self._place[position]
-                bucket.views[number].zero_()
+                bucket.parts()[number].zero_()
                 self._mark(position)
 
     def _find_unused_from(self, outputs: Iterable[Tensor]) -> set[int]:
@@ -141,14 +145,13 @@ class Reducer:
 
     # ----- during it --------------------------------------------------------------------------------------------
 
-    def _gradient_is_there(self, parameter: Tensor) -> None:
-        position = self._position[id(parameter)]
+    def _gradient_is_there(self, position: int, parameter: Tensor) -> None:
         if not self._expects or position in self._ready:
             return
         bucket, number = self._place[position]
         gradient = parameter.grad
         assert gradient is not None
-        self._put(gradient, bucket.views[number])
+        self._put(gradient, bucket.parts()[number])
         self._order.append(position)
         self._mark(position)
         if self._expects and self._next:
@@ -193,10 +196,7 @@ class Reducer:
         bucket = self._buckets[index]
         bucket.begun = True
         if self._hook is None:
-            engine = self._group._engine
-            bucket.pending = started("all_reduce", engine, [bucket.buffer], _sum, 1)
-            if not engine.progress():
-                bucket.pending.attend()
+            bucket.pending = begun("all_reduce", self._group._engine, [bucket.buffer], _sum, 1)
         else:
             state, hook = self._hook
             bucket.pending = hook(state, GradBucket(bucket, index, index == len(self._buckets) - 1))
@@ -222,13 +222,19 @@ class Reducer:
             if self._gradients_are_views:
                 if parameter.grad is None or parameter.grad._array is not view._array:
                     parameter.grad = view
-            elif parameter.grad is None:
-                parameter.grad = view.clone()
-            elif _is_simple(parameter.grad, view):
-                np.copyto(parameter.grad._array, view._array)
-                end_change(parameter.grad)
+                continue
+            gradient = parameter.grad
+            if gradient is None:
+                parameter.grad = view
+                bucket.is_given_away = True
+            elif not _is_simple(gradient, view):
+                gradient.copy_(view)
+            elif _is_new(gradient) and gradient._array.strides == view._array.strides:
+                gradient._array = view._array
+                bucket.is_given_away = True
             else:
-                parameter.grad.copy_(view)
+                np.copyto(gradient._array, view._array)
+                end_change(gradient)
 
     def _unused_may_differ(self) -> bool:
         return self._find_unused or bool(self._static and self._unused)
@@ -247,7 +253,7 @@ class Reducer:
         """Take part in the exchange of the others, without gradients of one's own."""
         for position in range(len(self._parameters)):
             bucket, number = self._place[position]
-            bucket.views[number].zero_()
+            bucket.parts()[number].zero_()
         for index in range(len(self._buckets)):
             self._begin(index)
         if self._find_unused:
@@ -273,6 +279,14 @@ def _is_simple(gradient: Tensor, view: Tensor) -> bool:
         and THREAD.modes.plain
         and gradient._array.shape == view._array.shape
     )
+
+
+def _is_new(gradient: Tensor) -> bool:
+    """Whether the backward pass has made the gradient, and did not add to one that was there: nobody looks at its
+    memory then, and it may have other memory instead.
+    """
+    counter = gradient._counter
+    return counter is not None and counter[0] == 0 and gradient._view is None and gradient._grad_fn is None
 
 
 def _reached(outputs: Iterable[Tensor]) -> set[int]:

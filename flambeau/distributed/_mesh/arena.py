@@ -8,10 +8,12 @@ maps an extent when it first hears of it, and then reads and writes it in place.
 from __future__ import annotations
 
 import bisect
+import itertools
 import mmap
 import os
 import struct
 import weakref
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +103,7 @@ class Arena:
 
     def place_of(self, array: Any) -> Place | None:
         """Where a contiguous array is, if it is here."""
-        address: int = array.__array_interface__["data"][0]
+        address = _address_of(array)
         index = bisect.bisect_right(self._extents, address, key=_address) - 1
         if index < 0:
             return None
@@ -109,11 +111,25 @@ class Arena:
         start = address - extent.address
         return extent.place(start, array.nbytes) if start + array.nbytes <= len(extent.memory) else None
 
+    def place_of_all(self, arrays: Sequence[Any]) -> Place | None:
+        """Where contiguous arrays are, if they are here, one behind the other."""
+        first = self.place_of(arrays[0])
+        ends = itertools.accumulate((each.nbytes for each in arrays), initial=_address_of(arrays[0]))
+        if first is None or any(_address_of(array) != end for array, end in zip(arrays, ends, strict=False)):
+            return None
+        whole = first._replace(length=sum(array.nbytes for array in arrays))
+        return whole if whole.start + whole.length <= whole.extent_length else None
+
     def close(self) -> None:
         """Close the descriptor; what is mapped stays."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+
+def _address_of(array: Any) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _address(extent: Extent) -> int:

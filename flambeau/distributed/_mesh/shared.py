@@ -92,20 +92,19 @@ def _bounds(arrays: Sequence[Any]) -> list[int]:
     return [0, *itertools.accumulate(array.nbytes for array in arrays)]
 
 
-def _combine_own(rank: int, own: Any, out: Any, others: dict[int, Any], combine: Combine) -> None:
+def _combine_own(rank: int, own: Any, out: Any, others: dict[int, Any], combine: Combine, in_place: bool) -> None:
     """Combine a chunk of all members in the order of ranks, and put it into `out`.
 
-    What rank 0 has shown is the sum at first: nobody needs it any more.
+    `in_place`: that is the own chunk itself. Then what rank 0 has shown is the sum at first: nobody needs it any more.
     """
-    if rank == 0:
-        if out is not own:
-            np.copyto(out, own)
-        total = out
-    else:
-        total = others[0]
+    if not in_place and np.may_share_memory(out, own):
+        own = own.copy()
+    total = others[0] if in_place and rank else out
+    if not in_place:
+        np.copyto(out, others[0] if rank else own)
     for peer in range(1, len(others) + 1):
         combine(total, own if peer == rank else others[peer])
-    if rank:
+    if total is not out:
         np.copyto(out, total)
 
 
@@ -123,7 +122,7 @@ def _reduced(
     step = max(1, CHUNK // out.itemsize) * out.itemsize
     for own, result, begin in zip(chunks(inputs[rank]), chunks(out), range(bounds[rank], 1 << 62, step), strict=False):
         others = {peer: _part(window, begin, own) for peer, window in windows.items()}
-        _combine_own(rank, own, result, others, combine)
+        _combine_own(rank, own, result, others, combine, everywhere)
         if everywhere:
             for peer, other in others.items():
                 if peer:  # what rank 0 has shown is where the sum was made
@@ -163,10 +162,16 @@ def _copied(extent: Extent, arrays: Sequence[Any], skipped: int) -> list[Any]:
 
 
 def reduce_scatter(exchange: Exchange, out: Any, inputs: Sequence[Any], combine: Combine) -> Steps:
-    """Combine the n-th arrays of all members on the n-th member."""
+    """Combine the n-th arrays of all members on the n-th member. Those that are one behind the other in the arena, and
+    no more than one round, are combined where they are.
+    """
     shared = _Shared(exchange)
     longest = max(array.size for array in inputs)
     count = max(1, _ROUND // shared.size // out.itemsize)
+    there = shared.arena.place_of_all(inputs) if longest <= count else None
+    if there is not None:
+        yield from _reduced(shared, inputs, out, combine, there, False)
+        return
     extent = shared.arena.take(shared.size * min(longest, count) * out.itemsize)
     for start in range(0, longest, count):
         pieces = [array[start : start + count] for array in inputs]
@@ -177,21 +182,27 @@ def reduce_scatter(exchange: Exchange, out: Any, inputs: Sequence[Any], combine:
 
 
 def all_gather(exchange: Exchange, outs: Sequence[Any], own: Any) -> Steps:
-    """The arrays of all members, on all of them."""
+    """The arrays of all members, on all of them; one that is in the arena is read where it is."""
     shared = _Shared(exchange)
     rank, peers = shared.rank, shared.others()
     if outs[rank] is not own:
         np.copyto(outs[rank], own)
-    extent = shared.arena.take(min(own.nbytes, _ROUND))
+    extent = None if shared.arena.place_of(own) else shared.arena.take(min(own.nbytes, _ROUND))
     for number, piece in enumerate(_rounds(own)):
-        np.copyto(_part(extent.bytes(), 0, piece), piece)
-        shared.show(extent.place(0, piece.nbytes), peers)
+        if extent is None:
+            place = shared.arena.place_of(piece)
+            assert place is not None
+        else:
+            np.copyto(_part(extent.bytes(), 0, piece), piece)
+            place = extent.place(0, piece.nbytes)
+        shared.show(place, peers)
         windows = yield from shared.windows(peers, piece.nbytes)
         for peer, window in windows.items():
             np.copyto(_rounds(outs[peer])[number], window.view(piece.dtype))
         shared.note(peers)
         yield from shared.notes(peers)
-    shared.arena.give_back(extent)
+    if extent is not None:
+        shared.arena.give_back(extent)
 
 
 def broadcast(exchange: Exchange, array: Any, root: int) -> Steps:

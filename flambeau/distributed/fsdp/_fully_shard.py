@@ -14,7 +14,6 @@ from ...nn.parameter import Parameter
 from ...utils._pytree import tree_flatten, tree_map
 from .._world import get_world_size, is_initialized
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ..tensor._dtensor import DTensor
 from ..tensor.placement_types import Shard
 from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 from ._unit import Entry, Unit
@@ -356,11 +355,6 @@ def _own_entries(
                 if id(param) in found:
                     found[id(param)].owners.append((part, name))
                     continue
-                if isinstance(cast(Any, param), DTensor):
-                    raise NotImplementedError(
-                        f"fully_shard of a parameter that is spread already ({name}) is not built: apply it to plain "
-                        "parameters"
-                    )
                 if not param.ndim:
                     raise ValueError("fully_shard doesn't support scalar parameters: change it to a 1-D tensor")
                 chosen = None if placement_of is None else placement_of(param)

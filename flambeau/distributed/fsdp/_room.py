@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -47,26 +46,3 @@ class Room:
         """Give the memory back; the elements are lost."""
         if self._memory is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._memory.madvise(mmap.MADV_DONTNEED)
-
-
-def parts_for(whole: Tensor, dim: int, count: int) -> list[Any]:
-    """A tensor in `count` parts of one size along a dimension; what is missing at the end is filled with zeros."""
-    step = -(-whole.shape[dim] // count)
-    parts = []
-    for number in range(count):
-        start = min(number * step, whole.shape[dim])
-        part = whole.narrow(dim, start, min(step, whole.shape[dim] - start))
-        parts.append(padded(part, dim, step))
-    return parts
-
-
-def padded(part: Tensor, dim: int, size: int) -> Tensor:
-    """A part made as long as the others along a dimension."""
-    missing = size - part.shape[dim]
-    if not missing:
-        return part.contiguous()
-    shape = list(part.shape)
-    shape[dim] = size
-    full = part.new_zeros(shape)
-    full.narrow(dim, 0, part.shape[dim]).copy_(part)
-    return full

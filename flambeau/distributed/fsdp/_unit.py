@@ -7,23 +7,26 @@ a unit are there, they are added up, each process gets its part of the sums, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..._core.tensor import Tensor
-from ..._ops.shape.join import cat
 from ...autograd.grad_mode import no_grad
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from .. import _calls
+from .._collective import begun
+from .._work import Work
 from ..device_mesh import DeviceMesh
 from ..reductions import ReduceOp
-from ..tensor._dtensor import made
+from ..tensor._dtensor import DTensor, made
 from ..tensor._layout import Layout
-from ..tensor.placement_types import Placement, Replicate, Shard
+from ..tensor.placement_types import Placement, Replicate, Shard, _StridedShard
 from ._policies import MixedPrecisionPolicy
-from ._room import Room, padded, parts_for
+from ._room import Room
+from ._rows import Rows, common_dtype
 
 
 @dataclass
@@ -32,7 +35,14 @@ class Entry:
 
     owners: list[tuple[Module, str]]
     dim: int
-    whole: Parameter | None = None
+    shape: tuple[int, ...] = ()
+    """That of the whole: of what this process has of it, where `parallelize_module` has cut it before."""
+    inner: Layout | None = None
+    """How it was cut before."""
+    whole: Any = None
+    """The leaf that gets gradients."""
+    shown: Any = None
+    """What modules have while the whole is there."""
     spread: Any = None
     """The parameter at rest; while the whole is in its place, modules do not have it."""
 
@@ -51,10 +61,9 @@ class Entry:
 class _Sending:
     """Gradients that are being added up."""
 
-    work: Any
-    received: Tensor
+    work: Work
+    received: Rows
     entries: list[Entry]
-    sizes: list[int] = field(default_factory=list)
 
 
 class Unit:
@@ -76,7 +85,7 @@ class Unit:
         self._group = mesh.get_group(mesh.ndim - 1)
         self._replicas = mesh.get_group(0) if mesh.ndim == 2 else None
         self._room: Room | None = None
-        self._gathering: tuple[Any, Tensor, list[int]] | None = None
+        self._gathering: tuple[Work, Rows] | None = None
         self._sending: _Sending | None = None
         self._ready: set[int] = set()
         self.finished: Callable[[Unit], None] = lambda unit: None
@@ -87,18 +96,32 @@ class Unit:
         """Over how many processes a parameter is cut."""
         return self._group.size()
 
-    def placements(self, dim: int) -> tuple[Placement, ...]:
-        """How a parameter is spread."""
-        return (Replicate(), Shard(dim)) if self.mesh.ndim == 2 else (Shard(dim),)
+    def _layout(self, shape: tuple[int, ...], dim: int, inner: Layout | None) -> Layout:
+        """How a parameter is spread at rest. What was cut before is cut once more, so that its parts are the outer
+        ones, though their dimension of the mesh is the last.
+        """
+        outer: list[Placement] = [Replicate()] if self.mesh.ndim == 2 else []
+        if inner is None:
+            return Layout(shape, self.mesh, (*outer, Shard(dim)))
+        factor = math.prod(inner.mesh.size(at) for at, each in enumerate(inner.placements) if each.is_shard(dim))
+        own = Shard(dim) if factor == 1 else _StridedShard(dim, split_factor=factor)
+        return Layout(shape, _joint_mesh(self.mesh, inner.mesh), (*outer, own, *inner.placements))
+
+    def part_of(self, entry: Entry) -> tuple[int, int]:
+        """Where this process's part of a whole begins, and how long it is."""
+        size, start = Shard.local_shard_size_and_offset(entry.shape[entry.dim], self.size, self._group.rank())
+        return start, size
 
     def spread(self) -> None:
         """Cut the parameters, of which all processes have the same, and keep the own parts."""
         for entry in self.entries:
             param = entry.present()
-            layout = Layout(tuple(param.shape), self.mesh, self.placements(entry.dim))
             own = param.detach()
-            size, start = layout.extents(entry.dim)
-            part = own.narrow(entry.dim, start, size).clone().contiguous()
+            if isinstance(own, DTensor):
+                entry.inner, own = own._layout, own._local_tensor
+            entry.shape = tuple(own.shape)
+            part = own.narrow(entry.dim, *self.part_of(entry)).clone().contiguous()
+            layout = self._layout(tuple(param.shape), entry.dim, entry.inner)
             entry.spread = Parameter(made(part, layout), param.requires_grad)
             entry.put(entry.spread)
 
@@ -109,21 +132,34 @@ class Unit:
         if self.is_whole or self._gathering is not None:
             return
         with no_grad():
-            parts = []
             for entry in self.entries:
                 entry.spread = entry.present()
-                local = entry.spread._local_tensor.detach()
-                if local.is_meta:
+                if entry.spread._local_tensor.is_meta:
                     raise RuntimeError(
                         "parameters of a fully_shard module are on the meta device: call module.to_empty(device) and "
                         "initialise them before the forward pass"
                     )
-                step = -(-entry.spread.shape[entry.dim] // self.size)
-                parts.append(padded(local.to(self._dtype_of(entry)), entry.dim, step).reshape(-1))
-            given = parts[0] if len(parts) == 1 else cat(_of_one_dtype(parts))
-            received = given.new_empty((self.size, given.numel()))
-            work = _calls.all_gather_into_tensor(received, given, self._group, async_op=True)
-            self._gathering = work, received, [part.numel() for part in parts]
+            dtype = common_dtype([self._dtype_of(entry) for entry in self.entries])
+            given, received = (self._rows(self.entries, count, dtype) for count in (1, self.size))
+            for number, entry in enumerate(self.entries):
+                given.put(0, number, entry.spread._local_tensor.detach(), entry.dim)
+            work = begun(
+                "all_gather",
+                self._group._engine,
+                [received.memory, given.memory],
+                lambda engine, arrays: engine.all_gather(list(arrays[0].reshape(self.size, -1)), arrays[1]),
+                1,
+            )
+            self._gathering = work, received
+
+    def _rows(self, entries: list[Entry], count: int, dtype: Any) -> Rows:
+        """Memory for parts of some parameters, or of their gradients."""
+        shapes = []
+        for entry in entries:
+            shape = list(entry.shape)
+            shape[entry.dim] = -(-shape[entry.dim] // self.size)
+            shapes.append(tuple(shape))
+        return Rows(shapes, count, entries[0].spread._local_tensor, dtype, self._group._engine)
 
     def gather(self) -> None:
         """Put whole parameters into the modules."""
@@ -131,22 +167,15 @@ class Unit:
             return
         self.begin_gathering()
         assert self._gathering is not None
-        work, received, sizes = self._gathering
+        work, received = self._gathering
         self._gathering = None
         work.wait()
         self._make_room()
         with no_grad():
-            start = 0
-            for entry, size in zip(self.entries, sizes, strict=True):
-                whole = entry.whole
-                assert whole is not None
-                shape = list(whole.shape)
-                shape[entry.dim] = -(-shape[entry.dim] // self.size)
-                pieces = received[:, start : start + size].reshape(self.size, *shape)
-                _fill(whole, pieces, entry.dim)
-                whole.requires_grad_(entry.spread.requires_grad)
-                entry.put(whole)
-                start += size
+            for number, entry in enumerate(self.entries):
+                _fill(entry.whole, [received.part(row, number) for row in range(self.size)], entry.dim)
+                entry.shown.requires_grad_(entry.spread.requires_grad)
+                entry.put(entry.shown)
         self.is_whole = True
 
     def _dtype_of(self, entry: Entry) -> Any:
@@ -161,12 +190,14 @@ class Unit:
         from ..._core.kind import kind_of
 
         forms = [
-            (tuple(entry.spread.shape), kind_of(self._dtype_of(entry), entry.spread._local_tensor._kind.device))
+            (entry.shape, kind_of(self._dtype_of(entry), entry.spread._local_tensor._kind.device))
             for entry in self.entries
         ]
         self._room = Room(forms)
         for number, (entry, tensor) in enumerate(zip(self.entries, self._room.tensors, strict=True)):
-            entry.whole = Parameter(tensor, entry.spread.requires_grad)
+            given = tensor if entry.inner is None else made(tensor, entry.inner)
+            entry.shown = Parameter(given, entry.spread.requires_grad)
+            entry.whole = entry.shown if entry.inner is None else entry.shown._local_tensor
             if entry.spread.requires_grad:
                 entry.whole.register_post_accumulate_grad_hook(self._hook(number))
 
@@ -185,10 +216,8 @@ class Unit:
         """Keep what was changed in the whole parameters: each process takes its parts."""
         with no_grad():
             for entry in self.entries:
-                assert entry.whole is not None
-                local, layout = entry.spread._local_tensor, entry.spread._layout
-                size, start = layout.extents(entry.dim)
-                local.detach().copy_(entry.whole.narrow(entry.dim, start, size))
+                local = entry.spread._local_tensor
+                local.detach().copy_(entry.whole.detach().narrow(entry.dim, *self.part_of(entry)))
 
     def give_up_gathering(self) -> None:
         """What was gathered in advance, and not needed, is dropped."""
@@ -222,20 +251,24 @@ class Unit:
             return
         self.finish_adding_up()
         with no_grad():
-            rows: list[list[Tensor]] = [[] for _ in range(self.size)]
-            for entry in entries:
-                assert entry.whole is not None
+            dtype = self.policy.reduce_dtype or common_dtype([entry.whole.grad.dtype for entry in entries])
+            given, received = (self._rows(entries, count, dtype) for count in (self.size, 1))
+            for number, entry in enumerate(entries):
                 grad = entry.whole.grad
-                assert grad is not None
-                wanted = self.policy.reduce_dtype
-                for row, part in zip(rows, parts_for(grad.to(wanted or grad.dtype), entry.dim, self.size), strict=True):
-                    row.append(part.reshape(-1))
+                for row in range(self.size):
+                    size, start = Shard.local_shard_size_and_offset(entry.shape[entry.dim], self.size, row)
+                    given.put(row, number, grad.narrow(entry.dim, start, size), entry.dim)
                 entry.whole.grad = None
-            sizes = [each.numel() for each in rows[0]]
-            given = [row[0] if len(row) == 1 else cat(_of_one_dtype(row)) for row in rows]
-            received = given[0].new_empty(given[0].shape)
-            work = _calls.reduce_scatter(received, given, ReduceOp.SUM, self._group, async_op=True)
-            self._sending = _Sending(work, received, entries, sizes)
+            work = begun(
+                "reduce_scatter",
+                self._group._engine,
+                [received.memory, given.memory],
+                lambda engine, arrays: engine.reduce_scatter(
+                    arrays[0], list(arrays[1].reshape(self.size, -1)), ReduceOp.SUM
+                ),
+                1,
+            )
+            self._sending = _Sending(work, received, entries)
 
     def finish_adding_up(self) -> None:
         """Wait for the sums, and add the own parts of their means to the gradients of the parameters."""
@@ -245,42 +278,38 @@ class Unit:
         sending.work.wait()
         count = self.size
         with no_grad():
-            total = sending.received
             if self._replicas is not None and self.reduces_over_replicas:
-                _calls.all_reduce(total, group=self._replicas)
+                _calls.all_reduce(sending.received.memory, group=self._replicas)
                 count *= self._replicas.size()
-            total = total / (self.divide_factor or count)
-            start = 0
-            for entry, size in zip(sending.entries, sending.sizes, strict=True):
+            sending.received.memory.div_(self.divide_factor or count)
+            for number, entry in enumerate(sending.entries):
                 local = entry.spread._local_tensor
-                shape = list(local.shape)
-                shape[entry.dim] = -(-entry.spread.shape[entry.dim] // self.size)
-                part = total[start : start + size].reshape(shape).narrow(entry.dim, 0, local.shape[entry.dim])
-                grad = part.to(local.dtype).clone()
+                part = sending.received.part(0, number).narrow(entry.dim, 0, local.shape[entry.dim])
+                grad = part.to(local.dtype, copy=True)
                 local.grad = grad if local.grad is None else local.grad.add_(grad)
-                start += size
 
 
-def _of_one_dtype(tensors: list[Tensor]) -> list[Tensor]:
-    """Tensors that go into one message: the widest dtype among them is that of all."""
-    if all(each.dtype is tensors[0].dtype for each in tensors):
-        return tensors
-    from ..._dispatch.arguments.promotion import result_type_of
+def _joint_mesh(outer: DeviceMesh, inner: DeviceMesh) -> DeviceMesh:
+    """The mesh with the dimensions of two, which are parts of one."""
+    root = outer._get_root_mesh()
+    names = (outer.mesh_dim_names, inner.mesh_dim_names)
+    if inner._get_root_mesh() is not root or names[0] is None or names[1] is None:
+        raise ValueError(
+            "FSDP requires the DP and model parallel TP/EP mesh to have the same parent mesh: make one by "
+            f"init_device_mesh with mesh_dim_names, and take both from it. They are {outer} and {inner}"
+        )
+    return root[names[0] + names[1]]
 
-    common = result_type_of(*tensors)
-    return [each.to(common) for each in tensors]
 
-
-def _fill(whole: Parameter, pieces: Tensor, dim: int) -> None:
+def _fill(whole: Tensor, pieces: list[Tensor], dim: int) -> None:
     """Write the parts of all processes into the memory of a whole parameter. Its version does not change: what a graph
     has saved of it has the same elements again.
     """
-    target, given = whole._array, pieces._array
-    step = pieces.shape[dim + 1]
-    for number in range(pieces.shape[0]):
+    target, index = whole._array, (slice(None),) * dim
+    step = pieces[0].shape[dim]
+    for number, piece in enumerate(pieces):
         start = number * step
         count = min(step, target.shape[dim] - start)
         if count <= 0:
             break
-        index = (slice(None),) * dim
-        target[(*index, slice(start, start + count))] = given[number][(*index, slice(0, count))]
+        target[(*index, slice(start, start + count))] = piece._array[(*index, slice(0, count))]

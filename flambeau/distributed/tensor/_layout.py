@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..device_mesh import DeviceMesh
-from .placement_types import Partial, Placement, Replicate, Shard, chunk_sizes
+from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard, chunk_sizes
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a tensor is spread. A dimension that several dimensions of the mesh cut is cut by the first of them first."""
+    """How a tensor is spread. A dimension that several dimensions of the mesh cut is cut by the first of them first,
+    and by those that stride last.
+    """
 
     shape: tuple[int, ...]
     mesh: DeviceMesh
     placements: tuple[Placement, ...]
 
+    def order(self) -> list[int]:
+        """The dimensions of the mesh in the order in which they cut."""
+        return sorted(range(self.mesh.ndim), key=lambda number: isinstance(self.placements[number], _StridedShard))
+
     def extents(self, dim: int, before: int | None = None) -> tuple[int, int]:
-        """How long this process's part is along `dim`, and where it begins, cut by the mesh's dimensions up to
-        `before`.
+        """How long this process's part is along `dim`, and where it begins, cut by those dimensions of the mesh that
+        cut before the dimension `before`.
         """
         size, start = self.shape[dim], 0
         place = self.mesh.get_coordinate() or [0] * self.mesh.ndim
-        for number, placement in enumerate(self.placements[:before]):
-            if placement.is_shard(dim):
+        for number in itertools.takewhile(lambda each: each != before, self.order()):
+            if self.placements[number].is_shard(dim):
                 size, offset = Shard.local_shard_size_and_offset(size, self.mesh.size(number), place[number])
                 start += offset
         return size, start
@@ -84,6 +92,6 @@ def normalised(placements: Sequence[Placement] | None, ndim: int, mesh: DeviceMe
                 )
             if not ndim:
                 raise AssertionError("Expected tensor.dim() > 0, got 0: a number cannot be cut")
-            each = Shard(each.dim % ndim)
+            each = dataclasses.replace(each, dim=each.dim % ndim) if each.dim < 0 else each
         found.append(each)
     return tuple(found)

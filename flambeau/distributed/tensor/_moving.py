@@ -93,12 +93,13 @@ def move(local: Tensor, source: Layout, target: Layout) -> Tensor:
                 local, now = _step(local, now, number, target.placements[number]), following
         numbers = [number for number in numbers if now.placements[number] != target.placements[number]]
     # Where one dimension is cut twice, the inner cut is undone first and made last.
-    first = min(numbers, default=source.mesh.ndim)
-    for number in reversed(range(first, source.mesh.ndim)):
+    order = now.order()
+    first = min((order.index(number) for number in numbers), default=len(order)) if order == target.order() else 0
+    for number in reversed(order[first:]):
         if not now.placements[number].is_replicate() and (number in numbers or now.placements[number].is_shard()):
             local = _step(local, now, number, Replicate())
             now = now.with_placement(number, Replicate())
-    for number in range(first, source.mesh.ndim):
+    for number in target.order():
         if now.placements[number] != target.placements[number]:
             local = _step(local, now, number, target.placements[number])
             now = now.with_placement(number, target.placements[number])

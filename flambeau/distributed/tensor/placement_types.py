@@ -46,6 +46,27 @@ class Shard(Placement):
         return f"S({self.dim})"
 
 
+@dataclass(frozen=True, init=False, repr=False)
+class _StridedShard(Shard):
+    """A part of what later dimensions of the mesh have cut: here the last dimension of the mesh cuts first.
+
+    `fully_shard` makes it of parameters that `parallelize_module` has cut along the same dimension before, into
+    `split_factor` parts.
+    """
+
+    split_factor: int
+
+    def __init__(self, dim: int, *, split_factor: int = 1, sf: int | None = None) -> None:
+        object.__setattr__(self, "dim", dim)
+        object.__setattr__(self, "split_factor", split_factor if sf is None else sf)
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
+
 @dataclass(frozen=True)
 class Replicate(Placement):
     """Every process has the whole tensor."""

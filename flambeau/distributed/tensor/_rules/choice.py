@@ -6,6 +6,7 @@ then. The one for which least has to be moved is taken, along each dimension of 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from ...._dispatch.elementwise import Elementwise
 from ...._dispatch.op import Op
 from .._dtensor import DTensor
 from .._layout import Layout
-from ..placement_types import Partial, Placement, Replicate, Shard
+from ..placement_types import Partial, Placement, Replicate, Shard, _StridedShard
 
 Form = tuple[tuple[int, ...], tuple[int, ...] | None]
 """The shape and the strides of a result; None: it is contiguous."""
@@ -171,13 +172,26 @@ def _cheapest(call: Call, number: int, listed: Cases) -> Case:
     if all(isinstance(each, Replicate) for each in now):
         return everything
     best, least = everything, _cost(call, number, now, everything)
-    for case in listed(call, number):
+    for case in map(functools.partial(_strided, now), listed(call, number)):
         if all(isinstance(after, Replicate) or before != after for before, after in zip(now, case.inputs, strict=True)):
             continue  # nobody asked for parts of this kind: the result is whole rather than cut anew
         cost = _cost(call, number, now, case)
         if cost < least:
             best, least = case, cost
     return best
+
+
+def _strided(now: list[Placement], case: Case) -> Case:
+    """A case whose parts stride where those of the operands do: its op does not mind which part a process has."""
+    strides = {each.split_factor for each in now if isinstance(each, _StridedShard)}
+    if len(strides) != 1:
+        return case
+    (factor,) = strides
+
+    def as_there_are(placement: Placement) -> Placement:
+        return _StridedShard(placement.dim, split_factor=factor) if isinstance(placement, Shard) else placement
+
+    return Case(tuple([as_there_are(each) for each in case.inputs]), as_there_are(case.output))
 
 
 def _cost(call: Call, number: int, now: list[Placement], case: Case) -> float:

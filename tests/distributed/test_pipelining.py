@@ -146,8 +146,8 @@ def test_what_it_says() -> None:
         assert stage.is_last == (rank == 1)
         with pytest.raises(ValueError, match="greater than or equal to the number of stages"):
             Schedule1F1B(stage, 1)
-        with pytest.raises(RuntimeError, match="cannot be smaller than number of stages"):
-            PipelineStage(nn.Linear(2, 2), 0, 3, torch.device("cpu"))
+        with pytest.raises(RuntimeError, match="cannot be larger than number of stages"):
+            PipelineStage(nn.Linear(2, 2), 0, 1, torch.device("cpu"))
         if rank == 0:
             with pytest.raises(RuntimeError, match="cannot be cut into 4"):
                 ScheduleGPipe(stage, 4).step(torch.ones(3, 2))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..._core.names.absent import Table
 
 __all__ = [
-    "Pipe", "PipelineStage", "Schedule1F1B", "ScheduleGPipe", "SplitPoint", "build_stage", "pipe_split", "pipeline"
+    "Pipe", "PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B", "ScheduleLoopedBFS",
+    "SplitPoint", "build_stage", "pipe_split", "pipeline",
 ]  # fmt: skip
 
 __getattr__, __dir__ = (
@@ -13,11 +14,10 @@ __getattr__, __dir__ = (
     .submodules("microbatch schedules stage")
     .elsewhere("Pipe SplitPoint pipe_split pipeline", "distributed.pipelining._splitting")
     .elsewhere("PipelineStage build_stage", "distributed.pipelining.stage")
-    .elsewhere("Schedule1F1B ScheduleGPipe", "distributed.pipelining.schedules")
-    .absent(
-        "schedules with several stages on a process are not built",
-        classes="ScheduleDualPipeV ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble ScheduleLoopedBFS "
-        "ScheduleZBVZeroBubble",
+    .elsewhere(
+        "Schedule1F1B ScheduleGPipe ScheduleInterleaved1F1B ScheduleLoopedBFS ScheduleDualPipeV "
+        "ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble",
+        "distributed.pipelining.schedules",
     )
     .parts()
 )

@@ -13,9 +13,13 @@ from .._world import ProcessGroup, group_of
 
 __all__ = ["PipelineStage", "build_stage"]
 
+Form = tuple[tuple[int, ...], Any]
+"""A shape and a dtype."""
+
 
 class PipelineStage:
-    """A stage of a model. The n-th process of the group has the n-th stage.
+    """A stage of a model. The n-th process of the group has the n-th stage, and if there are more stages than
+    processes, the first process has the next one again.
 
     The shapes of what arrives are told by the stage before, with the first small batch of a step.
     """
@@ -39,9 +43,9 @@ class PipelineStage:
         if not 0 <= stage_index < num_stages:
             raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
         found = group_of(group)
-        if num_stages > found.size():
+        if found.size() > num_stages:
             raise RuntimeError(
-                f"Pipeline group size {found.size()} cannot be smaller than number of stages {num_stages}"
+                f"Pipeline group size {found.size()} cannot be larger than number of stages {num_stages}"
             )
         self.submod = submodule.to(device)
         self.stage_index = stage_index
@@ -49,11 +53,47 @@ class PipelineStage:
         self.device = device
         self.group = found
         self.has_backward = False
-        self._arriving: list[tuple[tuple[int, ...], Any]] | None = None
-        self._told: list[tuple[tuple[int, ...], Any]] | None = None
+        self._arriving: list[Form] | None = None
+        self._told: list[Form] | None = None
         self._waiting: dict[int, tuple[list[Any], list[Any]]] = {}
         """What arrived and what was computed, by the number of the small batch, until its backward pass."""
         self._sends: list[Any] = []
+        self._beside: dict[int, PipelineStage] = {}
+        """Neighbours in this process."""
+        self._left_here: dict[tuple[int, int], list[Any]] = {}
+        """What they have left for this stage, by their number and that of the small batch."""
+
+    def meet(self, stages: dict[int, PipelineStage]) -> None:
+        """Know the neighbours that are in this process: nothing is sent to them."""
+        neighbours = (self.stage_index - 1, self.stage_index + 1)
+        self._beside = {index: stages[index] for index in neighbours if index in stages}
+
+    def _give(self, number: int, other: int, tensors: list[Tensor]) -> None:
+        """Give tensors of a small batch to a neighbour."""
+        if other in self._beside:
+            self._beside[other]._left_here[self.stage_index, number] = [each.detach() for each in tensors]
+            return
+        for each in tensors:
+            sent = each.detach().contiguous()
+            self._sends.append(_points.isend(sent, tag=self._tag(self.stage_index, other), **self._to(other)))
+
+    def _take(self, number: int, other: int, forms: list[Form]) -> list[Tensor]:
+        """Tensors of a small batch that a neighbour gives."""
+        if other in self._beside:
+            return self._left_here.pop((other, number))
+        found = [empty(shape, dtype=kind, device=self.device) for shape, kind in forms]
+        for each in found:
+            place = {"group": self.group, "group_src": other % self.group.size()}
+            _points.recv(each, tag=self._tag(other, self.stage_index), **place)
+        return found
+
+    def _to(self, other: int) -> dict[str, Any]:
+        return {"group": self.group, "group_dst": other % self.group.size()}
+
+    @staticmethod
+    def _tag(sender: int, receiver: int) -> int:
+        """That of the messages between two stages in one direction: two processes may have several such stages."""
+        return 1 + 2 * min(sender, receiver) + (sender > receiver)
 
     @property
     def is_first(self) -> bool:
@@ -73,39 +113,36 @@ class PipelineStage:
         output = self.submod(*given, **(kwargs or {}))
         outputs = list(output) if isinstance(output, (tuple, list)) else [output]
         if not self.is_last:
-            self._send(outputs)
+            self._send(number, outputs)
         if self.has_backward:
             self._waiting[number] = given, outputs
         return output
 
     def _receive(self, number: int) -> list[Any]:
-        if self._arriving is None:
+        before = self.stage_index - 1
+        if self._arriving is None and before not in self._beside:
             told: list[Any] = [None]
-            _objects.recv_object_list(told, group=self.group, group_src=self.stage_index - 1)
+            _objects.recv_object_list(told, group=self.group, group_src=before % self.group.size())
             self._arriving = [(tuple(shape), kind) for shape, kind in told[0]]
-        found = []
-        for shape, kind in self._arriving:
-            tensor = empty(shape, dtype=kind, device=self.device)
-            _points.recv(tensor, group=self.group, group_src=self.stage_index - 1)
-            found.append(tensor.requires_grad_() if self.has_backward and tensor.is_floating_point() else tensor)
-        return found
+        found = self._take(number, before, self._arriving or [])
+        return [each.requires_grad_() if self.has_backward and each.is_floating_point() else each for each in found]
 
-    def _send(self, outputs: list[Any]) -> None:
+    def _send(self, number: int, outputs: list[Any]) -> None:
+        following = self.stage_index + 1
         for each in outputs:
             if not isinstance(each, Tensor):
                 raise TypeError(f"stage {self.stage_index} gives the next {type(each).__name__}: only tensors can go")
         forms = [(tuple(each.shape), each.dtype) for each in outputs]
         if self._told is None:
-            _objects.send_object_list([forms], group=self.group, group_dst=self.stage_index + 1)
+            if following not in self._beside:
+                _objects.send_object_list([forms], **self._to(following))
             self._told = forms
         elif forms != self._told:
             raise RuntimeError(
                 f"all small batches of a step have one size: stage {self.stage_index} gives {forms}, and before "
                 f"{self._told}. Choose a batch that the number of small batches divides"
             )
-        for each in outputs:
-            sent = each.detach().contiguous()
-            self._sends.append(_points.isend(sent, group=self.group, group_dst=self.stage_index + 1))
+        self._give(number, following, outputs)
 
     # ----- backward -----------------------------------------------------------------------------------------------
 
@@ -117,20 +154,14 @@ class PipelineStage:
             loss.backward()
         else:
             wanted = [each for each in outputs if each.is_floating_point()]
-            grads = []
-            for each in wanted:
-                grad = empty(tuple(each.shape), dtype=each.dtype, device=self.device)
-                _points.recv(grad, group=self.group, group_src=self.stage_index + 1)
-                grads.append(grad)
+            grads = self._take(number, self.stage_index + 1, [(tuple(each.shape), each.dtype) for each in wanted])
             recorded = [(each, grad) for each, grad in zip(wanted, grads, strict=True) if each.requires_grad]
             if recorded:
                 backward([each for each, _ in recorded], [grad for _, grad in recorded])
         if not self.is_first:
-            for each in given:
-                if each.is_floating_point():
-                    grad = each.grad if each.grad is not None else each.new_zeros(each.shape)
-                    sent = grad.contiguous()
-                    self._sends.append(_points.isend(sent, group=self.group, group_dst=self.stage_index - 1))
+            floating = [each for each in given if each.is_floating_point()]
+            grads = [each.grad if each.grad is not None else each.new_zeros(each.shape) for each in floating]
+            self._give(number, self.stage_index - 1, grads)
 
     def finish(self) -> None:
         """Wait until everything that was sent is on its way."""
@@ -149,6 +180,7 @@ class PipelineStage:
     def clear_runtime_states(self) -> None:
         """Be ready for a new step."""
         self._waiting.clear()
+        self._left_here.clear()
         self._arriving = self._told = None
 
 

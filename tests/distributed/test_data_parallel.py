@@ -56,11 +56,14 @@ def assert_close(own: Any, expected: Any, tolerance: float, where: str) -> None:
         assert own == expected, where
 
 
-@pytest.mark.parametrize("name", [each.__name__ for each in training_scenarios.SCENARIOS])
+NAMES = {each.__name__ for each in (*training_scenarios.SCENARIOS, *training_scenarios.OF_MANY)}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_as_gloo(found: tuple[list[Any], list[Any]], name: str) -> None:
     ours, theirs = found
     if name not in theirs[0]:
-        pytest.skip("for two ranks")
+        pytest.skip("for another number of ranks")
     # One of the hooks rounds to half precision; columns that are nearly parallel enlarge what rounding did to them.
     tolerance = {"hooks": 1e-2, "compressed": 1e-6}.get(name, 1e-9)
     for rank, (own, expected) in enumerate(zip(ours, theirs, strict=True)):
@@ -111,6 +114,35 @@ def test_synchronised_statistics_are_those_of_the_whole_batch() -> None:
         flambeau.testing.assert_close(part.grad, given.grad[start:end])
         flambeau.testing.assert_close(layer.running_mean, whole.running_mean)
         flambeau.testing.assert_close(layer.running_var, whole.running_var)
+
+    run_in_threads(work, 2, MINUTES)
+
+
+@pytest.mark.parametrize("views", [False, True])
+def test_whose_memory_gradients_are(views: bool) -> None:
+    """Those that somebody keeps stay what they were; those that stay in place are written there."""
+
+    def work(rank: int) -> None:
+        model = DistributedDataParallel(flambeau.nn.Linear(2, 1, bias=False), gradient_as_bucket_view=views)
+        weight = model.module.weight
+
+        def backward(value: float) -> None:
+            model(flambeau.full((1, 2), value + rank)).sum().backward()
+
+        backward(1.0)
+        kept = weight.grad
+        assert kept.tolist() == [[1.5, 1.5]]
+        model.zero_grad()
+        backward(3.0)
+        assert weight.grad.tolist() == [[3.5, 3.5]]
+        assert kept.tolist() == ([[3.5, 3.5]] if views else [[1.5, 1.5]])
+        present = weight.grad
+        window = present[0, :1]
+        model.zero_grad(set_to_none=False)
+        for value in (5.0, 7.0):
+            backward(value)
+        assert weight.grad is present
+        assert window.tolist() == [5.5 + 7.5]  # each pass adds the mean of what came to the mean that was there
 
     run_in_threads(work, 2, MINUTES)
 

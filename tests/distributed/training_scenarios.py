@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import sharded_scenarios
 from .scenarios import Scenario, plain
 
 STEPS = 50
@@ -227,6 +229,24 @@ def own_hook(torch: Any, rank: int, size: int) -> Any:
     return sum(state), [each.grad.clone() for each in model.parameters()]
 
 
+def local_steps(torch: Any, rank: int, size: int) -> Any:
+    """Models that are trained apart, and averaged now and then: all of them, or small groups more often."""
+    algorithms, optim = torch.distributed.algorithms, torch.distributed.optim
+    averaging, hooks = algorithms.model_averaging, algorithms.ddp_comm_hooks.post_localSGD_hook
+    periods = OrderedDict([(2, size // 2), (3, size)])
+    found = []
+    for averager in (
+        averaging.averagers.PeriodicModelAverager(3, warmup_steps=2),
+        averaging.hierarchical_model_averager.HierarchicalModelAverager(periods, warmup_steps=1),
+    ):
+        model = _wrapped(torch, _network(torch, rank))
+        own = torch.distributed.new_subgroups(1)[0]
+        model.register_comm_hook(hooks.PostLocalSGDState(None, own, 2), hooks.post_localSGD_hook)
+        optimizer = optim.PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), 0.05), averager)
+        found.append((_train(torch, model, rank, size, 7, optimizer), optimizer.state_dict()["step"]))
+    return found
+
+
 def uneven_inputs(torch: Any, rank: int, size: int) -> Any:
     model = _wrapped(torch, _network(torch, rank))
     optimizer = torch.optim.SGD(model.parameters(), 0.05)
@@ -264,10 +284,11 @@ def differentiable(torch: Any, rank: int, size: int) -> Any:
 SCENARIOS: tuple[Scenario, ...] = (
     fifty_steps, small_buckets_as_views, accumulation, unused_parameters, forgotten_parameters, static_graph, hooks,
     own_hook, uneven_inputs, differentiable, compressed, saved_tensor_hooks, static_and_unused, uneven_divided,
+    local_steps, *sharded_scenarios.SPREAD,
 )  # fmt: skip
 
 
-OF_MANY = (fifty_steps, unused_parameters, compressed, uneven_divided)
+OF_MANY = (fifty_steps, unused_parameters, compressed, uneven_divided, local_steps, *sharded_scenarios.OF_FOUR)
 """Those that more than two ranks play."""
 
 
@@ -278,7 +299,11 @@ def run_all(torch: Any, rank: int, size: int) -> Iterator[tuple[str, Any]]:
         "nn.parallel",
         "distributed.nn.functional",
         "distributed.algorithms.ddp_comm_hooks.default_hooks",
+        "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook",
         "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",
+        "distributed.algorithms.model_averaging.averagers",
+        "distributed.algorithms.model_averaging.hierarchical_model_averager",
+        "distributed.optim",
     ):
         importlib.import_module(f"{torch.__name__}.{module}")
     for scenario in SCENARIOS if size == 2 else OF_MANY:

@@ -7,8 +7,8 @@ from ..._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .elsewhere("ZeroRedundancyOptimizer", "distributed.optim.zero_redundancy_optimizer")
-    .submodules("zero_redundancy_optimizer")
+    .elsewhere("PostLocalSGDOptimizer", "distributed.optim.post_localSGD_optimizer")
+    .submodules("post_localSGD_optimizer zero_redundancy_optimizer")
     .absent("it needs calls in other processes (rpc), which Flambeau does not have", classes="DistributedOptimizer")
-    .absent("averages of models after local steps are not built yet", classes="PostLocalSGDOptimizer")
     .parts()
 )

@@ -1,7 +1,7 @@
-"""Averages of models: not built yet."""
+"""Averages of models that are trained apart for a while, under the names of `torch.distributed.algorithms`."""
 
 from __future__ import annotations
 
 from ...._core.names.absent import Table
 
-__getattr__, __dir__ = Table(__name__).submodules("averagers").parts()
+__getattr__, __dir__ = Table(__name__).submodules("averagers hierarchical_model_averager utils").parts()

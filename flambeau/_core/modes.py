@@ -19,7 +19,8 @@ class Modes:
 
     `plain` is True while only the grad and inference modes matter: no interpreter, no mode that sees functions, no
     forward-mode level, no anomaly detection, no saved-tensor hooks, no autocast of elementwise ops. The short paths
-    test it and leave everything else to the long one.
+    test it and leave everything else to the long one. `watcher` is the interpreter that looks on, where nothing but it
+    keeps the modes from being plain.
     """
 
     __slots__ = (
@@ -37,6 +38,7 @@ class Modes:
         "plain",
         "saved_hooks",
         "saved_hooks_disabled",
+        "watcher",
     )
 
     def __init__(self) -> None:
@@ -54,15 +56,11 @@ class Modes:
         self.refresh()
 
     def refresh(self) -> None:
-        """Derive `plain`; call it after changing any of the modes that it stands for."""
-        self.plain = not (
-            self.interpreters
-            or self.functions
-            or self.anomaly
-            or self.saved_hooks
-            or self.cast
-            or self.forward_level >= 0
-        )
+        """Derive `plain` and `watcher`; call it after changing any of the modes that they stand for."""
+        stack = self.interpreters
+        others = self.functions or self.anomaly or self.saved_hooks or self.cast or self.forward_level >= 0
+        self.plain = not (stack or others)
+        self.watcher: Any = stack[0] if len(stack) == 1 and stack[0].only_watches and not others else None
 
 
 ANOMALY = [False, True]

@@ -34,7 +34,7 @@ from .._core.tensor import DEFAULT, INFERENCE, MULTI_OUTPUT, NO_GRAD, Tensor, Vi
 from .abstract.meta import run_without_data
 from .gradients.derivative_code import first_apply
 from .gradients.recorder import PROPERTIES, Recorder, nothing, primitive_recorder
-from .interpreter import at_level, interpret
+from .interpreter import at_level, interpret, watched
 from .op import Array, Formula, Kernel, Op, name_of_kernel, parameter_names, tensor_parameters
 from .short_call import CALLS, short_call
 
@@ -115,6 +115,8 @@ class Primitive(Op, Generic[P, Results]):
             raise TypeError(f"{self.name}() takes its arguments by position, not {', '.join(named)} by name")
         args: tuple[Any, ...] = given
         modes = THREAD.modes
+        if modes.watcher is not None:
+            return cast(Results, watched(self, args, modes))
         if modes.plain and self.calls < CALLS:
             self.count_call()
         arrays = list(args)

@@ -53,7 +53,7 @@ from .changes.inplace import (
 from .compiled_body import AT_ANY_SIZE, LargeBody
 from .dispatch import after, formula_names, leading, node_class
 from .gradients.recorder import Recorder, elementwise_recorder, nothing
-from .interpreter import at_level, interpret
+from .interpreter import at_level, interpret, watched
 from .op import Formula, Op
 from .public.overrides import has_override, run_override
 from .public.registry import FUNCTIONS, METHODS, explain, export, export_method, resolved, write_out
@@ -483,6 +483,8 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Ten
 def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     """An elementwise op of one tensor of any dtype: the long path."""
     modes = THREAD.modes
+    if modes.watcher is not None:
+        return cast(Tensor, watched(op, (input,), modes, op.short))
     if modes.interpreters:
         return _recorded(op, (input,), interpret(op, (input,), modes))
     if input.stands_for_many:
@@ -500,6 +502,8 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
 def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     """An elementwise op of two operands of any dtype, tensors or numbers: the long path."""
     modes = THREAD.modes
+    if modes.watcher is not None:
+        return cast(Tensor, watched(op, (left, right), modes, op.short))
     if modes.interpreters:
         return _recorded(op, (left, right), interpret(op, (left, right), modes))
     for each in (left, right):

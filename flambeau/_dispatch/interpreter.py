@@ -11,12 +11,16 @@
 An interpreter is asked for every op of its thread while it is entered, those of backward passes included. It sees
 tensors, and returns the op's results. They are recorded for autograd outside of it: inside, nothing is. An op that it
 calls goes to the interpreter that was entered before it, and in the end to the kernel.
+
+A `Watcher` changes nothing: it hears of the ops that ran. Where it is alone, they run by the short paths, autograd
+included, as if nobody looked on.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any, TypeVar, cast
 
 from .._core.modes import THREAD, Modes
@@ -33,6 +37,9 @@ class Interpreter:
     others."""
     follows_positions = False
     """Whether indices are given to it as tensors, so that it sees where positions come from."""
+
+    only_watches = False
+    """Whether it is a `Watcher`."""
 
     sees_checks = False
     """Whether checks of elements, which have no results, are ops to it: what it runs again must refuse the same."""
@@ -60,8 +67,49 @@ class Interpreter:
         modes.refresh()
 
 
+class Watcher(Interpreter):
+    """An interpreter that runs every op as it is, and hears of it afterwards."""
+
+    only_watches = True
+
+    def ran(self, op: Op, args: Sequence[Any], result: Any, start: int, end: int) -> None:
+        """Hear that a call is over; the times are those of `perf_counter_ns`."""
+        raise NotImplementedError
+
+    def run(self, op: Op, args: Sequence[Any]) -> Any:
+        start = perf_counter_ns()
+        result = op(*args)
+        self.ran(op, args, result, start, perf_counter_ns())
+        return result
+
+
+def watched(op: Op, args: Sequence[Any], modes: Modes, short: Callable[..., Any] | None = None) -> Any:
+    """A call on which `modes.watcher` alone looks on: in plain modes, with what autograd records.
+
+    `short` is what runs the op in such modes, where that is not the op itself.
+    """
+    watcher = modes.watcher
+    stack, modes.interpreters = modes.interpreters, ()
+    modes.watcher = None
+    modes.plain = True
+    try:
+        start = perf_counter_ns()
+        result = (short or op)(*args)
+        end = perf_counter_ns()
+    finally:
+        if modes.plain:
+            modes.interpreters, modes.watcher, modes.plain = stack, watcher, False
+        else:  # another thread has meanwhile changed what holds for all
+            modes.interpreters = (*modes.interpreters, watcher)
+            modes.refresh()
+    watcher.ran(op, args, result, start, end)
+    return result
+
+
 def interpret(op: Op, args: Sequence[Any], modes: Modes) -> Any:
     """What the innermost interpreter makes of a call; while it runs, the ones outside of it are in charge."""
+    if modes.watcher is not None:
+        return watched(op, args, modes)
     stack, grad, level = modes.interpreters, modes.grad, modes.forward_level
     modes.interpreters = below = stack[:-1]
     if not stack[-1].records_inside:

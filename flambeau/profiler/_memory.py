@@ -25,9 +25,10 @@ class Block(NamedTuple):
 
 
 class _Watch(weakref.ref[Any]):
-    """A weak reference to the array that owns a block, with the number of the block."""
+    """A weak reference to the array that owns a block, with the number of the block and the id of the array."""
 
-    __slots__ = ("number",)
+    __slots__ = ("key", "number")
+    key: int
     number: int
 
 
@@ -35,15 +36,22 @@ class MemoryLog:
     """The blocks that ops were seen to read and to make, and when they were freed."""
 
     def __init__(self) -> None:
-        self.blocks: list[Block] = []
+        self._seen: list[tuple[Any, ...]] = []
+        """The fields of the blocks."""
         self.freed: dict[int, int] = {}
         """When a block was freed, by its number."""
         self._watches: dict[int, _Watch] = {}
         """Of the living blocks, by the id of the array that owns them."""
         self._is_open = True
 
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks, by number."""
+        return [Block(*each) for each in self._seen]
+
     def _free(self, watch: weakref.ref[Any]) -> None:
         assert isinstance(watch, _Watch)
+        del self._watches[watch.key]
         if self._is_open:
             self.freed[watch.number] = perf_counter_ns()
 
@@ -53,14 +61,16 @@ class MemoryLog:
 
     def seen(self, args: Sequence[Any], result: Any, time: int, note: int) -> int:
         """Note the blocks of a call that are new; the bytes of those that it made."""
+        watches = self._watches
         for each in args:
             if isinstance(each, Tensor):
-                self._note(each, 0, note)
-            elif type(each) in (list, tuple):
+                if id(each._array) not in watches:
+                    self._note(each, 0, note)
+            elif type(each) is list or type(each) is tuple:
                 self._inside(each, 0, note)
         if isinstance(result, Tensor):
             return self._note(result, time, note)
-        return self._inside(result, time, note) if type(result) in (list, tuple) else 0
+        return self._inside(result, time, note) if type(result) is list or type(result) is tuple else 0
 
     def _inside(self, values: Sequence[Any], time: int, note: int) -> int:
         """The same for tensors in lists."""
@@ -68,7 +78,7 @@ class MemoryLog:
         for each in values:
             if isinstance(each, Tensor):
                 total += self._note(each, time, note)
-            elif type(each) in (list, tuple):
+            elif type(each) is list or type(each) is tuple:
                 total += self._inside(each, time, note)
         return total
 
@@ -76,16 +86,16 @@ class MemoryLog:
         array = tensor._array
         owner = array if array.base is None else owner_of(array)
         key = id(owner)
-        watch = self._watches.get(key)
-        if (watch is not None and watch() is owner) or tensor._kind.dataless:
+        kind = tensor._kind
+        if key in self._watches or kind.dataless:
             return 0
         try:
             watch = _Watch(owner, self._free)
         except TypeError:  # another library's array that cannot be watched
             return 0
-        watch.number = len(self.blocks)
+        watch.key, watch.number = key, len(self._seen)
         self._watches[key] = watch
         is_parameter = time == 0 and tensor._requires_grad and tensor._grad_fn is None
         nbytes: int = owner.nbytes
-        self.blocks.append(Block(nbytes, tuple(array.shape), tensor._kind.dtype.name, time, note, is_parameter))
+        self._seen.append((nbytes, array.shape, kind.dtype.name, time, note, is_parameter))
         return nbytes

@@ -1,4 +1,4 @@
-"""The interpreter behind profiles: it takes the time of every op, and of marked ranges, at as little cost as it can.
+"""The watcher behind profiles: it takes the time of every op, and of marked ranges, at as little cost as it can.
 
 What it notes is raw: op records, clock readings, shapes, code objects with offsets. `_events.py` makes of that what
 users see, when they ask.
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from .._core.modes import THREAD
 from .._core.process.caller import IS_INTERNAL
 from .._core.tensor import Tensor
-from .._dispatch.interpreter import Interpreter
+from .._dispatch.interpreter import Watcher
 from .._dispatch.op import Op
 from ._memory import MemoryLog
 
@@ -50,8 +50,8 @@ _ACTIVE: list[Recorder] = []
 """The recorders that are running, the innermost last; each hears its own thread."""
 
 
-class Recorder(Interpreter):
-    """Runs ops as usual, and notes for each its start and its end."""
+class Recorder(Watcher):
+    """Notes for each op its start and its end."""
 
     def __init__(self, *, with_modules: bool = False) -> None:
         self.notes: list[Note] = []
@@ -67,11 +67,8 @@ class Recorder(Interpreter):
         self._steps: list[int] = []
         self._handles: list[Any] = []
 
-    def run(self, op: Op, args: Sequence[Any]) -> Any:
-        start = perf_counter_ns()
-        result = op(*args)
-        self._note((op, start, perf_counter_ns()))
-        return result
+    def ran(self, op: Op, args: Sequence[Any], result: Any, start: int, end: int) -> None:
+        self._note((op, start, end))
 
     def mark(self, name: str, start: int, end: int) -> None:
         """Note a range that has a name of its own."""
@@ -110,10 +107,14 @@ class Recorder(Interpreter):
         from ..utils.module_tracker import ModuleTracker
 
         names = ModuleTracker()
+        known: dict[int, tuple[str, Any]] = {}  # with the modules, so that no other one gets the same id
         starts: list[int] = []
 
         def before(module: Any, inputs: Any) -> None:
-            self._modules.append(names._name_of(module))
+            found = known.get(id(module))
+            if found is None:
+                found = known[id(module)] = names._name_of(module), module
+            self._modules.append(found[0])
             starts.append(perf_counter_ns())
 
         def after(module: Any, inputs: Any, output: Any) -> None:
@@ -134,35 +135,35 @@ class DetailedRecorder(Recorder):
         self._record_shapes, self._with_stack, self._with_flops = record_shapes, with_stack, with_flops
         self.memory = MemoryLog() if profile_memory else None
         self._known_flops: dict[Any, int] = {}
+        self._has_flops: dict[Op, bool] = {}
         if with_flops:
             from .._ops.linalg.matmul import _mm
-            from ..utils.flop_counter import flops_of
+            from ..utils.flop_counter import flops_of, has_formula
 
-            self._count = flops_of
+            self._count, self._is_counted = flops_of, has_formula
             one = Tensor([[1.0]])
             flops_of(_mm, (one, one), one)  # the first count takes a while: have it before the clock runs
 
-    def run(self, op: Op, args: Sequence[Any]) -> Any:
-        start = perf_counter_ns()
-        result = op(*args)
-        end = perf_counter_ns()
+    def ran(self, op: Op, args: Sequence[Any], result: Any, start: int, end: int) -> None:
         nbytes, phase = 0, FORWARD
         if self.memory is not None:
             nbytes = self.memory.seen(args, result, end, len(self.notes))
             phase = STEP if self._steps else FORWARD if THREAD.modes.backward_pass is None else BACKWARD
-        shapes = (
-            tuple([each._array.shape if isinstance(each, Tensor) else _shapes(each) for each in args])
-            if self._record_shapes
-            else ()
-        )
+        shapes: tuple[Any, ...] = ()
+        if self._record_shapes:
+            shapes = tuple([each._array.shape if isinstance(each, Tensor) else _shapes(each) for each in args])
         flops = self._flops(op, args, shapes, result) if self._with_flops else 0
         frames = _frames() if self._with_stack else ()
         module = self._modules[-1] if self._modules else ""
         self._note((op, start, end, shapes, flops, frames, module, nbytes, phase))
-        return result
 
     def _flops(self, op: Op, args: Sequence[Any], shapes: tuple[Any, ...], result: Any) -> int:
         """The operations of a call: they follow from the shapes, and from the arguments that are no tensors."""
+        has_flops = self._has_flops.get(op)
+        if has_flops is None:
+            has_flops = self._has_flops[op] = self._is_counted(op)
+        if not has_flops:
+            return 0
         others = tuple([each for each in args if not isinstance(each, Tensor)])
         try:
             known = self._known_flops.get((op, shapes, others))
@@ -183,9 +184,10 @@ def current_recorder() -> Recorder | None:
 
 def _shapes(value: Any) -> tuple[Any, ...]:
     """The shapes of the tensors in a list."""
-    if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
-        return tuple([each._array.shape if isinstance(each, Tensor) else () for each in value])
-    return ()
+    if type(value) is not list and type(value) is not tuple:
+        return ()
+    shapes = tuple([each._array.shape if isinstance(each, Tensor) else None for each in value])
+    return () if shapes.count(None) == len(shapes) else tuple([() if each is None else each for each in shapes])
 
 
 def _frames() -> tuple[CodeType | int, ...]:

@@ -15,7 +15,7 @@ from .. import ops
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from .._dispatch.public.overloads import OpOverloadPacket, operator_call, packet
+from .._dispatch.public.overloads import OpOverloadPacket, forms_of, operator_call, packet
 from ._pytree import tree_map
 from .module_tracker import ModuleTracker
 
@@ -226,6 +226,12 @@ def flops_of(op: Op, args: Sequence[Any], result: Any) -> int | None:
     """The operations of one call of an op; None where there is no formula."""
     found = _counted(op, args, result, flop_registry)
     return None if found is None else found[1]
+
+
+def has_formula(op: Op) -> bool:
+    """Whether calls of an op can have operations that are counted."""
+    operators = [packet("aten", form.name) for form in forms_of(op)]
+    return any(each in flop_registry for each in (*operators, packet("flambeau", op.name)))
 
 
 class FlopCounterMode(Interpreter):

@@ -12,6 +12,7 @@ import pytest
 
 import flambeau
 from flambeau import nn
+from flambeau._core.modes import THREAD
 from flambeau.autograd import profiler as autograd_profiler
 from flambeau.profiler import ProfilerAction, profile, record_function, schedule, tensorboard_trace_handler
 from tests.support.differential import differential
@@ -240,3 +241,57 @@ def test_a_profiled_step_gives_the_same_bits() -> None:
     plain = run()
     with profile():
         assert run() == plain
+
+
+def test_a_profile_changes_nothing_and_sees_everything() -> None:
+    """The short paths stay open under a profile: the same bits, the same nodes, the modes as they were."""
+
+    def run() -> Any:
+        flambeau.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.GELU(), nn.Flatten(), nn.Linear(72, 3))
+        x = flambeau.randn(2, 1, 8, 8)
+        y = net(x) * 2 + x.sum()
+        (y.exp() / y.exp().sum()).log().sum().backward()
+        changed = x[0].mul_(3.0)
+        return [y, changed, *[each.grad for each in net.parameters()]], y.grad_fn.name(), x._version
+
+    plain = run()
+    with profile() as prof:
+        watched = run()
+        assert not THREAD.modes.plain
+    assert THREAD.modes.plain
+    for left, right in zip(plain[0], watched[0], strict=True):
+        assert left.tolist() == right.tolist()
+    assert plain[1:] == watched[1:]
+    names = {event.name for event in prof.events()}
+    assert {"aten::convolution", "aten::gelu", "aten::addmm", "aten::mul", "aten::add", "aten::sum"} <= names
+
+
+def test_ops_that_fail_leave_a_profile_as_it_was() -> None:
+    x = flambeau.ones(2, 3)
+    with profile() as prof:
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                x @ x
+            with pytest.raises(RuntimeError):
+                x + flambeau.ones(2)
+        x.exp()
+    assert [event.name for event in prof.events() if event.name != "aten::full"] == ["aten::exp"]
+    assert THREAD.modes.plain
+
+
+def test_a_profile_among_other_modes() -> None:
+    """Anomaly detection, transforms, forward mode and casts take the longer way; the profile still sees the ops."""
+    x = flambeau.ones(2, 3, requires_grad=True)
+    with profile() as prof:
+        with flambeau.autograd.set_detect_anomaly(True, check_nan=False):
+            assert "traceback_" in x.exp().grad_fn.metadata
+        flambeau.func.vmap(lambda row: row.sin().sum())(x.detach())
+        _, tangent = flambeau.func.jvp(lambda v: v.cos(), (x.detach(),), (flambeau.ones(2, 3),))
+        with flambeau.autocast("cpu", dtype=flambeau.bfloat16):
+            assert (x @ x.T).dtype is flambeau.bfloat16
+        x.tanh().sum().backward()
+    assert flambeau.allclose(tangent, -x.detach().sin())
+    assert flambeau.allclose(x.grad, 1 - x.detach().tanh() ** 2)
+    names = {event.name for event in prof.events()}
+    assert {"aten::exp", "aten::sin", "aten::cos", "aten::mm", "aten::tanh"} <= names

@@ -1,4 +1,8 @@
-"""Functions that are exchanged for the time of a trace, and those that are not traced through."""
+"""Functions that are exchanged for the time of a trace, and those that are not traced through.
+
+An exchange is seen by all threads, so one thread traces at a time; to the others what is exchanged does what it always
+does: methods ask which thread calls, functions whether they are given proxies.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from .._core.process.locks import new_reentrant_lock
+from ._tracing_state import is_fx_tracing
 from .node import map_aggregate
 from .proxy import Proxy
 
@@ -145,24 +151,26 @@ class _Patcher:
 
 
 _CURRENT: list[_Patcher] = []
+_ONE_THREAD = new_reentrant_lock()
 
 
 @contextlib.contextmanager
 def _new_patcher() -> Iterator[_Patcher]:
     """The exchanges of a trace, which end with it."""
-    patcher = _Patcher()
-    _CURRENT.append(patcher)
-    try:
-        yield patcher
-    finally:
-        patcher.revert_all_patches()
-        _CURRENT.pop()
+    with _ONE_THREAD:
+        patcher = _Patcher()
+        _CURRENT.append(patcher)
+        try:
+            yield patcher
+        finally:
+            patcher.revert_all_patches()
+            _CURRENT.pop()
 
 
 @contextlib.contextmanager
 def _maybe_revert_all_patches() -> Iterator[None]:
     """A context, inside of a trace, in which everything is as usual."""
-    if not _CURRENT:
+    if not is_fx_tracing() or not _CURRENT:
         yield
         return
     patcher = _CURRENT[-1]

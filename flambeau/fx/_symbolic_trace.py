@@ -11,6 +11,7 @@ import typing
 import warnings
 from collections.abc import Callable, Iterable
 from itertools import chain
+from threading import get_ident
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -356,13 +357,19 @@ class Tracer(TracerBase):
         module_class: Any = Module
         ordinary_getattr, ordinary_call = module_class.__getattr__, module_class.__call__
         known: dict[str, Proxy] = {}
+        tracing_thread = get_ident()
 
         @functools.wraps(ordinary_getattr)
         def read(mod: Module, attr: str) -> Any:
+            if get_ident() != tracing_thread:
+                return ordinary_getattr(mod, attr)
             return self.getattr(attr, ordinary_getattr(mod, attr), known)
 
         @functools.wraps(ordinary_call)
         def call(mod: Module, *args: Any, **kwargs: Any) -> Any:
+            if get_ident() != tracing_thread:
+                return ordinary_call(mod, *args, **kwargs)
+
             def forward(*args: Any, **kwargs: Any) -> Any:
                 return ordinary_call(mod, *args, **kwargs)
 

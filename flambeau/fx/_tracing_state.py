@@ -1,26 +1,32 @@
-"""Whether a program is being traced."""
+"""Whether a program is being traced: by this thread, others do not matter."""
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 
-_DEPTH = [0]
+
+class _Depth(threading.local):
+    traces = 0
+
+
+_DEPTH = _Depth()
 
 
 @contextlib.contextmanager
 def tracing() -> Iterator[None]:
     """A context in which a program is being traced."""
-    _DEPTH[0] += 1
+    _DEPTH.traces += 1
     try:
         yield
     finally:
-        _DEPTH[0] -= 1
+        _DEPTH.traces -= 1
 
 
 def is_fx_tracing() -> bool:
     """Whether a graph is being recorded."""
-    return _DEPTH[0] > 0
+    return _DEPTH.traces > 0
 
 
 is_fx_symbolic_tracing = is_fx_tracing

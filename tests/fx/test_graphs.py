@@ -6,7 +6,11 @@ import copy
 import functools
 import operator
 import pickle
+import threading
 from typing import Any
+
+import flambeau
+from flambeau import fx, nn
 
 from ..support.differential import differential, outcome
 
@@ -194,3 +198,41 @@ def test_own_leaves(T: Any) -> Any:
     model = T.nn.Sequential(T.nn.Sequential(T.nn.Dropout(0.5), T.nn.ReLU()), T.nn.MaxPool2d(2))
     whole = T.fx.GraphModule(model, Whole().trace(model))
     return whole.code, T.fx.GraphModule(model, Nothing().trace(model)).code
+
+
+def test_other_threads_are_not_recorded() -> None:
+    """While one thread traces, modules of others run as usual; traces of two threads do not mix."""
+    inside, go_on = threading.Event(), threading.Event()
+    seen: dict[str, Any] = {}
+
+    class Slow(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x: Any) -> Any:
+            x = self.first(x)
+            inside.set()
+            assert go_on.wait(60)
+            return self.second(x)
+
+    def trace() -> None:
+        seen["graph"] = fx.symbolic_trace(Slow())
+
+    def trace_too() -> None:
+        seen["other"] = fx.symbolic_trace(nn.Sequential(nn.Tanh()))
+
+    threads = [threading.Thread(target=each) for each in (trace, trace_too)]
+    threads[0].start()
+    assert inside.wait(60)
+    threads[1].start()  # it waits for its turn
+    layer = nn.Linear(2, 1)
+    assert isinstance(layer.weight, nn.Parameter)
+    assert layer(flambeau.ones(1, 2)).shape == (1, 1)
+    assert not fx._symbolic_trace.is_fx_tracing()
+    go_on.set()
+    for each in threads:
+        each.join(60)
+    assert [node.target for node in seen["graph"].graph.nodes] == ["x", "first", "second", "output"]
+    assert [node.target for node in seen["other"].graph.nodes] == ["input", "0", "output"]
+    assert nn.Module.__call__.__qualname__ == "Module.__call__"

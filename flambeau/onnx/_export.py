@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._C._onnx import OperatorExportTypes, TrainingMode
+from .._core.process.caller import line_of
 from .._core.tensor import Tensor
 from ..utils._pytree import tree_leaves
 from ._converters import CONVERTERS
@@ -22,6 +23,7 @@ from ._passes import drop_unread, rename, tidy
 from ._program import ONNXProgram
 from ._sampling import Place, Samples, sample
 from ._serialize import model_message, onnx_package
+from ._tracing import Trace
 from .errors import OnnxExporterError, OnnxExporterWarning
 
 DEFAULT_OPSET = 20
@@ -85,6 +87,7 @@ def export(
     own = converters_of(custom_translation_table, opset)
     with _exporting(), _mode(called, training):
         taken = sample(called, positional, named, axes, lambda name: name in own or name in CONVERTERS)
+    _warn_of_constants(taken.runs[0].trace)
     graph = Graph(max(opset, OLDEST_OPSET))
     graph.domains.update(custom_opsets or {})
     inputs, outputs = _build(graph, taken, called, names, axes, own, output_names)
@@ -108,6 +111,26 @@ def export(
     if verify:
         _verify(program, called, positional, named)
     return program if dynamo else None
+
+
+_SILENT = ("first_failure",)
+"""Reads that only check whether an op succeeded."""
+
+
+def _warn_of_constants(trace: Trace) -> None:
+    """Say, in the name of each line of the model's that looks at elements, that they are constants from there on."""
+    from ..jit import TracerWarning
+
+    for op, place in dict.fromkeys(trace.looked_at):
+        if place is not None and op.name not in _SILENT:
+            file, line, _ = line_of(place)
+            warnings.warn_explicit(
+                "Converting a tensor to a Python value might cause the trace to be incorrect: what Python does with it "
+                "is not exported, so that it is a constant in the model, and may be wrong for other inputs.",
+                TracerWarning,
+                file,
+                line,
+            )
 
 
 @contextmanager

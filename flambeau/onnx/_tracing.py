@@ -63,7 +63,11 @@ class Trace(Interpreter):
         """A tensor for each number."""
         self.shapes: list[tuple[int, ...]] = []
         self.scope: tuple[str, ...] = ()
+        self.looked_at: list[tuple[Op, Place | None]] = []
+        """Where Python looked at elements that depend on the inputs."""
         self._keeps = keeps
+        self._varying: set[int] = set()
+        """The numbers of the inputs, and of what was computed from them."""
         self._numbers: dict[int, int] = {}
         self._before: dict[int, tuple[Tensor, Any]] = {}
 
@@ -79,8 +83,17 @@ class Trace(Interpreter):
         for position in op.writes:
             self._remember(args[position])
         results = op(*args)
-        self.calls.append(Call(op, noted, self._made(results), self.scope, calling_place()))
+        made, place = self._made(results), calling_place()
+        self.calls.append(Call(op, noted, made, self.scope, place))
+        if not self._varying.isdisjoint(_numbers_in(noted)):
+            self._varying.update(_numbers_in(made), *[_numbers_in(noted[position]) for position in op.writes])
+            if op.reads:
+                self.looked_at.append((op, place))
         return results
+
+    def give(self, tensor: Tensor) -> None:
+        """Make a tensor an input."""
+        self._varying.add(self.number_of(tensor))
 
     def _indexed(self, noted: tuple[Any, ...], args: Sequence[Any]) -> tuple[tuple[Any, ...], Sequence[Any]]:
         """Positions are tensors in the trace and arrays for the kernel."""
@@ -133,6 +146,15 @@ class Trace(Interpreter):
         return number
 
 
+def _numbers_in(noted: Any) -> Iterator[int]:
+    """The numbers of the tensors in a nest."""
+    if isinstance(noted, Ref):
+        yield noted.number
+    elif type(noted) in (list, tuple):
+        for each in noted:
+            yield from _numbers_in(each)
+
+
 class Run(NamedTuple):
     """A traced call of a model."""
 
@@ -147,7 +169,7 @@ def trace_call(
     """Run `model(*args, **kwargs)` and write down what it does; neither the model nor the inputs change by it."""
     trace = Trace(keeps)
     for each in inputs:
-        trace.number_of(each)
+        trace.give(each)
     with contextlib.ExitStack() as stack:
         stack.callback(trace.undo)
         stack.enter_context(_scopes(model, trace))

@@ -260,3 +260,18 @@ def test_attention_as_pytorchs(mode: int, options: dict[str, float]) -> None:
     )
     for expected, actual in zip(theirs, ours, strict=True):
         np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_values_that_python_reads_are_constants_and_said_to_be() -> None:
+    """As PyTorch's tracer does: a warning on the model's own line. What depends on weights alone is constant anyway."""
+
+    def scaled(x: Any) -> Any:
+        return x * 2 if x.sum() > 0 else -x
+
+    weight = T.ones(2)
+    with pytest.warns(T.jit.TracerWarning, match="constant in the model") as told:
+        message = T.onnx.export(scaled, (floats(3).abs(),)).model_proto
+    assert [(each.filename, each.lineno) for each in told] == [(__file__, scaled.__code__.co_firstlineno + 1)]
+    given = floats(3).abs()
+    runtime.check(runtime.run(message, [given]), given * 2)
+    T.onnx.export(lambda x: x * float(weight.sum()), (floats(3),))

@@ -6,6 +6,7 @@ broadcast against each other, and attention is composed of ordinary ops: derivat
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -65,13 +66,13 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
     if not all(callable(each) for each in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
-    def either(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+    def or_mask(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         result = b.new_zeros((), dtype=_bool())
         for each in mask_mods:
             result = result | each(b, h, q_idx, kv_idx)
         return result
 
-    return either
+    return or_mask
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
@@ -79,13 +80,13 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
     if not all(callable(each) for each in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
-    def both(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
+    def and_mask(b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         result = b.new_ones((), dtype=_bool())
         for each in mask_mods:
             result = result & each(b, h, q_idx, kv_idx)
         return result
 
-    return both
+    return and_mask
 
 
 def _bool() -> Any:
@@ -103,7 +104,7 @@ def create_mask(mod_fn: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: i
         scored: Tensor = mod_fn(zeros(shape, device=device), *indices)
         return ~scored.expand(shape).isneginf()
     masked: Tensor = mod_fn(*indices)
-    return masked.expand(shape).contiguous()
+    return masked.expand(shape)
 
 
 class BlockMask:
@@ -162,6 +163,8 @@ class BlockMask:
     ) -> BlockMask:
         """From the numbers of key blocks of each row of query blocks, and which they are."""
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+        if kv_indices.dim() < 2:
+            raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
             raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
         columns = kv_indices.shape[-1]
@@ -205,35 +208,104 @@ class BlockMask:
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """The parts."""
+        """The parts, in the order of the constructor's; sizes in pairs or one by one."""
         sizes = (*self.BLOCK_SIZE,) if flatten else (self.BLOCK_SIZE,)
         lengths = (*self.seq_lengths,) if flatten else (self.seq_lengths,)
         return (
-            *lengths, self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks, self.full_kv_indices,
-            self.q_num_blocks, self.q_indices, self.full_q_num_blocks, self.full_q_indices, *sizes, self.mask_mod,
+            *lengths, *[getattr(self, each) for each in _PARTS], self.dq_write_order, self.dq_write_order_full,
+            self.dq_kv_order, self.dq_kv_order_spt, *sizes, self.mask_mod,
         )  # fmt: skip
+
+    def _with(self, parts: dict[str, Any]) -> BlockMask:
+        """The same with other parts."""
+        given = {name: getattr(self, name) for name in (*_PARTS, *_OTHERS)}
+        return BlockMask(**{**given, **parts})
 
     def to(self, device: Any) -> BlockMask:
         """The same on a device."""
-        parts: Any = [each.to(device) if isinstance(each, Tensor) else each for each in self.as_tuple(flatten=False)]
-        return BlockMask(*parts)
+        return self._with({name: each.to(device) for name, each in vars(self).items() if isinstance(each, Tensor)})
+
+    def __getitem__(self, index: Any) -> BlockMask:
+        """The blocks of some batches, heads and rows; its `mask_mod`, which counts from the first row, is lost."""
+        keys = index if isinstance(index, tuple) else (index,)
+        ranges = tuple([_as_range(each) for each in keys])
+        parts: dict[str, Any] = {}
+        for name in ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"):
+            part = getattr(self, name)
+            parts[name] = None if part is None else part[ranges[: part.dim()]]
+        return BlockMask.from_kv_blocks(
+            **parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced_mask_mod_error, seq_lengths=self.seq_lengths,
+            compute_q_blocks=self.q_indices is not None,
+        )  # fmt: skip
+
+    def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
+        """The same mask for other lengths: blocks beyond them are left out, what is new is hidden."""
+        rows, columns = -(-new_q_len // self.BLOCK_SIZE[0]), -(-new_kv_len // self.BLOCK_SIZE[1])
+        parts: dict[str, Any] = {}
+        for prefix in ("", "full_"):
+            counts, places = getattr(self, f"{prefix}kv_num_blocks"), getattr(self, f"{prefix}kv_indices")
+            if counts is not None:
+                counts, places = _ordered(_dense(counts, places)[..., :rows, :columns])
+            parts |= {f"{prefix}kv_num_blocks": counts, f"{prefix}kv_indices": places}
+        return BlockMask.from_kv_blocks(
+            **parts, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod, seq_lengths=(new_q_len, new_kv_len)
+        )
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
-        """A picture of the blocks of the first heads: full ones filled, partial ones half, hidden ones empty."""
-        partly = _dense(self.kv_num_blocks, self.kv_indices)
-        full = zeros(partly.shape, dtype=partly.dtype)
-        if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
-            full = _dense(self.full_kv_num_blocks, self.full_kv_indices)
-        pictures = []
-        for half, whole in list(zip(partly.flatten(0, -3), full.flatten(0, -3), strict=True))[:limit]:
-            rows = zip(half.tolist(), whole.tolist(), strict=True)
-            pictures.append(
-                "\n".join("".join("█" if w else "░" if h else " " for h, w in zip(*row, strict=True)) for row in rows)
-            )
-        return "\n\n".join(pictures)
+        """A picture of the blocks of the first heads, at most `grid_size` large: filled where all of them are shown,
+        half filled where some are. A size of -1 has no limit.
+        """
+        most = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
+        dense = self.to_dense()
+        steps = [
+            1 if size == -1 else max(-(-extent // size), 1) for size, extent in zip(most, dense.shape[-2:], strict=True)
+        ]
+        places = list(itertools.product(*[range(each) for each in dense.shape[:-2]]))
+        text = "\n".join(f"{place}\n{_picture(dense[place], *steps)}" for place in places[:limit])
+        return text if len(places) <= limit else f"{text}\n...\n{len(places) - limit} more: a larger limit shows them"
+
+    def __str__(self) -> str:
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string().strip()}\n)"
 
     def __repr__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+        parts = {name: None if (part := getattr(self, name)) is None else part.shape for name in _PARTS}
+        lines = [f"    {name}={shape},\n" for name, shape in parts.items()]
+        return (
+            f"BlockMask(\n{''.join(lines)}    BLOCK_SIZE={self.BLOCK_SIZE},\n    shape={self.shape},\n"
+            f"    sparsity={self.sparsity():.2f}%,\n    mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}\n)"
+        )
+
+
+_PARTS = (
+    "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
+    "full_q_num_blocks", "full_q_indices",
+)  # fmt: skip
+_OTHERS = (
+    "seq_lengths", "BLOCK_SIZE", "mask_mod", "dq_write_order", "dq_write_order_full", "dq_kv_order", "dq_kv_order_spt",
+)  # fmt: skip
+
+
+def _sliced_mask_mod_error(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
+    raise RuntimeError(
+        "Cannot use mask_mod from a sliced BlockMask: it counts queries from the beginning, and the blocks may not. "
+        "Give the slice one of its own: sliced.mask_mod = ..., made from that of the whole mask."
+    )
+
+
+def _as_range(key: Any) -> Any:
+    """A number as the range of it alone: the dimension stays."""
+    if not isinstance(key, int) or isinstance(key, bool):
+        return key
+    return slice(key, key + 1 or None)
+
+
+def _picture(blocks: Tensor, height: int, width: int) -> str:
+    """Blocks of 0 and 1 as text, so many rows and columns of them in a place of two characters."""
+    lines = []
+    for top in range(0, blocks.shape[0], height):
+        places = [blocks[top : top + height, left : left + width] for left in range(0, blocks.shape[1], width)]
+        lines.append("".join("██" if each.all() else "░░" if each.any() else "  " for each in places) + "\n")
+    return "".join(lines)
 
 
 def _ordered(dense: Tensor) -> list[Tensor | None]:
@@ -328,15 +400,21 @@ def flex_attention(
             "Expect number of query heads to be a multiple of kv heads for GQA but got "
             f"Hq={query.shape[1]} and Hkv={key.shape[1]}."
         )
+    if key.shape[0] != query.shape[0] and (block_mask is None or block_mask.shape[0] != query.shape[0]):
+        raise ValueError(
+            "Expect query and key/value to have the same batch size, or a block_mask of the queries' batch size, but "
+            f"got Bq={query.shape[0]} and Bkv={key.shape[0]}."
+        )
     if key.shape[1] != query.shape[1]:
         repeats = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
     key, value = (each.expand(query.shape[0], *each.shape[1:]) for each in (key, value))
     batch, heads, queries = query.shape[:3]
     keys = key.shape[2]
-    if block_mask is not None and (block_mask.seq_lengths[0] < queries or block_mask.seq_lengths[1] < keys):
+    if block_mask is not None and block_mask.seq_lengths != (queries, keys):
         raise ValueError(
-            f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={queries} and kv_len={keys}."
+            f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={queries} and "
+            f"kv_len={keys}: make one for these lengths, or block_mask._adjust(q_len, kv_len)."
         )
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     indices = _indices(batch, heads, queries, keys, query.device)

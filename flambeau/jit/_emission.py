@@ -19,7 +19,7 @@ from ._recording import Recording, Written
 Rule = Callable[[Recording, tuple[Any, ...], dict[str, Any], Any], None]
 
 _LOSS = "input, target"
-_TEMPLATES = {
+TEMPLATES = {
     "linear": "linear(input, weight, bias)",
     "batch_norm": "batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)",
     "instance_norm": (
@@ -81,13 +81,13 @@ _TEMPLATES = {
 }  # fmt: skip
 """Functions of `nn.functional`; those in place write to the operator with a mark behind its name."""
 
-_ABSENT = {"padding_idx": -1, "stride": Written("annotate(List[int], [])")}
+ABSENT = {"padding_idx": -1, "stride": Written("annotate(List[int], [])")}
 """What PyTorch's operators want where the function has None."""
 
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-_SIZED = frozenset({"view", "reshape", "expand", "repeat", "permute", "new_zeros", "new_ones", "new_empty"})
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+SIZED = frozenset({"view", "reshape", "expand", "repeat", "permute", "new_zeros", "new_ones", "new_empty"})
 _MADE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
-_CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "int": 3, "long": 4, "bool": 11, "short": 2, "char": 1}
+CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "int": 3, "long": 4, "bool": 11, "short": 2, "char": 1}
 _OPERATORS = {
     "__matmul__": "matmul", "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub",
     "__rsub__": "rsub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_",
@@ -103,8 +103,8 @@ def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule |
     if getattr(func, "__module__", "").startswith("flambeau.nn"):
         return _by_template(func, name, args, kwargs)
     name = _OPERATORS.get(name, name)
-    if name in _CASTS and len(args) == 1:
-        number = _CASTS[name]
+    if name in CASTS and len(args) == 1:
+        number = CASTS[name]
         return lambda recording, args, kwargs, result: recording.emit("to", (args[0], number), {}, result)
     if name == "__getitem__":
         return _item
@@ -113,7 +113,7 @@ def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule |
     if name == "einsum" and isinstance(args[0], str):
         operands = args[1] if isinstance(args[1], (list, tuple)) else args[1:]
         return lambda recording, args, kwargs, result: recording.emit("einsum", (args[0], list(operands)), {}, result)
-    if name in _SIZED and args and isinstance(args[0], Tensor):
+    if name in SIZED and args and isinstance(args[0], Tensor):
         return functools.partial(_sized, name, 1)
     if name in _MADE:
         return functools.partial(_sized, name, 0)
@@ -193,15 +193,15 @@ def _item(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], r
 
 
 @functools.cache
-def _signature(func: Any) -> inspect.Signature:
+def signature_of(func: Any) -> inspect.Signature:
     return inspect.signature(func)
 
 
 def _by_template(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
-    template = _TEMPLATES.get(name)
+    template = TEMPLATES.get(name)
     if template is None and name != "embedding_bag":
         return None
-    bound = _signature(func).bind(*args, **kwargs)
+    bound = signature_of(func).bind(*args, **kwargs)
     bound.apply_defaults()
     given = bound.arguments
     if template is None:
@@ -234,8 +234,8 @@ def _listed(value: Any) -> Sequence[Any]:
 
 def _value(name: str, value: Any) -> Any:
     if name == "reduction":
-        return _REDUCTIONS[value]
-    return _ABSENT.get(name) if value is None and name in _ABSENT else value
+        return REDUCTIONS[value]
+    return ABSENT.get(name) if value is None and name in ABSENT else value
 
 
 def op_rule(op: Op, args: Sequence[Any]) -> tuple[str, Sequence[Any], dict[str, Any]] | None:

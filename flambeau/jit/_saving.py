@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+from types import FunctionType
 from typing import Any
 
 from .._serialization.archive import ArchiveWriter
 from .._serialization.atomic import replacing
 from .._serialization.settings import get_crc32_options
 from .._serialization.writing import archive_folder
+from ..nn.modules.module import Module
 from ._pickles import ScriptPickler
 
 _VERSION_MOVED = 6
@@ -20,7 +22,8 @@ _VERSION_MOVED = 6
 def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
     """Write a module of TorchScript to a file.
 
-    The code is the program's own text. Attributes, parameters and buffers are written as they are now.
+    The code is the program's own text. Of what was scripted, which stays Python, it is written from the source; an
+    error names the line that TorchScript cannot express. Attributes, parameters and buffers are written as they are.
     """
     module = _module_of(m)
     if not isinstance(f, (str, os.PathLike)):
@@ -40,6 +43,14 @@ def _module_of(m: Any) -> Any:
         return m
     if isinstance(m, ScriptFunction):
         return m._module
+    if isinstance(m, Module):
+        from ._scripting.modules import scripted
+
+        return scripted(m)
+    if isinstance(m, FunctionType):
+        from ._scripting.modules import scripted_function
+
+        return scripted_function(m)
     raise RuntimeError(
         f"jit.save writes modules of TorchScript: scripted, traced or loaded ones, not {type(m).__name__}"
     )

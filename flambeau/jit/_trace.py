@@ -159,7 +159,7 @@ def _traced_module(
     with _tracing():
         for name, function in methods.items():
             texts.append(recorded(name, function, *calls[name], layout, constants))
-    program = Program({"__torch__": layout.source(texts)}, tuple(constants), version=10)
+    program = Program({"__torch__": layout.source({"": texts})}, tuple(constants), version=10)
     return _filled(module, program, layout, "")
 
 

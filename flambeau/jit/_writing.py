@@ -42,11 +42,15 @@ class Layout:
                 if tensor is not None:
                     self.places.setdefault(id(tensor), _access(owner, title))
 
-    def source(self, methods: list[str]) -> str:
-        """The text of all classes; inner ones come first."""
-        return "".join(self._class(path, methods if not path else []) for path in reversed(self.names))
+    def source(self, methods: dict[str, list[str]], attributes: dict[str, dict[str, str]] | None = None) -> str:
+        """The text of all classes, with the methods of each path; inner ones come first.
 
-    def _class(self, path: str, methods: list[str]) -> str:
+        `attributes` are those beside parameters, buffers and modules, with their types.
+        """
+        others = attributes or {}
+        return "".join(self._class(path, methods.get(path, []), others.get(path, {})) for path in reversed(self.names))
+
+    def _class(self, path: str, methods: list[str], attributes: dict[str, str]) -> str:
         module = self.modules[path]
         parameters = [name for name, each in module._parameters.items() if each is not None]
         buffers = [name for name, each in module._buffers.items() if each is not None]
@@ -57,6 +61,7 @@ class Layout:
             f"  __buffers__ = [{''.join(f'{_quoted(each)}, ' for each in buffers)}]",
             *(self._declared(each, "Tensor") for each in (*parameters, *buffers)),
             "  training : bool",
+            *(self._declared(name, kind) for name, kind in attributes.items()),
             *(self._declared(name, f"__torch__.{self.names[inner]}") for name, inner in children),
         ]
         absent = [*module._parameters.items(), *module._buffers.items()]

@@ -38,6 +38,8 @@ def to_pytorch(value: Any) -> Any:
         return pytorch.tensor(value.detach().numpy())
     if isinstance(value, (list, tuple)):
         return type(value)(map(to_pytorch, value))
+    if isinstance(value, dict):
+        return {key: to_pytorch(each) for key, each in value.items()}
     return value
 
 

@@ -58,6 +58,11 @@ def operator_named(name: str, version: int) -> Callable[..., Any]:
     return _operator(last) or _missing(f"{'prim' if space == 'prim' else 'aten'}::{last}")
 
 
+def has_operator(name: str) -> bool:
+    """Whether a program may call `torch.{name}`."""
+    return _operator(name) is not None
+
+
 def _missing(name: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"the program calls {name[:200]}, which Flambeau does not have")

@@ -105,27 +105,31 @@ def _choice(node: ast.IfExp, program: Program) -> Expression:
 
 
 def _item(node: ast.Subscript, program: Program) -> Expression:
-    value = expression(node.value, program)
-    if isinstance(node.slice, ast.Slice):
-        parts = [node.slice.lower, node.slice.upper, node.slice.step]
-        lower, upper, step = [_absent if each is None else expression(each, program) for each in parts]
-        return lambda frame: _sequence(value(frame))[lower(frame) : upper(frame) : step(frame)]
-    key = expression(node.slice, program)
+    value, key = expression(node.value, program), subscript(node.slice, program)
     return lambda frame: element(value(frame), key(frame))
+
+
+def subscript(node: ast.expr, program: Program) -> Expression:
+    """What stands in brackets: beside values, slices of them, `...` and several at once."""
+    if isinstance(node, ast.Slice):
+        parts = [_absent if each is None else expression(each, program) for each in (node.lower, node.upper, node.step)]
+        return lambda frame: slice(*[each(frame) for each in parts])
+    if isinstance(node, ast.Tuple):
+        keys = [subscript(each, program) for each in node.elts]
+        return lambda frame: tuple([each(frame) for each in keys])
+    if isinstance(node, ast.Constant) and node.value is Ellipsis:
+        return lambda frame: Ellipsis
+    return expression(node, program)
 
 
 def _absent(frame: Frame) -> None:
     return None
 
 
-def _sequence(value: Any) -> Any:
-    if not isinstance(value, (list, tuple, str)):
-        raise NotInLanguage(f"a slice of {type(value).__name__}")
-    return value
-
-
 def element(value: Any, key: Any) -> Any:
-    """The element of a list, tuple, dict or string."""
+    """The element of a list, tuple, dict or string, or a part of a tensor."""
+    if isinstance(value, Tensor):
+        return value[key]
     if isinstance(value, dict):
         if key not in value:
             raise RuntimeError(f"KeyError: {key!r}")
@@ -136,6 +140,43 @@ def element(value: Any, key: Any) -> Any:
         return value[key]
     except IndexError:
         raise IndexError("list index out of range") from None
+
+
+def _both(node: ast.BoolOp, program: Program) -> Expression:
+    parts = _several(node.values, program)
+    if isinstance(node.op, ast.And):
+        return lambda frame: all(bool(each(frame)) for each in parts)
+    return lambda frame: any(bool(each(frame)) for each in parts)
+
+
+def _identity(node: ast.Compare, program: Program) -> Expression:
+    """`x is None` and its opposite: all other comparisons are calls."""
+    if len(node.ops) != 1:
+        raise _unknown(node)
+    left, right = _several((node.left, node.comparators[0]), program)
+    if isinstance(node.ops[0], ast.Is):
+        return lambda frame: left(frame) is right(frame)
+    return lambda frame: left(frame) is not right(frame)
+
+
+def _comprehension(node: ast.ListComp, program: Program) -> Expression:
+    """A list from one loop over one variable, or over several at once."""
+    from .statements import store
+
+    if len(node.generators) != 1 or node.generators[0].ifs or node.generators[0].is_async:
+        raise _unknown(node)
+    loop = node.generators[0]
+    values, made, keep = expression(loop.iter, program), expression(node.elt, program), store(loop.target, program)
+
+    def run(frame: Frame) -> list[Any]:
+        inner = dict(frame)
+        found = []
+        for each in values(frame):
+            keep(inner, each)
+            found.append(made(inner))
+        return found
+
+    return run
 
 
 def _attribute(node: ast.Attribute, program: Program) -> Expression:
@@ -406,6 +447,9 @@ _READERS: dict[type, Callable[[Any, Program], Expression]] = {
     ast.Dict: _dict,
     ast.IfExp: _choice,
     ast.Subscript: _item,
+    ast.BoolOp: _both,
+    ast.Compare: _identity,
+    ast.ListComp: _comprehension,
     ast.Attribute: _attribute,
     ast.Call: _any_call,
 }

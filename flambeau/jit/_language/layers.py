@@ -263,6 +263,7 @@ LAYERS: dict[str, Callable[..., Any]] = {
     "softshrink": _functional_one("softshrink", ("lambd",)),
     "glu": _functional_one("glu", ("dim",)),
     "one_hot": _functional_one("one_hot", ("num_classes",)),
+    "__interpolate": lambda input, *args, **kwargs: _functional().interpolate(input, *args, **kwargs),
     "im2col": _functional_one("unfold", ("kernel_size", "dilation", "padding", "stride")),
     "col2im": _functional_one("fold", ("output_size", "kernel_size", "dilation", "padding", "stride")),
     "linear": lambda input, weight, bias=None: _functional().linear(input, weight, bias),

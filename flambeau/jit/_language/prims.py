@@ -118,6 +118,18 @@ FREE: dict[str, Callable[..., Any]] = {
     "range": range,
     "len": len,
     "ord": ord,
+    "chr": chr,
+    "abs": abs,
+    "min": plain.PLAIN["min"],
+    "max": plain.PLAIN["max"],
+    "sum": sum,
+    "all": all,
+    "any": any,
+    "round": plain.PLAIN["round"],
+    "list": list,
+    "sorted": sorted,
+    "enumerate": lambda values, start=0: list(enumerate(values, start)),
+    "zip": lambda *values: list(zip(*values, strict=False)),
     "device": _device,
 }
 """What is written without a namespace."""

@@ -21,7 +21,8 @@ _ALLOWED = (
     ast.Assign, ast.AnnAssign, ast.Expr, ast.If, ast.While, ast.For, ast.With, ast.withitem, ast.Return, ast.Pass,
     ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.keyword, ast.Tuple, ast.List, ast.Dict, ast.Subscript,
     ast.Slice, ast.UnaryOp, ast.USub, ast.UAdd, ast.Not, ast.BinOp, ast.Add, ast.Sub, ast.IfExp, ast.Starred,
-    ast.ListComp, ast.comprehension,
+    ast.ListComp, ast.comprehension, ast.AugAssign, ast.Mult, ast.Div, ast.Break, ast.Continue, ast.Assert,
+    ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.Is, ast.IsNot,
 )  # fmt: skip
 
 

@@ -6,7 +6,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .expressions import Frame, InnerFunction, expression, set_attribute
+from ..._core.tensor import Tensor
+from .calls import operator_named
+from .expressions import Frame, InnerFunction, expression, set_attribute, subscript
+from .prims import Raised
 from .program import LINE, ClassDefinition, Function, Program
 from .types import NotInLanguage
 
@@ -15,6 +18,10 @@ Statement = Callable[[Frame], Any]
 _GOES_ON: Any = object()
 """What a statement gives that does not return from the function."""
 
+_LEAVES: Any = object()
+_NEXT: Any = object()
+"""What `break` and `continue` give."""
+
 
 def body_of(nodes: Sequence[ast.stmt], program: Program) -> Callable[[Frame], Any]:
     """What runs the statements of a function and gives its result."""
@@ -22,6 +29,8 @@ def body_of(nodes: Sequence[ast.stmt], program: Program) -> Callable[[Frame], An
 
     def run(frame: Frame) -> Any:
         result = block(frame)
+        if result is _LEAVES or result is _NEXT:
+            raise NotInLanguage("break and continue belong into loops")
         return None if result is _GOES_ON else result
 
     return run
@@ -51,10 +60,10 @@ def _statement(node: ast.stmt, program: Program) -> Statement:
 def _assign(node: ast.Assign, program: Program) -> Statement:
     if len(node.targets) != 1:
         raise NotInLanguage("an assignment has one target")
-    value, store = expression(node.value, program), _store(node.targets[0], program)
+    value, keep = expression(node.value, program), store(node.targets[0], program)
 
     def run(frame: Frame) -> Any:
-        store(frame, value(frame))
+        keep(frame, value(frame))
         return _GOES_ON
 
     return run
@@ -66,7 +75,43 @@ def _declare(node: ast.AnnAssign, program: Program) -> Statement:
     return _assign(ast.Assign([node.target], node.value), program)
 
 
-def _store(target: ast.expr, program: Program) -> Callable[[Frame, Any], None]:
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+
+
+def _augment(node: ast.AugAssign, program: Program) -> Statement:
+    """`x += y`: tensors change in place."""
+    name = _OPERATORS.get(type(node.op))
+    if name is None:
+        raise NotInLanguage(f"{ast.unparse(node)[:200]!r} is no statement of TorchScript")
+    current, value, keep = (
+        expression(node.target, program),
+        expression(node.value, program),
+        store(node.target, program),
+    )
+    plain, in_place = (operator_named(f"torch.{name}{mark}", program.version) for mark in ("", "_"))
+
+    def run(frame: Frame) -> Any:
+        before = current(frame)
+        keep(frame, (in_place if isinstance(before, Tensor) else plain)(before, value(frame)))
+        return _GOES_ON
+
+    return run
+
+
+def _assert(node: ast.Assert, program: Program) -> Statement:
+    test = expression(node.test, program)
+    message = None if node.msg is None else expression(node.msg, program)
+
+    def run(frame: Frame) -> Any:
+        if not test(frame):
+            raise Raised("" if message is None else str(message(frame)), "AssertionError")
+        return _GOES_ON
+
+    return run
+
+
+def store(target: ast.expr, program: Program) -> Callable[[Frame, Any], None]:
+    """What gives a value to a variable, an attribute, an element, or its parts to several."""
     if isinstance(target, ast.Name):
         name = target.id
 
@@ -75,25 +120,25 @@ def _store(target: ast.expr, program: Program) -> Callable[[Frame, Any], None]:
 
         return store_name
     if isinstance(target, ast.Tuple):
-        stores = [_store(each, program) for each in target.elts]
+        stores = [store(each, program) for each in target.elts]
 
         def store_parts(frame: Frame, value: Any) -> None:
             if not isinstance(value, (tuple, list)) or len(value) != len(stores):
                 count = len(value) if isinstance(value, (tuple, list)) else "no"
                 raise RuntimeError(f"Expected {len(stores)} elements in a list but found {count}")
-            for store, part in zip(stores, value, strict=True):
-                store(frame, part)
+            for keep, part in zip(stores, value, strict=True):
+                keep(frame, part)
 
         return store_parts
     if isinstance(target, ast.Attribute):
         owner, attribute = expression(target.value, program), target.attr
         return lambda frame, value: set_attribute(owner(frame), attribute, value)
-    if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
-        container, key = expression(target.value, program), expression(target.slice, program)
+    if isinstance(target, ast.Subscript):
+        container, key = expression(target.value, program), subscript(target.slice, program)
 
         def store_element(frame: Frame, value: Any) -> None:
             found = container(frame)
-            if not isinstance(found, (list, dict)):
+            if not isinstance(found, (list, dict, Tensor)):
                 raise NotInLanguage(f"an element of {type(found).__name__} cannot be set")
             found[key(frame)] = value
 
@@ -122,7 +167,9 @@ def _while(node: ast.While, program: Program) -> Statement:
     def run(frame: Frame) -> Any:
         while test(frame):
             result = block(frame)
-            if result is not _GOES_ON:
+            if result is _LEAVES:
+                break
+            if result is not _GOES_ON and result is not _NEXT:
                 return result
         return _GOES_ON
 
@@ -130,13 +177,15 @@ def _while(node: ast.While, program: Program) -> Statement:
 
 
 def _for(node: ast.For, program: Program) -> Statement:
-    values, store, block = expression(node.iter, program), _store(node.target, program), _block(node.body, program)
+    values, keep, block = expression(node.iter, program), store(node.target, program), _block(node.body, program)
 
     def run(frame: Frame) -> Any:
         for value in values(frame):
-            store(frame, value)
+            keep(frame, value)
             result = block(frame)
-            if result is not _GOES_ON:
+            if result is _LEAVES:
+                break
+            if result is not _GOES_ON and result is not _NEXT:
                 return result
         return _GOES_ON
 
@@ -147,7 +196,7 @@ def _with(node: ast.With, program: Program) -> Statement:
     managers = [
         (
             expression(each.context_expr, program),
-            None if each.optional_vars is None else _store(each.optional_vars, program),
+            None if each.optional_vars is None else store(each.optional_vars, program),
         )
         for each in node.items
     ]
@@ -157,7 +206,7 @@ def _with(node: ast.With, program: Program) -> Statement:
         entered: list[Function] = []
         owners: list[Any] = []
         try:
-            for manager, store in managers:
+            for manager, keep in managers:
                 owner = manager(frame)
                 definition = getattr(owner, "_definition", None)
                 if not isinstance(definition, ClassDefinition) or "__exit__" not in definition.methods:
@@ -165,8 +214,8 @@ def _with(node: ast.With, program: Program) -> Statement:
                 value = definition.methods["__enter__"].run([owner])
                 entered.append(definition.methods["__exit__"])
                 owners.append(owner)
-                if store is not None:
-                    store(frame, value)
+                if keep is not None:
+                    keep(frame, value)
             return block(frame)
         finally:
             for leave, owner in zip(reversed(entered), reversed(owners), strict=True):
@@ -199,6 +248,10 @@ _READERS: dict[type, Callable[[Any, Program], Statement]] = {
     ast.While: _while,
     ast.For: _for,
     ast.With: _with,
+    ast.AugAssign: _augment,
+    ast.Assert: _assert,
+    ast.Break: lambda node, program: lambda frame: _LEAVES,
+    ast.Continue: lambda node, program: lambda frame: _NEXT,
     ast.Return: _return,
     ast.FunctionDef: _inner_function,
 }

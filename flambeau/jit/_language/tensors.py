@@ -243,6 +243,7 @@ ADAPTED: dict[str, Callable[..., Any]] = {
     "is_contiguous": _is_contiguous,
     "set_grad_enabled": _set_grad_enabled,
     "is_grad_enabled": lambda: _torch().is_grad_enabled(),
+    "floordiv": lambda value, other: _torch().floor_divide(value, other),
     "wait": _wait,
     "alias": _alias,
     "Int": lambda value: int(value.item()),

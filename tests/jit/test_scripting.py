@@ -1,0 +1,151 @@
+"""`jit.save` of what was scripted: written from its source, loaded here and by PyTorch, with equal results."""
+
+from __future__ import annotations
+
+import copy
+import io
+from typing import Any
+
+import pytest
+import torch as pytorch
+
+import flambeau
+from flambeau import Tensor, nn
+from tests.conformance.compare import Tolerance, differences
+
+from . import scripted
+from .archives import quietly
+from .networks import names, network
+from .test_tracing import to_pytorch
+
+CASES = scripted.cases()
+
+REFUSED = {
+    "test_hand_written_attention": "a generator",
+    "test_transformer_translation": "a variable of an enclosing function that is a library",
+    "test_mixed_normalisations": "a pooling that is no operator",
+    "test_word_bags": "a list from a loop over two variables",
+    "test_bidirectional_lstm_with_packed_sequences": "packed sequences",
+    "test_character_rnn": "a state that is None without an annotation",
+    "test_lstm_with_projection_and_cells": "a state that is None without an annotation",
+}
+"""Networks of `tests/training` that PyTorch does not script either."""
+
+
+def saved(obj: Any) -> bytes:
+    buffer = io.BytesIO()
+    flambeau.jit.save(flambeau.jit.script(obj), buffer)
+    return buffer.getvalue()
+
+
+def compare(obj: Any, args: tuple[Any, ...], content: bytes) -> None:
+    """The object itself, its archive here and its archive in PyTorch give the same."""
+    ours = flambeau.jit.load(io.BytesIO(content))
+    theirs = quietly(pytorch.jit.load, io.BytesIO(content))
+    flambeau.manual_seed(1)
+    expected = to_pytorch(quietly(copy.deepcopy(obj), *args))
+    flambeau.manual_seed(1)
+    found = quietly(ours, *args)
+    pytorch.manual_seed(1)
+    other = quietly(theirs, *to_pytorch(args))
+    close = Tolerance(1e-4, 1e-5)
+    assert not list(differences(expected, found, close))
+    assert not list(differences(other, found, close))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_programs(name: str) -> None:
+    obj, args = CASES[name]
+    compare(obj, args, saved(obj))
+
+
+@pytest.mark.parametrize(("file", "name"), [each for each in names() if each[1] not in REFUSED][::4])
+def test_networks(file: str, name: str) -> None:
+    """A quarter of them: they have much in common."""
+    call = network(flambeau, file, name)
+    compare(call.model.eval(), call.args, saved(call.model))
+
+
+def test_state_moves_on() -> None:
+    """Attributes that methods change are the archive's own; what is loaded can be saved again."""
+    module = flambeau.jit.load(io.BytesIO(saved(scripted.Counter())))
+    x = flambeau.ones(1, 2)
+    assert flambeau.allclose(module(x) + 1, module(x))
+    assert module.count == 5
+    again = quietly(pytorch.jit.load, io.BytesIO(module.save_to_buffer()))
+    assert again.count == 5
+    assert list(again.state_dict()) == ["w"]
+
+
+def test_marks() -> None:
+    module = flambeau.jit.load(io.BytesIO(saved(scripted.Marked())))
+    assert module.twice(flambeau.ones(2)).tolist() == [2.0, 2.0]
+    assert not hasattr(module, "python")
+    assert "numpy" not in module.code
+    assert "self.training" not in flambeau.jit.load(io.BytesIO(saved(scripted.Counter()))).code
+
+
+def test_errors_inside_of_a_program() -> None:
+    content = saved(scripted.words)
+    ours = flambeau.jit.load(io.BytesIO(content))
+    theirs = quietly(pytorch.jit.load, io.BytesIO(content))
+    for run, ones in ((ours, flambeau.ones), (theirs, pytorch.ones)):
+        with pytest.raises(Exception, match="no such word as no"):
+            run(ones(1, 2), "no")
+        with pytest.raises(Exception, match="expected two, got 1"):
+            run(ones(2), "yes")
+
+
+class Hooked(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def generators(x: Tensor) -> Any:
+    return sum(each for each in x)
+
+
+def unknown_function(x: Tensor) -> Any:
+    return x.sum() + len(open("nowhere").read())
+
+
+def closed_with(x: Tensor) -> Tensor:
+    with flambeau.no_grad():
+        return x + 1
+
+
+def any_number(*xs: Tensor) -> Tensor:
+    return xs[0]
+
+
+def no_type(x: Tensor, y: set[int]) -> Tensor:
+    return x + len(y)
+
+
+def no_operator(x: Tensor) -> Any:
+    return x.numpy()
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (generators, r'test_scripting.py:\d+: "\(each for each in x\)": TorchScript cannot express this'),
+        (unknown_function, r'"open\(\'nowhere\'\).*": '),
+        (closed_with, r'"with flambeau.no_grad\(\):": TorchScript has no such statement'),
+        (any_number, "any number of arguments"),
+        (no_type, r"set\[int\] is no type of TorchScript"),
+        (no_operator, r'"x.numpy\(\)": there is no operator called numpy'),
+    ],
+)
+def test_what_cannot_be_expressed_is_named_with_its_line(obj: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        saved(obj)
+
+
+def test_hooks_are_not_written() -> None:
+    module = Hooked()
+    module.register_forward_hook(lambda *args: None)
+    with pytest.raises(RuntimeError, match="Hooked has hooks"):
+        saved(module)
+    with pytest.raises(RuntimeError, match="not int"):
+        flambeau.jit.save(3, io.BytesIO())

@@ -8,8 +8,9 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ...nn.modules.module import Module
-from .._emission import ABSENT, CASTS, REDUCTIONS, SIZED, TEMPLATES, Written, signature_of
+from .._emission import ABSENT, CASTS, REDUCTIONS, SIZED, TEMPLATES, signature_of
 from .._language.calls import has_operator
+from .._recording import Written
 from ..annotations import annotate
 from .stand_ins import FUNCTIONS
 from .static import UNKNOWN

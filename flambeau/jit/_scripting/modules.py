@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from types import FunctionType
+from types import FunctionType, GenericAlias
 from typing import Any, get_type_hints
 
 from ..._core.tensor import Tensor
@@ -156,7 +156,7 @@ def _access(owner: str, name: str) -> str:
 def _state(module: Module) -> set[str]:
     """The attributes that a run may change, and that are neither parameters, buffers nor modules."""
     held = {*module._parameters, *module._buffers, *module._modules}
-    return {name for name in changed(type(module)) if name in vars(module) and name not in held}
+    return {name for name in changed(module) if name in vars(module) and name not in held}
 
 
 def _type_of(module: Module, name: str) -> str:
@@ -166,7 +166,7 @@ def _type_of(module: Module, name: str) -> str:
         hint = None
     value = getattr(module, name)
     if hint is None:
-        hint = list[type(value[0])] if isinstance(value, list) and value else type(value)  # type: ignore[misc]
+        hint = GenericAlias(list, type(value[0])) if isinstance(value, list) and value else type(value)
     try:
         return ann_to_type(hint, None).annotation_str
     except (ValueError, RuntimeError, TypeError):

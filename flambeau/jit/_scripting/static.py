@@ -77,14 +77,19 @@ def _attribute(scope: Scope, node: ast.Attribute) -> Any:
     owner = scope.value(node.value)
     if owner is UNKNOWN or isinstance(owner, Tensor):
         return UNKNOWN
-    if isinstance(owner, Module) and (node.attr == "training" or node.attr in changed(type(owner))):
+    if isinstance(owner, Module) and (node.attr == "training" or node.attr in changed(owner)):
         return UNKNOWN
     return getattr(owner, node.attr, UNKNOWN)
 
 
+def changed(module: Module) -> frozenset[str]:
+    """The attributes that methods of a module assign to, other than when it is made: a run may change them."""
+    cls: Any = type(module)
+    return _changed_by(cls)
+
+
 @functools.cache
-def changed(cls: type) -> frozenset[str]:
-    """The attributes that methods of a class assign to, other than when a module is made: a run may change them."""
+def _changed_by(cls: Any) -> frozenset[str]:
     found: set[str] = set()
     for each in cls.__mro__:
         if each.__module__.partition(".")[0] != __name__.partition(".")[0]:

@@ -97,7 +97,7 @@ class Translation:
             raise self.refuse(self.tree, "TorchScript has no functions with any number of arguments")
         given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         parameters = inspect.signature(self.function).parameters
-        heads = []
+        heads: list[str] = []
         for each in given:
             if own_type is not None and not heads:
                 heads.append(f"self: {own_type}")
@@ -156,7 +156,8 @@ class Translation:
         if isinstance(node, ast.AnnAssign):
             return self._declared(node)
         if isinstance(node, ast.AugAssign):
-            return [ast.AugAssign(self.target(node.target), node.op, self.expression(node.value))]
+            changed: Any = self.target(node.target)
+            return [ast.AugAssign(changed, node.op, self.expression(node.value))]
         if isinstance(node, ast.If):
             return self._if(node)
         if isinstance(node, ast.While):

@@ -143,10 +143,10 @@ def ranked(array: Array, dim: int, keepdim: bool, kind: str, rank: int) -> tuple
     return None if kernels is None else kernels.selected(array, dim, keepdim, kind, rank)
 
 
-def leading(array: Array, dim: int, count: int, largest: bool) -> tuple[Array, Array] | None:
-    """The first `count` elements in order along `dim`, a few, and where they are; NaN counts as the largest."""
+def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) -> tuple[Array, Array] | None:
+    """The first `count` elements in order along `dim`, a few, and where they are; NaN comes first or last."""
     kernels = _kernels("select", array)
-    return None if kernels is None else kernels.leading(array, dim, count, largest)
+    return None if kernels is None else kernels.leading(array, dim, count, largest, nan_leads)
 
 
 def gamma_integral(

@@ -710,7 +710,10 @@ def change(op: Elementwise, function: Callable[..., Tensor], target: Tensor, *ot
         entry = op.table.get(target._kind)
         if entry is not None and entry[1] is target._kind:
             try:
-                _write(entry, array, array, operand)
+                if type(entry[0]) is np.ufunc and array.size < LARGE:
+                    entry[0](array, operand, array)
+                else:
+                    _write(entry, array, array, operand)
             except ValueError:
                 raise _inplace_shape_error(op, target, other) from None
             note_change(target._counter)

@@ -32,7 +32,7 @@ _SHORT = 32
 """Up to so many are put in their places one after the other: of lines of any length, and of short ones all."""
 
 
-def leading(array: Array, dim: int, count: int, largest: bool) -> tuple[Array, Array] | None:
+def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) -> tuple[Array, Array] | None:
     """The first `count` elements in order along `dim`, and where they are; None: they are too many."""
     scalar = scalar_of(array.dtype)
     if scalar is None or scalar.name == "bool" or not array.size or not 0 < count <= _SHORT:
@@ -44,7 +44,7 @@ def leading(array: Array, dim: int, count: int, largest: bool) -> tuple[Array, A
     lines = np.ascontiguousarray(array if last else dim_moved(array, dim, -1))
     shape = (*lines.shape[:-1], count)
     values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
-    leading_rows(largest, scalar.name)(values, positions, lines, lines.size // length, length, count)
+    leading_rows(largest, nan_leads, scalar.name)(values, positions, lines, lines.size // length, length, count)
     if last:
         return values, positions
     shape = (*array.shape[:dim], count, *array.shape[dim + 1 :])

@@ -132,10 +132,10 @@ def _count(c: Builder, counts: Value, digit: Value) -> None:
 
 
 @kernel
-def leading_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str) -> None:
+def leading_rows(b: Builder, arguments: Arguments, largest: bool, nan_leads: bool, dtype: str) -> None:
     """(values, positions, x, rows, length, count): the first `count` of each row in order, of equal ones the first.
 
-    NaN counts as the largest. Each element that belongs to the first so far is put in its place among them: a quick way
+    NaN comes first or last. Each element that belongs to the first so far is put in its place among them: a quick way
     for few.
     """
     scalar, index = SCALARS[dtype], SCALARS["int64"]
@@ -153,7 +153,7 @@ def leading_rows(b: Builder, arguments: Arguments, largest: bool, dtype: str) ->
         def precedes(one: Value, other: Value) -> Value:
             before = one > other if largest else one < other
             if scalar.is_float:
-                first, second = (one, other) if largest else (other, one)
+                first, second = (one, other) if nan_leads else (other, one)
                 before = before | ((first != first) & (second == second))
             return before
 

@@ -313,22 +313,34 @@ _EULER_MACLAURIN = (
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, the sum of (k + q) ** -x over k = 0, 1, ..."""
     x, q = np.broadcast_arrays(x, q)
-    result = np.zeros(x.shape, like=x)
-    shifted = q.copy()
-    for _ in range(12):
-        result += shifted**-x
+    if q.size and read((q >= -3).all()):
+        return _zeta_of_near(x, q)
+    return _zeta(x, q, q)
+
+
+@compiled_at_any_size
+def _zeta_of_near(x: Array, q: Array) -> Array:
+    """The same for q from -3 on, where a known number of terms does."""
+    return _zeta(x, q, None)
+
+
+def _zeta(x: Array, q: Array, far: Array | None) -> Array:
+    """The sum, with as many further terms as the numbers of `far` need."""
+    result, shifted = q**-x, q + 1
+    for _ in range(11):
+        result = result + shifted**-x
         shifted = shifted + 1
     # Where q is far below zero a few terms more are needed before the tail may be taken as an integral.
-    while read((negative := (shifted < 9) & (q > -1e5) & (x > 1)).any()):
+    while far is not None and read((negative := (shifted < 9) & (far > -1e5) & (x > 1)).any()):
         result = np.where(negative, result + shifted**-x, result)
         shifted = np.where(negative, shifted + 1, shifted)
     power = shifted**-x
-    result += shifted * power / (x - 1) + power / 2
+    result = result + (shifted * power / (x - 1) + power / 2)
     factor = x * power / shifted
     for k, coefficient in enumerate(_EULER_MACLAURIN):
-        result += coefficient * factor
+        result = result + coefficient * factor
         factor = factor * (x + 2 * k + 1) * (x + 2 * k + 2) / (shifted * shifted)
-    result = np.where((q > 0) & np.isposinf(q) & ~np.isnan(x), 0.0, result)
+    result = np.where((q > 0) & (q == np.inf) & ~np.isnan(x), 0.0, result)
     pole = (q <= 0) & (q == np.floor(q))
     undefined = (x < 1) | ((q <= 0) & ~pole & (x != np.floor(x)))
     return np.where(x == 1, np.inf, np.where(undefined, np.nan, np.where(pole, np.inf, result)))

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends import arrays
+from ..._core.backend import LARGE
 from ..._core.dtype import BOOL, COMPLEX, LEGACY_NAMES
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly
@@ -59,6 +61,11 @@ def _extreme_along(ufunc: Any, array: Any, dim: int, keepdim: bool) -> tuple[Any
     """Extremes along `dim` and where the first of each is; the first NaN wins, as in PyTorch."""
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64, like=array)
+    if array.size < LARGE:
+        done = arrays.leading(array, dim, 1, ufunc is np.maximum, nan_leads=True)
+        if done is not None:
+            shape = kept_shape(array.shape, (dim,)) if keepdim else array.shape[:dim] + array.shape[dim + 1 :]
+            return done[0].reshape(shape), done[1].reshape(shape)
     indices = array.argmax(dim) if ufunc is np.maximum else array.argmin(dim)
     values = ufunc.reduce(array, dim)
     if array.ndim > 2 and not array.flags.c_contiguous:

@@ -68,7 +68,7 @@ def _scattered_back(grad: Tensor, indices: Tensor, self_sym_sizes: Any, dim: int
 def _sorted(array: Any, dim: int, descending: bool) -> tuple[Any, Any]:
     if array.ndim == 0:
         return array.copy(), np.zeros((), np.int64, like=array)
-    done = arrays.leading(array, dim, array.shape[dim], descending)
+    done = arrays.leading(array, dim, array.shape[dim], descending, descending)
     if done is None:
         indices = ordered_positions(array, dim, descending)
         done = taken(array, indices, dim), indices
@@ -132,7 +132,7 @@ def _topk(self: Array, k: int, dim: int, largest: bool) -> Any:
             if k
             else (self[None][:0], np.zeros(0, np.int64, like=self))
         )
-    done = arrays.leading(self, dim, k, largest)
+    done = arrays.leading(self, dim, k, largest, largest)
     if done is not None:
         return done
     first = (slice(None),) * dim + (slice(k),)

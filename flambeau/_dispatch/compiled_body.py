@@ -114,7 +114,9 @@ class LargeBody:
                 return False
             elif self._rounded is not None:
                 operands = (*operands[:number], float(self._rounded(each)), *operands[number + 1 :])
-        compiled = self._always.get(len(operands)) or self.compiled_for(len(operands))
+        compiled = self._compiled.get(len(operands)) if self._season is self._backend.season else None
+        if compiled is None:
+            compiled = self.compiled_for(len(operands))
         if compiled is None:
             return False
         compiled.into((target,), operands)

@@ -35,7 +35,7 @@ class Call:
     """The user's line that ran it."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Rewritten(Call):
     """A call in place of others."""
 

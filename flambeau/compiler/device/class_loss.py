@@ -74,11 +74,11 @@ def _rewritten(calls: list[Call], place: _Found, family: Any, kept: Sequence[Val
     made[place.softmax] = made[place.loss_backward] = _NOTHING
     made[place.loss] = Rewritten(
         loss.op, (logits, target, reduction, ignored), [loss.results, levels, share],
-        (given, wanted, reduction, ignored), [loss.made, given, given], family.class_loss,
+        (given, wanted, reduction, ignored), [loss.made, given, given], run=family.class_loss,
     )  # fmt: skip
     made[place.softmax_backward] = Rewritten(
         last.op, (backward.args[0], logits, target, levels, share, ignored), last.results,
-        (backward.examples[0], given, wanted, given, given, ignored), last.made, family.class_loss_gradient,
+        (backward.examples[0], given, wanted, given, given, ignored), last.made, run=family.class_loss_gradient,
     )  # fmt: skip
     return _with_spaced_product(made, logits, kept, family)
 
@@ -101,7 +101,7 @@ def _with_spaced_product(calls: list[Call], logits: Value, kept: Sequence[Value]
         if call.op.name == "mm" and call.made._array.flags.c_contiguous:
             made = list(calls)
             made[position] = Rewritten(
-                call.op, call.args, call.results, call.examples, call.made, family.spaced_product
+                call.op, call.args, call.results, call.examples, call.made, run=family.spaced_product
             )
             return made
         if call.op.name not in ("view", "unsafe_view"):

@@ -20,7 +20,7 @@ def without_copies(calls: Sequence[Call], inputs: Iterable[Value], kept: Sequenc
     found: list[Call] = []
     for position, call in enumerate(calls):
         if call.op.name == "copied_like" and _is_free(call, position, uses, given):
-            found.append(Rewritten(call.op, call.args[:1], call.results, call.examples[:1], call.made, _itself))
+            found.append(Rewritten(call.op, call.args[:1], call.results, call.examples[:1], call.made, run=_itself))
         else:
             found.append(call)
     return found

@@ -61,7 +61,7 @@ def _joined(parts: list[Call]) -> Call:
         stored.results,
         (stored.examples[0],),
         stored.made,
-        _changing(large, runs, parts[0].args[1:], numbers, stored.args[2:]),
+        run=_changing(large, runs, parts[0].args[1:], numbers, stored.args[2:]),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import STAND_INS, faster_for
+from .._core.backend import STAND_INS, faster_for, is_of_host
 from .tiers import FAMILIES, generated, library
 
 Array = Any
@@ -104,9 +104,12 @@ def product(left: Array, right: Array) -> Array | None:
     return None if kernels is None else kernels.product(left, right)
 
 
-def half_product(left: Array, right: Array) -> Array | None:
-    """The product of two matrices, or of two batches of them, of 16-bit floats."""
-    kernels = library() if type(left) is np.ndarray else faster_for(left, "products")
+def library_product(left: Array, right: Array) -> Array | None:
+    """The product of two matrices, or of two batches of them, by a library that is not NumPy's."""
+    if type(left) is np.ndarray:
+        kernels = library()
+    else:
+        kernels = faster_for(left, "library" if is_of_host(type(left)) else "products")
     return None if kernels is None else kernels.product(left, right)
 
 

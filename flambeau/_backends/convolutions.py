@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.backend import faster_for
+from .._core.backend import faster_for, is_of_host
 from .._core.geometry.moving_windows import Geometry, Shape
 from .tiers import generated, library
 
@@ -27,16 +27,19 @@ _FEW = 1 << 12
 
 def _first(name: str, products: int, *arguments: Any) -> Array | None:
     """What the first does that does it: plain loops for little, for much the vendor's library or generated code."""
-    if type(arguments[0]) is np.ndarray:
-        if products <= _FEW:
-            kernels = generated("conv_few")
-            return None if kernels is None else getattr(kernels, name)(*arguments)
-        for kernels in (library(), generated("conv")):
-            if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
-                return done
-        return None
-    kernels = faster_for(arguments[0], "conv")
-    return None if kernels is None else getattr(kernels, name)(*arguments)
+    first = arguments[0]
+    for family in ("conv_few",) if products <= _FEW else ("library", "conv"):
+        kernels = _kernels(family, first)
+        if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
+            return done
+    return None
+
+
+def _kernels(family: str, array: Array) -> Any:
+    """The functions of a family that can read `array`; other backends' convolutions are all of one family."""
+    if type(array) is np.ndarray:
+        return library() if family == "library" else generated(family)
+    return faster_for(array, family if is_of_host(type(array)) else "conv")
 
 
 def correlate(
@@ -44,7 +47,7 @@ def correlate(
 ) -> Array | None:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
     products = input.shape[0] * weight.size * math.prod(output)
-    if _FEW < products < _WORTHWHILE // 4 and type(input) is np.ndarray:
+    if _FEW < products < _WORTHWHILE // 4 and is_of_host(type(input)):
         return None
     return _first("correlate", products, input, weight, bias, output, geometry, last)
 
@@ -54,7 +57,7 @@ def spread(
 ) -> Array | None:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     products = grad.size * math.prod(weight.shape[1:])
-    if _FEW < products < _WORTHWHILE and type(grad) is np.ndarray:
+    if _FEW < products < _WORTHWHILE and is_of_host(type(grad)):
         return None
     return _first("spread", products, grad, weight, bias, sizes, geometry, last)
 
@@ -62,6 +65,6 @@ def spread(
 def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
-    if _FEW < products < _WORTHWHILE and type(grad) is np.ndarray:
+    if _FEW < products < _WORTHWHILE and is_of_host(type(grad)):
         return None
     return _first("weight_gradient", products, input, grad, kernel, geometry, last)

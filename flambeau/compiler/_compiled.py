@@ -21,7 +21,7 @@ from .._core.process.determinism import DETERMINISM
 from .._core.process.threads import num_threads
 from .._core.tensor import Tensor, View
 from .._dispatch.public.registry import CASTING
-from ._emit import Source, without_dead
+from ._emit import Source
 from ._entry import is_marked_dynamic
 from ._errors import Unsupported
 from ._parts import Parts, code_behind, in_parts
@@ -35,6 +35,7 @@ from ._stages import stages_of
 from ._stance import STANCE
 from ._state import MISS, State, is_named_tuple
 from ._watch import Uncompilable, Watch
+from .passes import improved
 
 _MOST_ATTEMPTS = 6
 """A function whose calls cannot be recorded is not watched for ever."""
@@ -345,7 +346,7 @@ def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[
         source.constants["FreedBackward"] = FreedBackward
         answer.lines.append(f"node = FreedBackward({outputs})")
         answer.attach(joint.outputs)
-    items = without_dead(first(items), wanted)
+    items = improved(first(items), wanted)
     arriving = set() if joint is None else {each.number for each in joint.arriving}
     for number, tensor in program.inputs.items():
         if number not in arriving:

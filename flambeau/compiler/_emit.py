@@ -214,18 +214,6 @@ def _numbers_made(part: Item | Segment) -> set[int]:
     return {value.number for item in items for value in values_in(getattr(item, "results", None))}
 
 
-def without_dead(items: Sequence[Item], wanted: Iterable[Value]) -> list[Item]:
-    """The items without those whose results nobody uses and that do nothing else."""
-    used = {each.number for each in wanted}
-    kept: list[Item] = []
-    for item in reversed(items):
-        if type(item) is Call and is_pure(item) and used.isdisjoint([each.number for each in values_in(item.results)]):
-            continue
-        used.update([each.number for each in uses(item)])
-        kept.append(item)
-    return kept[::-1]
-
-
 def is_pure(call: Call) -> bool:
     """Whether a call does nothing but make its results, the same ones from the same arguments."""
     return isinstance(call.op, _PURE) and not call.op.writes and not call.op.draws

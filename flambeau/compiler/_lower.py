@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core.backend import LARGE, backend_of_array, is_array
 from .._core.device import CPU, usable_device
+from .._core.dtype import int64
 from .._core.geometry.layout import arranged
 from .._core.kind import kind_of_array
 from .._core.modes import THREAD
@@ -79,8 +80,19 @@ def _elementwise(op: Elementwise, call: Call) -> Run | None:
         if call.made._array.ndim > 1 and not first._array.flags.c_contiguous:
             return lambda x, y: arranged(run(x, y), x, y)
         return run
-    plain = type(other) in (int, float) and first._kind.differentiable and not op.tensors_only
-    return run if plain else None
+    return run if takes_number(op, first, other, call.made) else None
+
+
+_WHOLE = frozenset(("add", "sub", "mul"))
+
+
+def takes_number(op: Elementwise, first: Tensor, number: Any, made: Any) -> bool:
+    """Whether the body of an op takes a Python number as it stands."""
+    if op.tensors_only or type(number) not in (int, float):
+        return False
+    if first._kind.differentiable:
+        return True
+    return op.name in _WHOLE and type(number) is int and first._kind.dtype is int64 is made._kind.dtype
 
 
 def _by_tensors(op: Op) -> Run:

@@ -17,10 +17,11 @@ from .._core.node import Node, initialise, save
 from .._core.tensor import Tensor
 from .._core.text.errors import GRAPH_FREED
 from ..autograd import grad as gradients
-from ._emit import Source, without_dead
+from ._emit import Source
 from ._program import Item, Value, uses, values_in
 from ._record import Recorder
 from ._stages import stages_of
+from .passes import improved
 
 
 class Joint:
@@ -60,7 +61,7 @@ class Joint:
     def parts(self, program: Any) -> tuple[list[Item], list[Item], list[Value]]:
         """The forward items, the backward items, and the values that the latter take from the former."""
         forward = program.items[: self.boundary]
-        backward = without_dead(program.items[self.boundary :], [each for each in self.results if each is not None])
+        backward = improved(program.items[self.boundary :], [each for each in self.results if each is not None])
         made = {each.number for each in self.arriving}
         saved: dict[Value, None] = {}
         for item in backward:  # in order: an op may give back the very array that it was given

@@ -158,6 +158,15 @@ def test_a_tape_that_is_in_use_is_not_entered() -> None:
     assert tape.table[0] == 0
 
 
+def test_a_tape_refuses_what_is_no_array() -> None:
+    made, _ = compiled(chain, X)
+    program: Any = made.programs[0]
+    (tape,) = program.__globals__["tapes"]
+    assert tape.run(tape.table, True, False, None, None) is False
+    assert tape.run(tape.table, True, False, X.numpy(), 1.0) is False
+    assert tape.run(tape.table, True, False, X.numpy(), np.empty((4, 3), np.float32)) is True
+
+
 def test_elementwise_steps_are_one_kernel() -> None:
     made, _ = compiled(chain, X)
     program: Any = made.programs[0]

@@ -29,6 +29,10 @@ class Bench:
     """(kernel, *arguments): what the kernel returns, the array that it is given first."""
     refuses: Callable[[Any], bool]
     """(flags): whether a kernel has found something that it does not do, and has set the last of its flags."""
+    changes: Callable[..., None]
+    """(*arrays): kernels that run later write these, which were there before."""
+    holds_while: Callable[[int, int], None]
+    """(address of a C function without arguments, number): what runs later is right as long as that returns this."""
 
 
 def _run(kernel: Any, *args: Any) -> Any:
@@ -39,4 +43,8 @@ def _refuses(flags: Any) -> bool:
     return bool(flags[-1])
 
 
-DIRECT = Bench(np.empty, np.zeros, empty_array, _run, _refuses)
+def _needs_no_note(*facts: Any) -> None:
+    """What is done at once is about the arrays and the settings of this moment."""
+
+
+DIRECT = Bench(np.empty, np.zeros, empty_array, _run, _refuses, _needs_no_note, _needs_no_note)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.images.conv_few import correlate_few, spread_few, weigh_few
-from ..._core.geometry.moving_windows import Geometry, Shape, new_array
+from ..._core.geometry.moving_windows import Geometry, Shape, strides_for
+from .bench import DIRECT, Bench
 from .dtypes import float_name
 
 Array = Any
@@ -23,37 +24,47 @@ def _table(geometry: Geometry) -> Array:
 
 
 def correlate(
-    input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool
-) -> Array | None:
+    input: Array, weight: Array, bias: Array | None, output: Shape, geometry: Geometry, last: bool,
+    bench: Bench = DIRECT,
+) -> Array | None:  # fmt: skip
     """The convolution of `input` with `weight`, plus `bias`."""
-    return _multiplied(correlate_few, input, weight, bias, (weight.shape[0], *output), geometry, last)
+    return _multiplied(correlate_few, input, weight, bias, (weight.shape[0], *output), geometry, last, bench)
 
 
 def spread(
-    grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool
-) -> Array | None:
+    grad: Array, weight: Array, bias: Array | None, sizes: Shape, geometry: Geometry, last: bool,
+    bench: Bench = DIRECT,
+) -> Array | None:  # fmt: skip
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
-    return _multiplied(spread_few, grad, weight, bias, (weight.shape[1] * geometry.groups, *sizes), geometry, last)
+    shape = (weight.shape[1] * geometry.groups, *sizes)
+    return _multiplied(spread_few, grad, weight, bias, shape, geometry, last, bench)
 
 
 def _multiplied(
-    kernel: Any, source: Array, weight: Array, bias: Array | None, shape: Shape, geometry: Geometry, last: bool
-) -> Array | None:
+    kernel: Any, source: Array, weight: Array, bias: Array | None, shape: Shape, geometry: Geometry, last: bool,
+    bench: Bench,
+) -> Array | None:  # fmt: skip
     """What one of the two kernels makes of an array and the weight; `shape` is that of one sample of the result."""
     name = float_name(source)
     if name is None or weight.dtype is not source.dtype:
         return None
-    result = new_array((source.shape[0], *shape), source.dtype, last, source)
+    result = _new((source.shape[0], *shape), source.dtype, last, bench)
     more = () if bias is None else (bias,)
     run = kernel(name, len(shape) - 1, bias is not None)
-    return run(result, source, weight, _table(geometry), weight.shape[0] // geometry.groups, *more)
+    return bench.run(run, result, source, weight, _table(geometry), weight.shape[0] // geometry.groups, *more)
 
 
-def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool) -> Array | None:
+def _new(shape: Shape, dtype: np.dtype[Any], last: bool, bench: Bench) -> Array:
+    return bench.arranged(shape, strides_for(shape, last), dtype) if last else bench.empty(shape, dtype)
+
+
+def weight_gradient(
+    input: Array, grad: Array, kernel: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+) -> Array | None:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     name = float_name(input)
     if name is None or grad.dtype is not input.dtype:
         return None
     outputs, groups = grad.shape[1], geometry.groups
-    result = new_array((outputs, input.shape[1] // groups, *kernel), input.dtype, last, input)
-    return weigh_few(name, len(kernel))(result, input, grad, _table(geometry), outputs // groups)
+    result = _new((outputs, input.shape[1] // groups, *kernel), input.dtype, last, bench)
+    return bench.run(weigh_few(name, len(kernel)), result, input, grad, _table(geometry), outputs // groups)

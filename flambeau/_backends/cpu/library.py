@@ -1,37 +1,43 @@
-"""Convolutions and products of half precision by oneDNN, where it is installed.
+"""Convolutions and products by oneDNN, where it is installed.
 
 The functions have the names and arguments of those in `_ops/nn/conv_kernels.py`, and return None for what the library
-does not do. In float32 NumPy's own library multiplies matrices as well.
+does not do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from . import onednn
+from .bench import DIRECT, Bench
 from .onednn import Unsupported, available
 
-__all__ = ["available", "correlate", "product", "spread", "weight_gradient"]
+__all__ = ["available", "correlate", "multiplier", "product", "spread", "weight_gradient"]
 
 
-def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool) -> Any:
+def correlate(
+    input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+) -> Any:
     """The convolution of `input` with `weight`, plus `bias`."""
     if correlated_sizes(input.shape[2:], weight.shape[2:], geometry) != output:
         return None
     try:
-        return onednn.convolution(input, weight, bias, onednn.Geometry(*geometry), last)
+        return onednn.convolution(input, weight, bias, onednn.Geometry(*geometry), last, bench=bench)
     except Unsupported:
         return None
 
 
-def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
+def spread(
+    grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *sizes)
     if correlated_sizes(sizes, weight.shape[2:], geometry) != grad.shape[2:]:
         return None
     try:
-        result = onednn.convolution_input_gradient(grad, weight, shape, onednn.Geometry(*geometry), last)
+        result = onednn.convolution_input_gradient(grad, weight, shape, onednn.Geometry(*geometry), last, bench=bench)
     except Unsupported:
         return None
     if bias is not None:
@@ -39,20 +45,29 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
     return result
 
 
-def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool) -> Any:
+def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT) -> Any:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *kernel)
     if correlated_sizes(input.shape[2:], kernel, geometry) != grad.shape[2:]:
         return None
     try:
-        return onednn.convolution_weight_gradient(grad, input, shape, onednn.Geometry(*geometry), False, last)[0]
+        moves = onednn.Geometry(*geometry)
+        return onednn.convolution_weight_gradient(grad, input, shape, moves, False, last, bench)[0]
     except Unsupported:
         return None
 
 
-def product(left: Any, right: Any) -> Any:
-    """The product of two matrices, or of two batches of them, of 16-bit floats."""
+def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
+    """The product of two matrices, or of two batches of them."""
     try:
-        return onednn.matmul(left, right)
+        return onednn.matmul(left, right, bench=bench)
+    except Unsupported:
+        return None
+
+
+def multiplier(rows: int, right: Any) -> Callable[[Any, Any], None] | None:
+    """What writes the products of matrices of so many rows, without gaps, with `right`: (left, out)."""
+    try:
+        return onednn.Multiplier(rows, right)
     except Unsupported:
         return None

@@ -207,6 +207,7 @@ def batch_norm(
     training: bool,
     eps: float,
     kept: np.dtype[Any],
+    bench: Bench = DIRECT,
 ) -> tuple[Array, Array, Array, Array] | None:
     """The result, the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
     size, dtype = input.size, input.dtype
@@ -228,7 +229,7 @@ def batch_norm(
     samples, channels = input.shape[:2]
     wide = wide_type(input.dtype)
     if training:
-        mean, rstd, variance = np.empty(channels, kept), np.empty(channels, kept), np.empty(channels, wide)
+        mean, rstd, variance = (bench.empty(channels, each) for each in (kept, kept, wide))
     else:
         mean = _dense(running_mean)
         rstd = variance = _dense(running_var)
@@ -236,19 +237,19 @@ def batch_norm(
     second = mean if bias is None else _dense(bias)
     if lines is None:
         source = _dense(input)
-        result = np.empty(input.shape, input.dtype)
+        result = bench.empty(input.shape, input.dtype)
         places = size // (samples * channels)
-        kernel(result, source, mean, rstd, variance, first, second, samples, channels, places, eps)
+        bench.run(kernel, result, source, mean, rstd, variance, first, second, samples, channels, places, eps)
     else:
-        result = np.empty(lines.shape, input.dtype)
+        result = bench.empty(lines.shape, input.dtype)
         count = size // channels
-        work = np.empty((2 + (-(-count // LINES) if training else 0)) * channels, wide)
-        kernel(result, lines, mean, rstd, variance, first, second, work, count, channels, eps)
+        work = bench.empty((2 + (-(-count // LINES) if training else 0)) * channels, wide)
+        bench.run(kernel, result, lines, mean, rstd, variance, first, second, work, count, channels, eps)
         if input.ndim > 2:
             result = _channels_second(result)
     if training:
         return result, mean, rstd, variance
-    return result, np.empty(0, kept), np.empty(0, kept), variance.astype(wide, copy=False)
+    return result, bench.empty(0, kept), bench.empty(0, kept), variance.astype(wide, copy=False)
 
 
 def batch_norm_backward(
@@ -262,6 +263,7 @@ def batch_norm_backward(
     eps: float,
     result1: Array,
     result2: Array,
+    bench: Bench = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias, those that are needed."""
     grad = only_gradient(grads)
@@ -283,25 +285,32 @@ def batch_norm_backward(
     samples, channels = input.shape[:2]
     mean, rstd = _dense(mean), _dense(rstd)
     factors = mean if weight is None else _dense(weight)
-    of_weight, of_bias = np.empty(channels, parameters), np.empty(channels, parameters)
+    of_weight, of_bias = bench.empty(channels, parameters), bench.empty(channels, parameters)
     if lines is None:
         source, coming = _dense(input), _dense(grad)
-        of_input = np.empty(input.shape, input.dtype) if needed[0] else source
-        places = size // (samples * channels)
-        kernel(of_input, of_weight, of_bias, coming, source, mean, rstd, factors, samples, channels, places, eps)
+        of_input = bench.empty(input.shape, input.dtype) if needed[0] else source
+        arrays = of_input, of_weight, of_bias, coming, source, mean, rstd, factors
+        bench.run(kernel, *arrays, samples, channels, size // (samples * channels), eps)
     else:
         coming = _dense(grad if input.ndim == 2 else dim_moved(grad, 1, -1))
-        of_input = np.empty(lines.shape, input.dtype) if needed[0] else lines
+        of_input = bench.empty(lines.shape, input.dtype) if needed[0] else lines
         count = size // channels
-        work = np.empty((4 + 2 * -(-count // LINES)) * channels, wide_type(input.dtype))
-        kernel(of_input, of_weight, of_bias, coming, lines, mean, rstd, factors, work, count, channels, eps)
+        work = bench.empty((4 + 2 * -(-count // LINES)) * channels, wide_type(input.dtype))
+        arrays = of_input, of_weight, of_bias, coming, lines, mean, rstd, factors
+        bench.run(kernel, *arrays, work, count, channels, eps)
         if input.ndim > 2:
             of_input = _channels_second(of_input)
     return [of_input if needed[0] else None, of_weight if needed[1] else None, of_bias if needed[2] else None]
 
 
 def move_running(
-    running_mean: Array, running_var: Array, mean: Array, variance: Array, momentum: float, size: int
+    running_mean: Array,
+    running_var: Array,
+    mean: Array,
+    variance: Array,
+    momentum: float,
+    size: int,
+    bench: Bench = DIRECT,
 ) -> bool | None:
     """Move running statistics towards those of a batch of `size` elements; None: not done."""
     count = size // max(variance.size, 1)
@@ -314,7 +323,8 @@ def move_running(
     if kernel is None:
         return None
     factor = count / (count - 1) if count > 1 else float("nan")
-    kernel(running_mean, running_var, mean, variance, mean.size, float(momentum), factor)
+    bench.changes(running_mean, running_var)
+    bench.run(kernel, running_mean, running_var, mean, variance, mean.size, float(momentum), factor)
     return True
 
 
@@ -331,6 +341,7 @@ def group_norm(
     groups: int,
     eps: float,
     kept: np.dtype[Any],
+    bench: Bench = DIRECT,
 ) -> tuple[Array, Array, Array] | None:
     """The result, in the memory order of the input, the means and 1 / deviations."""
     size, dtype = input.size, input.dtype
@@ -340,11 +351,11 @@ def group_norm(
     if kernel is None or not size:
         return None
     source = _dense(input)
-    mean, rstd = np.empty((samples, groups), kept), np.empty((samples, groups), kept)
+    mean, rstd = bench.empty((samples, groups), kept), bench.empty((samples, groups), kept)
     first, second = (source if each is None else _dense(each) for each in (weight, bias))
-    result = np.empty(input.shape, input.dtype)
+    result = bench.empty(input.shape, input.dtype)
     rows = samples * groups
-    kernel(result, source, mean, rstd, first, second, rows, groups, channels // groups, places, eps)
+    bench.run(kernel, result, source, mean, rstd, first, second, rows, groups, channels // groups, places, eps)
     return in_format_of(result, input), mean, rstd
 
 
@@ -360,6 +371,7 @@ def group_norm_backward(
     eps: float,
     mean: Array,
     rstd: Array,
+    bench: Bench = DIRECT,
 ) -> list[Array | None] | None:
     """The gradients of input, weight and bias, those that are needed."""
     grad = only_gradient(grads)
@@ -375,23 +387,11 @@ def group_norm_backward(
     source = _dense(input)
     factors = source if weight is None else _dense(weight)
     results = [
-        np.empty(input.shape, input.dtype) if needed[0] else source,
-        np.empty(channels, parameters),
-        np.empty(channels, parameters),
+        bench.empty(input.shape, input.dtype) if needed[0] else source,
+        bench.empty(channels, parameters),
+        bench.empty(channels, parameters),
     ]
-    partial = np.empty(2 * samples * channels, wide_type(input.dtype))
-    rows = samples * groups
-    kernel(
-        *results,
-        partial,
-        _dense(grad),
-        source,
-        _dense(mean),
-        _dense(rstd),
-        factors,
-        rows,
-        groups,
-        channels // groups,
-        places,
-    )
+    partial = bench.empty(2 * samples * channels, wide_type(input.dtype))
+    arrays = *results, partial, _dense(grad), source, _dense(mean), _dense(rstd), factors
+    bench.run(kernel, *arrays, samples * groups, groups, channels // groups, places)
     return [result if wanted else None for result, wanted in zip(results, needed, strict=True)]

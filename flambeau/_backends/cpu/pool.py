@@ -206,20 +206,20 @@ def _means_plan(dtype: np.dtype[Any], shape: Sizes, lines: Windows, columns: Win
     return _MeansPlan(results, forward, back, (lines.table, columns.table, *sizes), alike)
 
 
-def means(array: Array, plan: _MeansPlan | None, last: bool) -> Array | None:
+def means(array: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Array | None:
     """The mean of each window of the last two dimensions."""
     if plan is None:
         return None
-    out = _new(plan.shape, array.dtype, last)
-    return plan.run(out, _laid_out(array, last), *plan.arguments, *plan.alike)
+    out = _new(plan.shape, array.dtype, last, bench)
+    return bench.run(plan.run, out, _laid_out(array, last), *plan.arguments, *plan.alike)
 
 
-def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bool) -> Array | None:
+def means_backward(grad: Array, source: Array, plan: _MeansPlan | None, last: bool, bench: Bench) -> Array | None:
     """The transpose of `_means`: the gradient of `source`."""
     if plan is None or grad.shape != plan.shape:
         return None
-    result = _new(source.shape, grad.dtype, last)
-    return plan.run_backward(result, _laid_out(grad, last), *plan.arguments)
+    result = _new(source.shape, grad.dtype, last, bench)
+    return bench.run(plan.run_backward, result, _laid_out(grad, last), *plan.arguments)
 
 
 # ----- the ops -------------------------------------------------------------------------------------------------------
@@ -299,31 +299,32 @@ def _adaptive_plan(dtype: np.dtype[Any], shape: Sizes, last: bool, counts: Sizes
 
 def avg_pool2d(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None,
+    divisor_override: int | None, bench: Bench = DIRECT,
 ) -> Array | None:  # fmt: skip
     """`avg_pool2d`."""
     last = channel_last(self, 2)
     window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return means(self, _regular_plan(self.dtype, self.shape, last, *window), last)
+    return means(self, _regular_plan(self.dtype, self.shape, last, *window), last, bench)
 
 
 def avg_pool2d_backward(
     self: Array, input: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
-    count_include_pad: bool, divisor_override: int | None,
+    count_include_pad: bool, divisor_override: int | None, bench: Bench = DIRECT,
 ) -> Array | None:  # fmt: skip
     """`avg_pool2d_backward`."""
     last = channel_last(input, 2)
     window = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    return means_backward(self, input, _regular_plan(self.dtype, input.shape, last, *window), last)
+    return means_backward(self, input, _regular_plan(self.dtype, input.shape, last, *window), last, bench)
 
 
-def adaptive_avg_pool2d(self: Array, output_size: Sizes) -> Array | None:
+def adaptive_avg_pool2d(self: Array, output_size: Sizes, bench: Bench = DIRECT) -> Array | None:
     """`adaptive_avg_pool2d`."""
     last = channel_last(self, 2)
-    return means(self, _adaptive_plan(self.dtype, self.shape, last, output_size), last)
+    return means(self, _adaptive_plan(self.dtype, self.shape, last, output_size), last, bench)
 
 
-def adaptive_avg_pool2d_backward(self: Array, input: Array) -> Array | None:
+def adaptive_avg_pool2d_backward(self: Array, input: Array, bench: Bench = DIRECT) -> Array | None:
     """`adaptive_avg_pool2d_backward`."""
     last = channel_last(input, 2)
-    return means_backward(self, input, _adaptive_plan(self.dtype, input.shape, last, self.shape[-2:]), last)
+    plan = _adaptive_plan(self.dtype, input.shape, last, self.shape[-2:])
+    return means_backward(self, input, plan, last, bench)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._codegen.products.recurrent import gru_step, gru_step_backward, lstm_step, lstm_step_backward
+from ..tiers import library
 
 _NAMES = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
+_WORTHWHILE = 100**3
+"""From so many multiplications on the vendor's library is quicker than NumPy's."""
 
 
 def serves(dtype: np.dtype[Any], sizes: Sequence[int]) -> bool:
@@ -23,6 +26,13 @@ def _ordered(rows: Any, steps: int, reverse: bool) -> list[Any]:
     return blocks[::-1] if reverse else blocks
 
 
+def _multiplier(rows: int, right: Any) -> Callable[[Any, Any], object]:
+    """What writes the product of a step's rows with the weights: (left, out). All steps have the same weights."""
+    kernels = library() if rows * right.size >= _WORTHWHILE and right.dtype == np.float32 else None
+    found = None if kernels is None else kernels.multiplier(rows, right)
+    return found or (lambda left, out: left.dot(right, out))
+
+
 def lstm_forward(
     gates: Any, hidden: Any, cell: Any, w_hh: Any, steps: int, reverse: bool
 ) -> tuple[Any, Any, Any, Any, Any]:
@@ -32,12 +42,12 @@ def lstm_forward(
     dtype, (count, width) = gates.dtype, (len(gates), cell.shape[-1])
     output, cells, shown = (np.empty((count, width), dtype) for _ in range(3))
     product = np.empty((count // steps, 4 * width), dtype)
-    turned, step = w_hh.T, lstm_step(_NAMES[dtype])
+    multiply, step = _multiplier(len(product), w_hh.T), lstm_step(_NAMES[dtype])
     hidden, cell = np.ascontiguousarray(hidden), np.ascontiguousarray(cell)
     for gate, this, show, state in zip(
         *(_ordered(each, steps, reverse) for each in (gates, cells, shown, output)), strict=True
     ):
-        hidden.dot(turned, product)
+        multiply(hidden, product)
         step(gate, product, this, show, state, cell)
         hidden, cell = state, this
     return output, cells, shown, hidden, cell
@@ -58,14 +68,14 @@ def lstm_backward(
     dtype = gates.dtype
     of_gates = np.empty(gates.shape, dtype)
     of_hidden, of_cell = np.array(of_hidden, order="C"), np.array(of_cell, order="C")
-    step = lstm_step_backward(_NAMES[dtype], of_output is not None)
+    multiply, step = _multiplier(len(of_hidden), w_hh), lstm_step_backward(_NAMES[dtype], of_output is not None)
     given = [
         _ordered(np.ascontiguousarray(each), steps, not reverse)
         for each in (of_gates, gates, before, shown, shown if of_output is None else of_output)
     ]
     for of_gate, gate, old, show, of_step in zip(*given, strict=True):
         step(of_gate, of_cell, gate, old, of_step, show, of_hidden)
-        of_gate.dot(w_hh, of_hidden)
+        multiply(of_gate, of_hidden)
     return of_gates, of_hidden, of_cell
 
 
@@ -74,10 +84,10 @@ def gru_forward(products: Any, hidden: Any, w_hh: Any, b_hh: Any, steps: int, re
     dtype, (count, width) = products.dtype, (len(products), hidden.shape[-1])
     states, gates = np.empty((count, width), dtype), np.empty((count, 4 * width), dtype)
     product = np.empty((count // steps, 3 * width), dtype)
-    turned, step = w_hh.T, gru_step(_NAMES[dtype])
+    multiply, step = _multiplier(len(product), w_hh.T), gru_step(_NAMES[dtype])
     hidden = np.ascontiguousarray(hidden)
     for given, gate, state in zip(*(_ordered(each, steps, reverse) for each in (products, gates, states)), strict=True):
-        hidden.dot(turned, product)
+        multiply(hidden, product)
         if b_hh is not None:
             product += b_hh
         step(gate, given, product, state, hidden)
@@ -93,13 +103,13 @@ def gru_backward(
     of_states, of_inputs = np.empty((count, 3 * width), dtype), np.empty((count, 3 * width), dtype)
     of_hidden = np.array(of_hidden, order="C")
     kept = np.empty(of_hidden.shape, dtype)
-    step = gru_step_backward(_NAMES[dtype], of_output is not None)
+    multiply, step = _multiplier(len(of_hidden), w_hh), gru_step_backward(_NAMES[dtype], of_output is not None)
     given = [
         _ordered(np.ascontiguousarray(each), steps, not reverse)
         for each in (of_states, of_inputs, gates, before, before if of_output is None else of_output)
     ]
     for of_state, of_input, gate, old, of_step in zip(*given, strict=True):
         step(of_state, of_input, kept, gate, of_step, old, of_hidden)
-        of_state.dot(w_hh, of_hidden)
+        multiply(of_state, of_hidden)
         of_hidden += kept
     return of_states, of_inputs, of_hidden

@@ -20,10 +20,13 @@ class Tape:
         windows: Sequence[tuple[int, Any, int]],
         calls: Sequence[tuple[Any, tuple[Any, ...], dict[str, Any] | None]],
         refusals: Sequence[Any],
+        conditions: Sequence[tuple[int, int]],
     ) -> None:
         self.calls = list(calls)
         self._kept = [*windows, *refusals]
-        entries: list[int] = [0, len(windows), len(calls), len(refusals)]
+        entries: list[int] = [0, len(conditions), len(windows), len(calls), len(refusals)]
+        for function, number in conditions:
+            entries += function, number
         for argument, header, offset in windows:
             entries += argument, id(header), offset
         for function, args, options in calls:

@@ -1,13 +1,15 @@
 """A list of calls that are made one after the other without Python between them.
 
-The table is an array of 64-bit integers: whether it is in use, three counts, then the entries that these count.
+The table is an array of 64-bit integers: whether it is in use, four counts, then the entries that these count.
 
+- Conditions `(function, number)`: C functions without arguments, and the 32-bit integers that they have to return.
 - Windows `(argument, header, offset)`: before the calls, the array at the address `header` is made to begin `offset`
   bytes behind the beginning of an array that is among the arguments.
 - Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
 - Refusals: addresses of numbers of 64 bits that have to be zero after the calls.
 
-A tape has memory of its own, so only one thread can run it at a time: one that finds it in use leaves again.
+A tape has memory of its own, so only one thread can run it at a time: one that finds it in use leaves again. So does
+one that finds a condition not met, or is given something else than arrays, before anything has been done.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ import llvmlite.ir as ir
 from ..arrays import DATA, Arguments
 from ..build import Builder, Value
 from ..kernel import kernel
-from ..types import I64, POINTER, VOID
+from ..types import I32, I64, POINTER, VOID
+from .prepared_call import called
 
-IN_USE, WINDOWS, CALLS, REFUSALS, ENTRIES = range(5)
+IN_USE, CONDITIONS, WINDOWS, CALLS, REFUSALS, ENTRIES = range(6)
 """The positions in the table."""
 
 _FIRST_ARRAY = 3
@@ -29,10 +32,20 @@ _FIRST_ARRAY = 3
 def replay(b: Builder, arguments: Arguments) -> None:
     """(table, what to return if it was done, what if it was not, arrays...)."""
     table, done, refused = arguments.array(0).data, arguments.object(1), arguments.object(2)
+    counts = [b.load_raw(b.offset(table, at, I64), I64) for at in range(CONDITIONS, ENTRIES)]
+    conditions, windows, calls, refusals = counts
+    entry = b.variable(POINTER, b.offset(table, ENTRIES, I64))
+    with b.loop(0, conditions):
+        place = entry.value
+        function, number = (b.load_raw(b.offset(place, at, I64), I64) for at in (0, 1))
+        with b.when(b.convert(called(b, function, I32, []), I64) != number, likely=False):
+            _leave(b, refused)
+        entry.value = b.offset(place, 2, I64)
+    kind = _type_of(b, arguments.object(0))
+    with b.loop(_FIRST_ARRAY, arguments.count) as number, b.when(_type_of(b, arguments.object(number)) != kind):
+        _leave(b, refused)
     with b.when(~_taken(b, table)):
         _leave(b, refused)
-    windows, calls, refusals = (b.load_raw(b.offset(table, at, I64), I64) for at in (WINDOWS, CALLS, REFUSALS))
-    entry = b.variable(POINTER, b.offset(table, ENTRIES, I64))
     with b.loop(0, windows):
         place = entry.value
         argument = b.load_raw(place, I64)
@@ -61,6 +74,11 @@ def replay(b: Builder, arguments: Arguments) -> None:
         _leave(b, refused)
     _leave(b, done)
     b.ir.position_at_end(b.ir.append_basic_block("never"))  # what every kernel ends with is written there
+
+
+def _type_of(b: Builder, object_: Value) -> Value:
+    """The address of an object's class: the last field of its header."""
+    return b.load_raw(object_ + (DATA - 8), I64)
 
 
 def _pointer(b: Builder, address: Value) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._backends.arrays import half_product
+from ..._backends.arrays import library_product
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import as_array
 from ..._core.dtype import C_NAMES, INTEGER, LEGACY_NAMES
@@ -40,7 +40,7 @@ def product(left: Any, right: Any, operation: Callable[[Any, Any], Any], name: s
         return operation(left, right)
     if array_type.itemsize == 2 and array_type.kind != "u":
         if left.ndim > 1 and right.ndim > 1 and left.dtype == right.dtype:
-            done = half_product(left, right)
+            done = library_product(left, right)
             if done is not None:
                 return done
         return as_array(operation(left.astype(np.float32), right.astype(np.float32))).astype(array_type)

@@ -7,20 +7,38 @@ from typing import Any
 import numpy as np
 
 from ..._backends import arrays
+from ..._core.backend import is_of_host
 from ..._core.process.processor import ON_X86_64
+from ..._core.process.threads import num_threads
+
+_SINGLE = np.dtype(np.float32)
 
 _LEAST, _MOST = 64**3, 512**3
 """Between so many multiplications, a generated kernel may do it: see `_backends/cpu/matmul.py`."""
+_LEAST_ALONE = 100**3
+"""From so many on the vendor's library is quicker than both. Its threads wait for each other by spinning, as NumPy's
+do, so that up to `_MOST` this holds for one thread only."""
 
 
 def array_dot(left: Any, right: Any) -> Any:
     """`np.dot`."""
     if left.ndim == 2 == right.ndim:
-        if _LEAST < left.size * right.shape[1] <= _MOST and (done := arrays.product(left, right)) is not None:
+        if is_of_host(type(left)) and (done := _quick_product(left, right)) is not None:
             return done
         if ON_X86_64 and left.shape[1] >= _LONG:
             return matrix_product(left, right)
     return left.dot(right) if type(left) is np.ndarray is type(right) else np.dot(left, right)
+
+
+def _quick_product(left: Any, right: Any) -> Any:
+    """The product of two matrices by other than NumPy's kernels; None: these are as quick."""
+    count = left.size * right.shape[1]
+    if count <= _LEAST:
+        return None
+    done = None
+    if (count > _MOST or (count > _LEAST_ALONE and num_threads() == 1)) and left.dtype == right.dtype == _SINGLE:
+        done = arrays.library_product(left, right)
+    return arrays.product(left, right) if done is None and count <= _MOST else done
 
 
 _LONG, _PIECE, _SMALL = 1024, 256, 100**3

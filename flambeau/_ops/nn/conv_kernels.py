@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._backends import convolutions
 from ..._core.arrays.quick import dim_moved
+from ..._core.backend import is_of_host
 from ..._core.geometry.layout import contiguous_array
 from ..._core.geometry.moving_windows import (
     Geometry,
@@ -251,6 +252,32 @@ def _by_rows(array: Any, channels: int, groups: int) -> bool:
     return groups == 1 and min(array.shape[1], channels) >= 8 and suggests_channels_last(array)
 
 
+# ----- taps that meet nothing but padding ---------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=256)
+def _met(sizes: Shape, output: Shape, kernel: Shape, geometry: Geometry) -> tuple[tuple[Any, ...], Geometry] | None:
+    """Which part of a kernel meets elements of an image of spatial `sizes`, as a key, and how that part moves over it.
+
+    In deep layers images are smaller than kernels: of 3x3 weights that move over 1x1 with padding, one counts. None:
+    all of them do, or the others cannot be left out.
+    """
+    keys, padding = [], []
+    entries = zip(sizes, output, kernel, *geometry[:3], strict=True)
+    for size, count, taps, step, pad, gap in entries:
+        starts = [position * step - pad for position in range(count)]
+        met = [tap for tap in range(taps) if any(0 <= start + tap * gap < size for start in starts)]
+        if not met:
+            return None
+        keys.append(slice(met[0], met[-1] + 1))
+        padding.append(pad - met[0] * gap)
+    part = tuple([key.stop - key.start for key in keys])
+    moved = geometry._replace(padding=tuple(padding))
+    if part == kernel or min(padding) < 0 or correlated_sizes(sizes, part, moved) != output:
+        return None
+    return (slice(None), slice(None), *keys), moved
+
+
 # ----- the three products -------------------------------------------------------------------------------------------
 
 
@@ -264,6 +291,8 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
         result = new_array(shape, input.dtype, last, input)
         result.fill(0)
         return _with_bias(result, bias)
+    if is_of_host(type(input)) and (met := _met(input.shape[2:], output, weight.shape[2:], geometry)) is not None:
+        weight, geometry = weight[met[0]], met[1]
     done = convolutions.correlate(input, weight, bias, output, geometry, last)
     if done is not None:
         return done
@@ -295,6 +324,8 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
         result = new_array(shape, grad.dtype, last, grad)
         result.fill(0)
         return _with_bias(result, bias)
+    if is_of_host(type(grad)) and (met := _met(sizes, grad.shape[2:], weight.shape[2:], geometry)) is not None:
+        weight, geometry = weight[met[0]], met[1]
     done = convolutions.spread(grad, weight, bias, sizes, geometry, last)
     if done is not None:
         return done
@@ -333,6 +364,13 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
     if not (input.size and grad.size):
         result = new_array((outputs, channels, *kernel), input.dtype, last, input)
         result.fill(0)
+        return result
+    if is_of_host(type(input)) and (met := _met(input.shape[2:], grad.shape[2:], kernel, geometry)) is not None:
+        part = tuple([key.stop - key.start for key in met[0][2:]])
+        found = weight_gradient(input, grad, part, met[1], last)
+        result = new_array((outputs, channels, *kernel), input.dtype, last, input)
+        result.fill(0)
+        np.copyto(result[met[0]], found)
         return result
     done = convolutions.weight_gradient(input, grad, kernel, geometry, last)
     if done is not None:

@@ -21,8 +21,10 @@ import numpy as np
 from ..._backends import arrays as array_functions
 from ..._core.backend import beside
 from ..._core.modes import THREAD
+from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array, several
 from ..create.like import zeros_like
+from ..linalg.products import array_dot
 from ..reduce.moments import widened, widened_tensor
 from ..shape.join import cat
 
@@ -81,8 +83,13 @@ def _as_sequence(rows: Any, input: Any) -> Any:
     return rows.reshape(*input.shape[:-1], rows.shape[-1]) if input.ndim == 3 else rows
 
 
+def _product(left: Any, right: Any) -> Any:
+    """The product of two matrices: arrays, or tensors where the derivative is recorded."""
+    return left @ right if isinstance(left, Tensor) else array_dot(left, right)
+
+
 def _input_product(input: Any, weight: Any, *biases: Any) -> Any:
-    result = _rows_of(input).dot(weight.T)
+    result = array_dot(_rows_of(input), weight.T)
     bias = _sum_of(*[None if each is None else widened(each) for each in biases])
     if bias is not None:
         result += bias
@@ -160,8 +167,8 @@ class _Backwards:
 def _of_parameters(needed: tuple[bool, ...], input: Any, states: Any, of_input: Any, of_state: Any) -> list[Any]:
     """The gradients of both weights and both biases, from those of the products to which they belong."""
     return [
-        of_input.T @ _rows_of(input) if needed[0] else None,
-        of_state.T @ states if needed[1] else None,
+        _product(of_input.T, _rows_of(input)) if needed[0] else None,
+        _product(of_state.T, states) if needed[1] else None,
         of_input.sum(0) if needed[2] else None,
         of_state.sum(0) if needed[3] else None,
     ]
@@ -228,7 +235,7 @@ def _rnn_gradients(
         of_hidden = walk.replaced(of_hidden, of_product @ w_hh)
     of_products = walk.whole(parts)
     before = _previous(lib, hx, states, sizes, reverse)
-    of_input = _as_sequence(of_products @ w_ih, input) if needed[0] else None
+    of_input = _as_sequence(_product(of_products, w_ih), input) if needed[0] else None
     return [of_input, walk.first(of_hidden, hx), *_of_parameters(needed[2:], input, before, of_products, of_products)]
 
 
@@ -305,7 +312,7 @@ def _gru_gradients(
     if done is not None:
         of_states, of_inputs, start = done
         return [
-            _as_sequence(of_inputs @ w_ih, input) if needed[0] else None,
+            _as_sequence(_product(of_inputs, w_ih), input) if needed[0] else None,
             walk.first(start, hx),
             *_of_parameters(needed[2:], input, before, of_inputs, of_states),
         ]
@@ -334,7 +341,7 @@ def _gru_gradients(
     of_all = walk.whole(parts)
     of_states = of_all[:, :3].reshape(count, 3 * width)
     of_inputs = lib.join([of_all[:, :2], of_all[:, 3:]], 1).reshape(count, 3 * width)
-    of_input = _as_sequence(of_inputs @ w_ih, input) if needed[0] else None
+    of_input = _as_sequence(_product(of_inputs, w_ih), input) if needed[0] else None
     return [of_input, walk.first(of_hidden, hx), *_of_parameters(needed[2:], input, before, of_inputs, of_states)]
 
 
@@ -456,7 +463,7 @@ def _lstm_gradients(
         of_all, *starts = done
         states = _previous(lib, hx, gates[:, 3 * width :] * shown, sizes, reverse) if needed[4] else None
         return [
-            _as_sequence(of_all @ w_ih, input) if needed[0] else None,
+            _as_sequence(_product(of_all, w_ih), input) if needed[0] else None,
             *[walk.first(each, initial) for each, initial in zip(starts, (hx, cx), strict=True)],
             *_of_parameters(needed[3:], input, states, of_all, of_all),
             None,
@@ -490,7 +497,7 @@ def _lstm_gradients(
     of_all = walk.whole(parts)
     outputs = leave * shown
     states = outputs if w_hr is None else outputs @ w_hr.T
-    of_input = _as_sequence(of_all @ w_ih, input) if needed[0] else None
+    of_input = _as_sequence(_product(of_all, w_ih), input) if needed[0] else None
     before = _previous(lib, hx, states, sizes, reverse) if needed[4] else None
     of_projection = walk.whole(projected).T @ outputs if needed[7] else None
     return [

@@ -14,15 +14,16 @@ from ..._dispatch.dispatch import Primitive
 from ..._dispatch.elementwise import Elementwise
 from ..._dispatch.factory import Factory
 from ..._dispatch.gradients.fused_derivatives import Derivative, is_operand
-from .._lower import lowered
+from ..._dispatch.writer import Writer
+from .._lower import lowered, takes_number
 from .._program import Call, Value, values_in
 from . import families
-from .rules import TRACED, WINDOWS
+from .rules import CHANGES, TRACED, WINDOWS
 from .sheet import Array, Buffer, Place, Sheet, Untraceable, header_of
-from .stand_in import StandIn
+from .stand_in import StandIn, copied
 
-_MOST_BYTES = 1 << 20
-"""Of larger arrays the work takes so long that what is between the calls does not matter; nor are they to be kept."""
+_MOST_BYTES = 1 << 21
+"""Of larger results the work takes so long that what is between the calls does not matter; nor are they to be kept."""
 
 _MOST_CONSTANT_BYTES = 1 << 16
 
@@ -42,13 +43,15 @@ class Draft:
 
     def add(self, call: Call) -> bool:
         """Write an op down; False: it is none that can be."""
-        before = len(self.sheet.launches), len(self.sheet.refusals)
+        written = self.sheet.launches, self.sheet.refusals, self.sheet.conditions, self.sheet.changed
+        before = [len(each) for each in written]
         known = set(self.places)
         try:
             results = self._results(call)
             made = _matched(call.results, call.made, results)
         except Exception:  # whatever a kernel makes of stand-ins, of arrays it will make what it should
-            del self.sheet.launches[before[0] :], self.sheet.refusals[before[1] :]
+            for lines, count in zip(written, before, strict=True):
+                del lines[count:]
             for number in self.places.keys() - known:
                 del self.places[number], self.given[number]
             return False
@@ -58,7 +61,7 @@ class Draft:
 
     def _results(self, call: Call) -> Any:
         op = call.op
-        if op.writes or op.draws or op.reads:
+        if op.draws or op.reads or (op.writes and op.name not in CHANGES):
             raise Untraceable("an op that does more than to compute")
         if (known := self._constants(call)) is not None:
             return known
@@ -68,7 +71,9 @@ class Draft:
             return self._elementwise(op, call)
         if isinstance(op, Derivative):
             return self._derivative(op, call)
-        if op.name not in TRACED or not isinstance(op, (Primitive, Composite)):
+        if op.name == "copy_":
+            return self._overwritten(call)
+        if op.name not in TRACED or not isinstance(op, (Primitive, Composite, Writer)):
             raise Untraceable(op.name)
         first = op.tensors_of(call.examples)[0]
         operands = self._stand_ins(call.args, call.examples)
@@ -77,7 +82,7 @@ class Draft:
             return op.kernel(*operands)
         if (found := lowering(*operands, bench=families.bench_of(self.sheet))) is None:
             raise Untraceable("a lowering that declines")
-        return found
+        return None if op.writes else found
 
     def _constants(self, call: Call) -> Any:
         """The results of an op that is given nothing but constants, or nothing at all."""
@@ -126,8 +131,7 @@ class Draft:
         operands = self._stand_ins(call.args, call.examples)
         if len(operands) == 2:
             other = call.examples[1]
-            plain = type(other) in (int, float) and first._kind.differentiable and not op.tensors_only
-            if not plain and getattr(other, "_kind", None) is not first._kind:
+            if not takes_number(op, first, other, call.made) and getattr(other, "_kind", None) is not first._kind:
                 raise Untraceable("operands of several kinds")
         if first._array.size < LARGE:
             return entry[0](*operands)
@@ -135,6 +139,16 @@ class Draft:
         if compiled is None or first._array.dtype.kind != "f":
             raise Untraceable("a body that is not compiled")
         return families.Generated(compiled).many(*operands)[0]
+
+    def _overwritten(self, call: Call) -> None:
+        """Write the copy of one array into another, which may have been there before."""
+        target, source = self._stand_ins(call.args, call.examples)
+        buffer = target.place.buffer
+        if target.shape != source.shape or target.dtype != source.dtype or buffer.content is not None:
+            raise Untraceable("a copy that converts")
+        if buffer.given is not None:
+            families.bench_of(self.sheet).changes(target)
+        copied(source, target.place)
 
     def _derivative(self, op: Derivative, call: Call) -> list[Any]:
         grad, needed, *saved = call.examples
@@ -166,7 +180,7 @@ class Draft:
         found = self.places.get(value.number)
         if found is None:
             array = example._array
-            _check(array)
+            _check(array, array.nbytes)
             buffer = Buffer(array.nbytes, given=value.number)
             found = self.places[value.number] = Place(buffer, 0, header_of(array.shape, array.dtype, array.strides))
             self.given[value.number] = array
@@ -178,10 +192,10 @@ def _address_of(array: Any) -> int:
     return place
 
 
-def _check(array: Any) -> None:
+def _check(array: Any, most: int = _MOST_BYTES) -> None:
     if type(array) is not np.ndarray or array.dtype.char not in _DTYPES or not array.dtype.isnative:
         raise Untraceable("an array of another type")
-    if not 0 < array.nbytes <= _MOST_BYTES:
+    if not 0 < array.nbytes <= most:
         raise Untraceable("an array without elements, or a large one")
 
 
@@ -198,11 +212,14 @@ def _matched(values: Any, made: Any, results: Any) -> dict[int, Place]:
                 raise Untraceable("a result that is no tensor")
             continue
         array = example._array
-        _check(array)
         if type(result) is not StandIn:
             raise Untraceable("a result that is known")
         header = result.place.header
-        if (header.shape, header.strides, header.dtype) != (array.shape, array.strides, array.dtype):
-            raise Untraceable("a result in another arrangement")
+        if (header.shape, header.dtype) != (array.shape, array.dtype):
+            raise Untraceable("another result")
+        if array.size:  # those without elements stand for results that nobody has asked for
+            _check(array)
+            if header.strides != array.strides:
+                raise Untraceable("a result in another arrangement")
         found[value.number] = result.place
     return found

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._backends.cpu.bench import Bench
-from ..._backends.tiers import generated
+from ..._backends.tiers import generated, library
 from ..._core.backend import STAND_INS
 from .sheet import Buffer, Launch, Place, Sheet, Untraceable, header_of
 from .stand_in import StandIn, copied
@@ -85,8 +85,22 @@ class _Written:
         self._sheet.call(kernel, *given, reads=places, writes=[each for each in places if each.buffer in self._made])
         return args[0]
 
+    def changes(self, *arrays: Any) -> None:
+        """Take note that the calls write arrays which were there before."""
+        if self._sheet.refusals:
+            raise Untraceable("a change that a refusal would not undo")
+        self._made.update([each.place.buffer for each in arrays])
+        self._sheet.changed += [each.place.buffer for each in arrays]
+
+    def holds_while(self, function: int, number: int) -> None:
+        """Let the tape ask a C function before it runs."""
+        if (function, number) not in self._sheet.conditions:
+            self._sheet.conditions.append((function, number))
+
     def refuses(self, flags: Any) -> bool:
         """Let the tape look at the last flag when it has run."""
+        if self._sheet.changed:
+            raise Untraceable("a refusal after something has changed")
         place = flags.place
         header = header_of((), place.header.dtype, None)
         last = Place(place.buffer, place.offset + place.header.nbytes - place.header.itemsize, header)
@@ -97,7 +111,10 @@ class _Written:
 def bench_of(sheet: Sheet) -> Bench:
     """A bench for one call of a lowering."""
     written = _Written(sheet)
-    return Bench(written.empty, written.zeros, written.arranged, written.run, written.refuses)
+    return Bench(
+        written.empty, written.zeros, written.arranged, written.run, written.refuses, written.changes,
+        written.holds_while,
+    )  # fmt: skip
 
 
 def _copy_into(target: Any, source: Any) -> bool:
@@ -117,12 +134,25 @@ def _reduced(kind: str, array: Any, dims: Any, dtype: Any) -> Any:
     return generated("reduce").reduced(kind, array, dims, dtype, bench_of(array.sheet))
 
 
+class _WithBench:
+    """The functions of a family that take a bench."""
+
+    def __init__(self, family: str) -> None:
+        self._family = family
+
+    def __getattr__(self, name: str) -> Any:
+        kernels = library() if self._family == "library" else generated(self._family)
+        run = None if kernels is None else getattr(kernels, name)
+        return lambda first, *rest: None if run is None else run(first, *rest, bench=bench_of(first.sheet))
+
+
 _FAMILIES: dict[str, Any] = {
     "pointwise": SimpleNamespace(pointwise=_pointwise, MOST_VARIANTS=16),
     "copy": SimpleNamespace(copy_into=_copy_into),
     "join": SimpleNamespace(concatenated=lambda arrays, dim: None),  # NumPy's copies are the same
     "matmul": SimpleNamespace(product=_product),
     "reduce": SimpleNamespace(reduced=_reduced),
+    **{family: _WithBench(family) for family in ("conv_few", "library", "conv")},
 }
 
 

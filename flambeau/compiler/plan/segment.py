@@ -99,7 +99,7 @@ def _segment(draft: Draft, wanted: list[int]) -> Segment:
             windows.append(number)
         else:
             by_buffer.setdefault(place.buffer, []).append((number, place))
-    draft.sheet.launches = fused(draft.sheet.launches, by_buffer, generated("pointwise"))
+    draft.sheet.launches = fused(draft.sheet.launches, {*by_buffer, *draft.sheet.changed}, generated("pointwise"))
     outputs = [Output(_base(buffer, values), values) for buffer, values in by_buffer.items()]
     launches = draft.sheet.launches
     touched = {place.buffer.given for launch in launches for place in (*launch.reads, *launch.writes)}
@@ -157,7 +157,7 @@ def _tape(draft: Draft, arguments: dict[Buffer, int]) -> Any:
         for launch in launches
         for function, args, options in launch.calls
     ]
-    tape = family.Tape(windows, calls, [each.header for each in draft.sheet.refusals])
+    tape = family.Tape(windows, calls, [each.header for each in draft.sheet.refusals], draft.sheet.conditions)
     tape.memory = memory, [place.buffer.content for launch in launches for place in launch.reads]
     return tape
 
@@ -170,14 +170,23 @@ def _with_arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _is_right(segment: Segment, draft: Draft) -> bool:
     """Whether the tape gives what the ops give, to the bit, on what they were given when they were recorded."""
-    values: dict[int, Any] = dict(draft.given)
+    changed = {each.given for each in draft.sheet.changed}
+    values: dict[int, Any]
+    given: dict[int, Array]
+    values, given = (
+        {number: array.copy() if number in changed else array for number, array in draft.given.items()}
+        for _ in range(2)
+    )
     for item in segment.items:
         results = lowered(item)(*[_arrays(each, values) for each in item.args])
         for value, result in zip(*_lists(item.results, results), strict=True):
             if type(value) is Value:
                 values[value.number] = np.asarray(result)
-    made = segment.run(draft.given)
-    return made is not None and all(
+    made = segment.run(given)
+    if made is None:
+        return False
+    made.update([(number, given[number]) for number in given if number in changed])
+    return all(
         values[number].tobytes() == array.tobytes() and values[number].strides == array.strides
         for number, array in made.items()
     )

@@ -78,6 +78,10 @@ class Sheet:
     launches: list[Launch] = field(default_factory=list)
     refusals: list[Place] = field(default_factory=list)
     """Numbers of 64 bits that are other than zero if what was computed does not count."""
+    conditions: list[tuple[int, int]] = field(default_factory=list)
+    """Addresses of C functions, and what they have to return for the calls to be the right ones."""
+    changed: list[Buffer] = field(default_factory=list)
+    """Memory that was there before, and that calls write to: there must be no refusal once that has happened."""
 
     def new(self, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> Place:
         """A new array, in C order unless strides say otherwise; it has no gaps."""

@@ -137,6 +137,9 @@ class StandIn(NDArrayOperatorsMixin):
             raise Untraceable("a conversion of an array with gaps")
         return copied(self, self.sheet.new(self.shape, dtype))
 
+    def fill(self, value: Any) -> None:
+        self.sheet.call(self.place.header.fill, value, writes=[self.place])
+
     def dot(self, other: Any, out: Any = None) -> StandIn:
         return _dot(self, other, out)
 
@@ -161,6 +164,9 @@ class StandIn(NDArrayOperatorsMixin):
         return _elementwise(self.sheet, ufunc, inputs, target, **options)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if function is np.empty:  # beside this array, by `like=`
+            sizes = (args[0],) if type(args[0]) is int else args[0]
+            return StandIn(self.sheet, self.sheet.new(sizes, *args[1:]))
         handler = _FUNCTIONS.get(function)
         if handler is None:
             raise Untraceable(function.__name__)

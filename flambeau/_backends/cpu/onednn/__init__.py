@@ -14,6 +14,7 @@ place (negative or overlapping strides) are copied first.
 | `available()`, `reason()`, `version()` | | whether the library can be used, why not, its version |
 | `set_num_threads(n)` | | nothing; for the calling thread |
 | `matmul(a, b, bias=None)` | float32, bfloat16, float16; int8 or uint8 by int8 | the product; int32 of integers |
+| `Multiplier(rows, right)(left, out)` | float32 | nothing: products with a matrix that is reordered once |
 | `convolution(input, weight, bias, geometry, last, packed)` | float32, bfloat16, float16 | the result |
 | `convolution_input_gradient(grad, weight, input_shape, geometry, last, packed)` | as above | the gradient |
 | `convolution_weight_gradient(grad, input, weight_shape, geometry, bias, last)` | | gradients of weight, bias or None |
@@ -49,7 +50,7 @@ from .convolution import (
     transposed_weight_gradient,
 )
 from .library import Unsupported, available, reason, set_num_threads, version
-from .matmul import matmul
+from .matmul import Multiplier, matmul
 from .pooling import Window, average_pool, average_pool_backward, max_pool, max_pool_backward, window_indices
 from .primitives import PackedWeights, clear
 from .rnn import Gradients, Parameters, Result, gru, gru_backward, lstm, lstm_backward
@@ -57,6 +58,7 @@ from .rnn import Gradients, Parameters, Result, gru, gru_backward, lstm, lstm_ba
 __all__ = [
     "Geometry",
     "Gradients",
+    "Multiplier",
     "PackedWeights",
     "Parameters",
     "Result",

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bench import DIRECT, Bench
+from .calls import run
 from .constants import (
     BIAS,
     CONVOLUTION_DIRECT,
@@ -39,7 +41,7 @@ from .constants import (
     Dims,
 )
 from .library import Handle, Unsupported
-from .memory import Array, Shape, address, common_data_type, dense_strides, descriptor, new_array, prepared
+from .memory import Array, Shape, common_data_type, dense_strides, descriptor, new_array, prepared
 from .primitives import CAPACITY, Argument, PackedWeights, Primitive, cached, described
 
 
@@ -72,10 +74,11 @@ def convolution(
     geometry: Geometry,
     last: bool = False,
     packed: PackedWeights | None = None,
+    bench: Bench = DIRECT,
 ) -> Array:
     """The convolution of (batch, inputs, *sizes) with (outputs, inputs of one group, *kernel)."""
     problem = _problem(input.shape, weight.shape, geometry, common_data_type(input, weight, bias))
-    return _forward(problem, input, weight, _checked_bias(bias, weight.shape[0]), last, packed)
+    return _forward(problem, input, weight, _checked_bias(bias, weight.shape[0]), last, packed, bench)
 
 
 def convolution_input_gradient(
@@ -85,32 +88,39 @@ def convolution_input_gradient(
     geometry: Geometry,
     last: bool = False,
     packed: PackedWeights | None = None,
+    bench: Bench = DIRECT,
 ) -> Array:
     """The gradient of `convolution` with respect to its input."""
     problem = _backward_problem(grad.shape, input_shape, weight.shape, geometry, common_data_type(grad, weight))
     grad, grad_strides = prepared(grad)
     weight, weight_strides = prepared(weight)
     found = _input_gradient(problem, grad_strides, weight_strides, last)
-    result = new_array(problem.input, grad.dtype, last)
-    found.run([address(grad), address(weight), address(result)], packed, 1)
+    result = new_array(problem.input, grad.dtype, last, bench)
+    run(found, [grad, weight, result], bench, packed, 1)
     return result
 
 
 def convolution_weight_gradient(
-    grad: Array, input: Array, weight_shape: Shape, geometry: Geometry, bias: bool = False, last: bool = False
+    grad: Array,
+    input: Array,
+    weight_shape: Shape,
+    geometry: Geometry,
+    bias: bool = False,
+    last: bool = False,
+    bench: Bench = DIRECT,
 ) -> tuple[Array, Array | None]:
     """The gradient of `convolution` with respect to its weights and, if asked for, its bias."""
     problem = _backward_problem(grad.shape, input.shape, weight_shape, geometry, common_data_type(grad, input))
     grad, grad_strides = prepared(grad)
     input, input_strides = prepared(input)
     found = _weight_gradient(problem, grad_strides, input_strides, bias, last)
-    result = new_array(problem.weight, grad.dtype, last)
-    addresses = [address(grad), address(input), address(result)]
+    result = new_array(problem.weight, grad.dtype, last, bench)
+    arrays = [grad, input, result]
     of_bias = None
     if bias:
-        of_bias = new_array(problem.weight[:1], grad.dtype)
-        addresses.append(address(of_bias))
-    found.run(addresses)
+        of_bias = new_array(problem.weight[:1], grad.dtype, bench=bench)
+        arrays.append(of_bias)
+    run(found, arrays, bench)
     return result, of_bias
 
 
@@ -135,10 +145,7 @@ def transposed_convolution(
     weight, weight_strides = prepared(weight)
     found = _transposed(problem, input_strides, weight_strides, bias is not None, last)
     result = new_array(problem.input, input.dtype, last)
-    addresses = [address(input), address(weight), address(result)]
-    if bias is not None:
-        addresses.append(address(bias))
-    found.run(addresses, packed, 1)
+    run(found, [input, weight, result] if bias is None else [input, weight, result, bias], DIRECT, packed, 1)
     return result
 
 
@@ -152,7 +159,7 @@ def transposed_input_gradient(
 ) -> Array:
     """The gradient of `transposed_convolution` with respect to its input: a convolution."""
     problem = _backward_problem(input_shape, grad.shape, weight.shape, geometry, common_data_type(grad, weight))
-    return _forward(problem, grad, weight, None, last, packed)
+    return _forward(problem, grad, weight, None, last, packed, DIRECT)
 
 
 def transposed_weight_gradient(
@@ -230,23 +237,26 @@ def _checked_bias(bias: Array | None, channels: int) -> Array | None:
         return None
     if bias.shape != (channels,):
         raise ValueError(f"expected a bias of shape ({channels},), but got {bias.shape}")
-    return np.require(bias, requirements=("C", "A"))
+    return bias if bias.flags.carray else np.require(bias, requirements=("C", "A"))
 
 
 # ----- primitives ---------------------------------------------------------------------------------------------------
 
 
 def _forward(
-    problem: _Problem, input: Array, weight: Array, bias: Array | None, last: bool, packed: PackedWeights | None
+    problem: _Problem,
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    last: bool,
+    packed: PackedWeights | None,
+    bench: Bench,
 ) -> Array:
     input, input_strides = prepared(input)
     weight, weight_strides = prepared(weight)
     found = _correlation(problem, input_strides, weight_strides, bias is not None, last)
-    result = new_array(problem.output, input.dtype, last)
-    addresses = [address(input), address(weight), address(result)]
-    if bias is not None:
-        addresses.append(address(bias))
-    found.run(addresses, packed, 1)
+    result = new_array(problem.output, input.dtype, last, bench)
+    run(found, [input, weight, result] if bias is None else [input, weight, result, bias], bench, packed, 1)
     return result
 
 

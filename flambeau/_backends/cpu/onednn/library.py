@@ -80,6 +80,8 @@ class Library:
         self.set_data_handle: Callable[[int, int], int] = self._functions["memory_set_data_handle"]
         self.isa: int = self.ask("get_effective_cpu_isa")
         self.threads, self._set_threads = _thread_settings(loaded)
+        self.ask_threads = getattr(loaded, "omp_get_max_threads", None)
+        """The C function behind `threads`; None: there is none."""
         self.engine = self.create("engine_create", "engine_destroy", CPU, 0)
         self.attributes = self.create("primitive_attr_create", "primitive_attr_destroy")
         self.call("primitive_attr_set_scratchpad_mode", self.attributes.value, SCRATCHPAD_USER)
@@ -117,9 +119,12 @@ class Library:
             handle: int = self._local.stream.value
             return handle
         except AttributeError:
-            stream = self.create("stream_create", "stream_destroy", self.engine.value, STREAM_IN_ORDER)
-            self._local.stream = stream
+            stream = self._local.stream = self.new_stream()
             return stream.value
+
+    def new_stream(self) -> Handle:
+        """A stream, for one thread at a time."""
+        return self.create("stream_create", "stream_destroy", self.engine.value, STREAM_IN_ORDER)
 
     @property
     def multiplies_bytes_exactly(self) -> bool:

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._core.arrays.quick import joint_shape
+from ..bench import DIRECT, Bench
+from .calls import run
 from .constants import BF16, BIAS, DST, F16, F32, MAX_DIMS, S8, S32, SRC, U8, WEIGHTS
 from .library import Handle, Unsupported, get
 from .memory import Array, Shape, address, data_type, dense_strides, descriptor, element_strides, new_array
-from .primitives import Argument, Primitive, cached, described
+from .primitives import Argument, PackedWeights, Primitive, cached, described
 
 
 class _Plan(NamedTuple):
@@ -23,20 +25,44 @@ class _Plan(NamedTuple):
     copied: tuple[bool, bool, bool]
 
 
-def matmul(a: Array, b: Array, bias: Array | None = None) -> Array:
+def matmul(a: Array, b: Array, bias: Array | None = None, bench: Bench = DIRECT) -> Array:
     """The product of matrices (..., m, k) and (..., k, n), plus `bias`, which is broadcast to the result.
 
     Leading dimensions are broadcast. Floats give their own dtype; int8 or uint8 times int8 gives the exact int32.
     """
     added = None if bias is None else (bias.shape, bias.strides, bias.dtype)
     plan = _plan(a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, added)
-    addresses = [address(a), address(b)] if bias is None else [address(a), address(b), address(bias)]
-    if plan.primitive is None or (addresses[0] | addresses[-1]) % a.itemsize or addresses[1] % b.itemsize:
+    arrays = [a, b] if bias is None else [a, b, bias]
+    if plan.primitive is None or not all(each.flags.aligned for each in arrays):
         return _with_copies(plan, a, b, bias)
-    result = new_array(plan.shape, plan.dtype)
-    addresses.append(address(result))
-    plan.primitive.run(addresses)
+    result = new_array(plan.shape, plan.dtype, bench=bench)
+    run(plan.primitive, [*arrays, result], bench)
     return result
+
+
+class Multiplier:
+    """Products of matrices of one shape with the same right one, which is brought into the best layout once."""
+
+    def __init__(self, rows: int, right: Array) -> None:
+        self._primitive = _with_packed(rows, right.shape, right.strides, right.dtype)
+        self._right = right
+        self._packed = PackedWeights()
+
+    def __call__(self, left: Array, out: Array) -> None:
+        """Write the product of `left` to `out`; both have no gaps."""
+        self._primitive.run([address(left), address(self._right), address(out)], self._packed, 1)
+
+
+@cached
+def _with_packed(rows: int, shape: Shape, strides: Shape, dtype: Any) -> Primitive:
+    kind, given = data_type(dtype), _matrices(shape, strides, dtype.itemsize, whole=True)
+    if given is None or kind != F32:
+        raise Unsupported("oneDNN is asked for products of matrices of float32 without repetitions")
+    left, product = (rows, shape[0]), (rows, shape[1])
+    source, result = (descriptor(each, dense_strides(each), kind) for each in (left, product))
+    made = described("matmul", source, descriptor(shape, None, kind), None, result)
+    arguments = [Argument(SRC, source), Argument(WEIGHTS, _layout(given, 2, kind)), Argument(DST, result, True)]
+    return Primitive(made, arguments)
 
 
 def _with_copies(plan: _Plan, a: Array, b: Array, bias: Array | None) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...._core.process.locks import new_lock
+from ..bench import DIRECT, Bench
 from .constants import BF16, F16, F32, FORMAT_ANY, MAX_DIMS, S8, S32, U8, Dims
 from .library import Handle, Unsupported, get
 
@@ -108,12 +109,15 @@ def dense_strides(shape: Shape, last: bool = False) -> Shape:
     return tuple(result)
 
 
-def new_array(shape: Shape, dtype: Any, last: bool = False) -> Array:
+def new_array(shape: Shape, dtype: Any, last: bool = False, bench: Bench = DIRECT) -> Array:
     """Memory for a result, with the channels innermost if `last`."""
+    made: Array
     if not last:
-        return np.empty(shape, dtype)
+        made = bench.empty(shape, dtype)
+        return made
     rank = len(shape)
-    return np.empty((shape[0], *shape[2:], shape[1]), dtype).transpose(0, rank - 1, *range(1, rank - 1))
+    made = bench.empty((shape[0], *shape[2:], shape[1]), dtype).transpose(0, rank - 1, *range(1, rank - 1))
+    return made
 
 
 # ----- descriptors --------------------------------------------------------------------------------------------------

@@ -145,20 +145,20 @@ class Primitive:
     def __init__(self, primitive_descriptor: Handle, arguments: Sequence[Argument]) -> None:
         library = get()
         self.descriptor = primitive_descriptor
-        self._library = library
-        self._handle = library.create("primitive_create", "primitive_destroy", primitive_descriptor.value)
+        self.library = library
+        self.handle = library.create("primitive_create", "primitive_destroy", primitive_descriptor.value)
         self._numbers = [each.number for each in arguments]
         self._layouts = [self.layout(each.number) for each in arguments]
         self._idle: list[_MemoryObjects] = []
-        self._reorders = [
+        self.reorders = [
             _reorder(library, position, given, wanted)
             for position, (given, wanted) in enumerate(zip(arguments, self._layouts, strict=True))
             if given.descriptor is not None
             and not library.ask("memory_desc_equal", given.descriptor.value, wanted.value)
         ]
         self._sizes: dict[int, int] = {}
-        self._scratch = self.size(SCRATCHPAD)
-        if self._scratch:
+        self.scratch = self.size(SCRATCHPAD)
+        if self.scratch:
             self._numbers.append(SCRATCHPAD)
             self._layouts.append(self.layout(SCRATCHPAD))
 
@@ -170,29 +170,29 @@ class Primitive:
     @property
     def reordered(self) -> list[int]:
         """The numbers of the arguments that are brought into another layout at each run."""
-        return [self._numbers[each.position] for each in self._reorders]
+        return [self._numbers[each.position] for each in self.reorders]
 
     def layout(self, number: int) -> Handle:
         """The layout in which the primitive wants an argument."""
-        found = self._library.ask("primitive_desc_query_md", self.descriptor.value, QUERY_ARGUMENT, number)
-        return self._library.create("memory_desc_clone", "memory_desc_destroy", found)
+        found = self.library.ask("primitive_desc_query_md", self.descriptor.value, QUERY_ARGUMENT, number)
+        return self.library.create("memory_desc_clone", "memory_desc_destroy", found)
 
     def size(self, number: int) -> int:
         """How many bytes the primitive wants for an argument."""
         found = self._sizes.get(number)
         if found is None:
             layout = self.layout(number)  # held, because it is gone with its last reference
-            found = self._sizes[number] = int(self._library.ask("memory_desc_get_size", layout.value))
+            found = self._sizes[number] = int(self.library.ask("memory_desc_get_size", layout.value))
         return found
 
     def run(self, addresses: list[int], packed: PackedWeights | None = None, packed_at: int = -1) -> None:
         """Compute. The argument at position `packed_at` are weights whose reordered copy may be kept in `packed`."""
-        if not self._reorders:
+        if not self.reorders:
             self._execute(addresses)
             return
         given, addresses = addresses, addresses.copy()
         borrowed = []
-        for each in self._reorders:
+        for each in self.reorders:
             if packed is not None and each.position == packed_at:
                 addresses[each.position] = self._packed(each, given, packed).address
                 continue
@@ -202,7 +202,7 @@ class Primitive:
             if not each.result:
                 each.run.run([given[each.position], buffer.address])
         self._execute(addresses)
-        for each in self._reorders:
+        for each in self.reorders:
             if each.result:
                 each.run.run([addresses[each.position], given[each.position]])
         for buffer in borrowed:
@@ -217,14 +217,14 @@ class Primitive:
         return buffer
 
     def _execute(self, addresses: list[int]) -> None:
-        library = self._library
+        library = self.library
         try:
             objects = self._idle.pop()
         except IndexError:
-            objects = self._new_objects()
+            objects = self.new_objects()
         scratch = None
-        if self._scratch:
-            scratch = BUFFERS.take(self._scratch)
+        if self.scratch:
+            scratch = BUFFERS.take(self.scratch)
             addresses = [*addresses, scratch.address]
         stored = objects.addresses
         if stored != addresses:
@@ -232,15 +232,16 @@ class Primitive:
                 if stored[place] != each:
                     library.set_data_handle(objects.handles[place].value, each)
                     stored[place] = each
-        status = library.execute(self._handle.value, library.stream(), len(addresses), objects.execution)
+        status = library.execute(self.handle.value, library.stream(), len(addresses), objects.execution)
         self._idle.append(objects)
         if scratch is not None:
             BUFFERS.give(scratch)
         if status:
             library.fail("primitive_execute", status)
 
-    def _new_objects(self) -> _MemoryObjects:
-        library = self._library
+    def new_objects(self) -> _MemoryObjects:
+        """Memory objects for one run at a time."""
+        library = self.library
         handles = tuple(
             library.create("memory_create", "memory_destroy", layout.value, library.engine.value, None)
             for layout in self._layouts

@@ -1,0 +1,26 @@
+"""What a program can do without, to the bit: each file has one kind of change to its list of items.
+
+- `in_place.py`: an op that changes an array of the program's own is one that makes a new array.
+- `copies.py`: copies that nobody could tell from what they are copies of.
+- `repeats.py`: ops that are given the same twice.
+- `dead.py`: ops whose results nobody uses.
+
+All of them ask `memory.py` which values lie in the same memory, and who looks at it or changes it later on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._program import Item, Value
+from .copies import without_copies
+from .dead import without_dead
+from .in_place import without_changes
+from .repeats import without_repeats
+
+
+def improved(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:
+    """The items of a program that is to give the values `wanted`, with less to do."""
+    for change in (without_changes, without_copies, without_repeats):
+        items = change(items, wanted)
+    return without_dead(items, wanted)

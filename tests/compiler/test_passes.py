@@ -1,0 +1,246 @@
+"""What programs do without: changes in place, copies, repeated ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau.compiler import _compiled
+from flambeau.compiler._compiled import Compiled
+from flambeau.compiler._program import Call
+
+Function = Callable[..., Any]
+
+
+def bits(tree: Any) -> Any:
+    if isinstance(tree, (tuple, list)):
+        return [bits(each) for each in tree]
+    return tree if tree is None else (tuple(tree.shape), tree.stride(), tree.detach().numpy().tobytes())
+
+
+def ops_of(function: Function, monkeypatch: pytest.MonkeyPatch, *args: Any) -> list[str]:
+    """The ops of the program of a function, which gives what the function gives, call after call."""
+    found: list[list[str]] = []
+    improved = _compiled.improved
+
+    def seen(*items: Any) -> Any:
+        kept = improved(*items)
+        found.append([each.op.name for each in kept if isinstance(each, Call)])
+        return kept
+
+    monkeypatch.setattr(_compiled, "improved", seen)
+    made = Compiled(function)
+    for _ in range(5):
+        assert bits(made(*args)) == bits(function(*args))
+    assert made.programs, made.reasons
+    return found[0]
+
+
+def test_an_op_in_place_makes_a_new_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        y.relu_()
+        y += 1
+        return y * y
+
+    assert ops_of(function, monkeypatch, torch.linspace(-1, 1, 6)) == ["mul", "relu", "add", "mul"]
+
+
+def test_so_does_one_whose_argument_a_derivative_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = torch.linspace(-1, 1, 6, requires_grad=True)
+
+    def function(x: Any) -> Any:
+        weight.grad = None
+        y = (x * weight).exp_()
+        y.relu_()
+        y.sum().backward()
+        return weight.grad * 1
+
+    ops = ops_of(function, monkeypatch, torch.linspace(-1, 2, 6))
+    assert not {"copy_", "clone", "copied_like"} & {*ops}
+
+
+def changed_argument(x: Any) -> Any:
+    x.add_(1)
+    return x * 2
+
+
+def changed_view(x: Any) -> Any:
+    y = x * 2
+    first = y[0]
+    y.mul_(3)
+    return first + 1, y[1] * 1
+
+
+def changed_through_a_view(x: Any) -> Any:
+    y = x * 2
+    y[0].mul_(3)
+    return y + 0
+
+
+def both_names(x: Any) -> Any:
+    y, z = x * 2, x * 3
+    y.copy_(z)
+    y.add_(1)
+    return y * 1, z * 1
+
+
+def source_changes(x: Any) -> Any:
+    y, z = x * 2, x * 3
+    y.copy_(z)
+    z.add_(1)
+    return y * 1, z * 1
+
+
+def result_changes(x: Any) -> Any:
+    y = x * 2
+    y.relu_()
+    return y
+
+
+def copy_changes(x: Any) -> Any:
+    y = x * 2
+    z = y.clone()
+    z.add_(1)
+    return y * 1, z * 1
+
+
+def original_changes(x: Any) -> Any:
+    y = x * 2
+    z = y.clone()
+    y.add_(1)
+    return y * 1, z * 1
+
+
+def copy_of_an_argument(x: Any) -> Any:
+    y = x.clone()
+    x.add_(1)
+    return y * 2
+
+
+def copy_is_the_result(x: Any) -> Any:
+    y = x * 2
+    return y, y.clone()
+
+
+def repeated_results(x: Any) -> Any:
+    return x * 2, x * 2
+
+
+def repeated_and_changed(x: Any) -> Any:
+    y, z = x * 2, x * 2
+    y[0].add_(1)
+    return y + 1, z + 1
+
+
+def repeated_around_a_change(x: Any) -> Any:
+    y = x * 2
+    first = y + 1
+    y[0].zero_()
+    return first * 1, (y + 1) * 1
+
+
+def other_numbers(x: Any) -> Any:
+    return (x * 0.0) + (x * -0.0), (x * 2).sum() + (x * 2.0).sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        changed_argument, changed_view, changed_through_a_view, both_names, source_changes, result_changes,
+        copy_changes, original_changes, copy_of_an_argument, copy_is_the_result, repeated_results,
+        repeated_and_changed, repeated_around_a_change, other_numbers,
+    ],
+)  # fmt: skip
+def test_what_somebody_sees_is_left_as_it_is(function: Function) -> None:
+    made = Compiled(function)
+    kept = []
+    for number in range(6):
+        one, other = (torch.linspace(-1, 1, 6).reshape(2, 3) + number for _ in range(2))
+        results = made(one), function(other)
+        assert bits(results[0]) == bits(results[1])
+        assert bits(one) == bits(other)
+        kept.append((results[0], bits(results[0])))
+    assert all(bits(result) == before for result, before in kept)
+
+
+def test_gradients_are_nobody_elses_memory() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 3)
+
+    def step(x: Any) -> Any:
+        layer.weight.grad = layer.bias.grad = None
+        layer(x).square().sum().backward()
+
+    found: list[Any] = []
+    made = Compiled(step)
+    x = torch.randn(5, 4)
+    for _ in range(6):
+        made(x)
+        found.append((layer.weight.grad, layer.bias.grad))
+    assert made.programs
+    ours = bits(found[-1])
+    for each in found[-2]:
+        each.zero_()
+    assert bits(found[-1]) == ours
+    step(x)
+    assert bits((layer.weight.grad, layer.bias.grad)) == ours
+
+
+def test_two_parameters_with_one_gradient_have_two_arrays() -> None:
+    one, other = (torch.ones(3, requires_grad=True) for _ in range(2))
+
+    def step(x: Any) -> Any:
+        one.grad = other.grad = None
+        ((one + other) * x).sum().backward()
+
+    made = Compiled(step)
+    for _ in range(5):
+        made(torch.arange(3.0))
+    assert made.programs
+    assert one.grad is not None
+    assert other.grad is not None
+    one.grad.zero_()
+    assert other.grad.tolist() == [0, 1, 2]
+
+
+def test_an_op_that_is_repeated_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Any) -> Any:
+        return x.exp() * 2 + x.exp() * 3
+
+    assert ops_of(function, monkeypatch, torch.linspace(-1, 1, 6)) == ["exp", "mul", "mul", "add"]
+
+
+def test_convolutions_and_norms_are_on_one_tape() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(inplace=True),
+        torch.nn.AvgPool2d(2), torch.nn.Conv2d(8, 16, 3, bias=False), torch.nn.GroupNorm(2, 16), torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(16, 4),
+    )  # fmt: skip
+    x = torch.randn(8, 3, 12, 12)
+    statistics = model[1].running_mean, model[1].running_var, model[1].num_batches_tracked
+
+    def step() -> Any:
+        for each in model.parameters():
+            each.grad = None
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    start = [each.clone() for each in statistics]
+    made = Compiled(step)
+    for _ in range(6):
+        before = [each.clone() for each in statistics]
+        loss = made()
+        found = bits(loss), bits(statistics), bits([each.grad for each in model.parameters()])
+        for each, old in zip(statistics, before, strict=True):
+            each.copy_(old)
+        assert found == (bits(step()), bits(statistics), bits([each.grad for each in model.parameters()]))
+    assert not np.array_equal(start[0].numpy(), statistics[0].numpy())
+    program: Any = made.programs[0]
+    assert len(program.__globals__["tapes"]) == 1

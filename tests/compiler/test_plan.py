@@ -149,13 +149,13 @@ def test_a_tape_that_is_in_use_is_not_entered() -> None:
     made, _ = compiled(chain, X)
     program: Any = made.programs[0]
     (tape,) = program.__globals__["tapes"]
-    tape.table[0] = 1  # as if another thread were in it
+    tape.arena.flag[0] = 1  # as if another thread were in it
     try:
         assert bits(made(X)) == bits(chain(X))
     finally:
-        tape.table[0] = 0
+        tape.arena.flag[0] = 0
     assert bits(made(X)) == bits(chain(X))
-    assert tape.table[0] == 0
+    assert tape.arena.flag[0] == 0
 
 
 def test_a_tape_refuses_what_is_no_array() -> None:

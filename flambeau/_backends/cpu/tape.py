@@ -11,6 +11,19 @@ import numpy as np
 from ..._codegen.arrays import DATA
 from ..._codegen.machine.tape import replay
 
+_ALIGNED = 64
+
+
+class Arena:
+    """Memory for what lies between the calls of tapes that do not run at the same time."""
+
+    def __init__(self, size: int) -> None:
+        self.flag = np.zeros(1, np.int64)
+        """Whether one of the tapes runs."""
+        self._memory = np.empty(size + _ALIGNED, np.uint8)
+        self.size = size
+        self.start = -(-address_of(self._memory) // _ALIGNED) * _ALIGNED
+
 
 class Tape:
     """A list of calls, with what keeps alive the objects that it names by address."""
@@ -21,10 +34,12 @@ class Tape:
         calls: Sequence[tuple[Any, tuple[Any, ...], dict[str, Any] | None]],
         refusals: Sequence[Any],
         conditions: Sequence[tuple[int, int]],
+        arena: Arena,
     ) -> None:
         self.calls = list(calls)
+        self.arena = arena
         self._kept = [*windows, *refusals]
-        entries: list[int] = [0, len(conditions), len(windows), len(calls), len(refusals)]
+        entries = [address_of(arena.flag), len(conditions), len(windows), len(calls), len(refusals)]
         for function, number in conditions:
             entries += function, number
         for argument, header, offset in windows:

@@ -1,6 +1,7 @@
 """A list of calls that are made one after the other without Python between them.
 
-The table is an array of 64-bit integers: whether it is in use, four counts, then the entries that these count.
+The table is an array of 64-bit integers: the address of a flag that tells whether it is in use, four counts, then the
+entries that these count.
 
 - Conditions `(function, number)`: C functions without arguments, and the 32-bit integers that they have to return.
 - Windows `(argument, header, offset)`: before the calls, the array at the address `header` is made to begin `offset`
@@ -8,8 +9,9 @@ The table is an array of 64-bit integers: whether it is in use, four counts, the
 - Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
 - Refusals: addresses of numbers of 64 bits that have to be zero after the calls.
 
-A tape has memory of its own, so only one thread can run it at a time: one that finds it in use leaves again. So does
-one that finds a condition not met, or is given something else than arrays, before anything has been done.
+Tapes with the same flag have the same memory, so only one thread can run one of them at a time: one that finds the flag
+set leaves again. So does one that finds a condition not met, or is given something else than arrays, before anything
+has been done.
 """
 
 from __future__ import annotations
@@ -86,8 +88,8 @@ def _pointer(b: Builder, address: Value) -> Value:
 
 
 def _flag(b: Builder, table: Value) -> ir.Value:
-    # llvmlite insists on knowing what an atomic variable is: a detour by way of a number tells it.
-    return b.ir.inttoptr(b.ir.ptrtoint(b.offset(table, IN_USE, I64).ir, I64), I64.as_pointer())
+    # llvmlite insists on knowing what an atomic variable is: that the address is a number tells it.
+    return b.ir.inttoptr(b.load_raw(b.offset(table, IN_USE, I64), I64).ir, I64.as_pointer())
 
 
 def _taken(b: Builder, table: Value) -> Value:

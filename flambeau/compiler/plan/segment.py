@@ -67,7 +67,7 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
     for position, item in enumerate(items):
         for value in uses(item):
             last[value.number] = max(last.get(value.number, 0), position)
-    found: list[Item | Segment] = []
+    found: list[Item | _Plan] = []
     draft = Draft()
     for position, item in enumerate(items):
         if type(item) is Call and draft.add(item):
@@ -76,21 +76,46 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
         draft = Draft()
         if type(item) is not Call or not draft.add(item):
             found.append(item)
-    return found + _closed(draft, len(items), last)
+    found += _closed(draft, len(items), last)
+    # They run one after the other, and nothing that is needed later stays in there.
+    arena = generated("tape").Arena(max([each.size for each in found if isinstance(each, _Plan)], default=0))
+    made = [_run_by_tape(each, arena) if isinstance(each, _Plan) else [each] for each in found]
+    return [part for parts in made for part in parts]
 
 
-def _closed(draft: Draft, position: int, last: dict[int, int]) -> list[Item | Segment]:
+@dataclass
+class _Plan:
+    """A draft with everything but memory."""
+
+    draft: Draft
+    inputs: list[int]
+    outputs: list[Output]
+    windows: list[Call]
+    arguments: dict[Buffer, int]
+    """Which array of a call of the tape a buffer is."""
+    starts: dict[Buffer, int]
+    """Where in the memory between the calls the others begin."""
+    size: int
+    """How much of that there has to be."""
+
+
+def _closed(draft: Draft, position: int, last: dict[int, int]) -> list[Item | _Plan]:
     """What a draft has come to, if the item at `position` is the next one."""
-    items: list[Item | Segment] = [*draft.items]
     if sum([len(launch.calls) for launch in draft.sheet.launches]) < _LEAST_CALLS:
-        return items
-    made = [value for item in draft.items for value in values_in(item.results)]
-    wanted = [value.number for value in made if last.get(value.number, -1) >= position]
-    segment = _segment(draft, list(dict.fromkeys(wanted)))
-    return [segment] if _is_right(segment, draft) else items
+        return [*draft.items]
+    made = [value.number for item in draft.items for value in values_in(item.results)]
+    wanted = [number for number in made if last.get(number, -1) >= position and number not in draft.given]
+    return [_planned(draft, list(dict.fromkeys(wanted)))]
 
 
-def _segment(draft: Draft, wanted: list[int]) -> Segment:
+def _run_by_tape(plan: _Plan, arena: Any) -> Sequence[Item | Segment]:
+    """The segment of a plan, or its items where that would not do the same."""
+    draft = plan.draft
+    segment = Segment(draft.items, plan.inputs, plan.outputs, plan.windows, _tape(plan, arena))
+    return [segment] if _is_right(segment, draft) else draft.items
+
+
+def _planned(draft: Draft, wanted: list[int]) -> _Plan:
     windows: list[int] = []
     by_buffer: dict[Buffer, list[tuple[int, Place]]] = {}
     for number in wanted:
@@ -109,7 +134,8 @@ def _segment(draft: Draft, wanted: list[int]) -> Segment:
         if place.buffer.given in inputs:
             arguments[place.buffer] = inputs.index(place.buffer.given)
     arguments.update({buffer: number for number, buffer in enumerate(by_buffer, len(inputs))})
-    return Segment(draft.items, inputs, outputs, _leading_to(windows, draft.items), _tape(draft, arguments))
+    starts, size = arranged(launches, draft.sheet.refusals, arguments)
+    return _Plan(draft, inputs, outputs, _leading_to(windows, draft.items), arguments, starts, size)
 
 
 def _base(buffer: Buffer, values: list[tuple[int, Place]]) -> Array:
@@ -131,13 +157,10 @@ def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:
     return found[::-1]
 
 
-def _tape(draft: Draft, arguments: dict[Buffer, int]) -> Any:
+def _tape(plan: _Plan, arena: Any) -> Any:
     """The calls, with arrays in the place of places, and memory for what lies between."""
-    family = generated("tape")
+    family, draft = generated("tape"), plan.draft
     launches = draft.sheet.launches
-    starts, size = arranged(launches, draft.sheet.refusals, arguments)
-    memory = np.empty(size + 64, np.uint8)
-    begin = -(-family.address_of(memory) // 64) * 64
     headers: dict[int, Array] = {}
     windows: list[tuple[int, Array, int]] = []
     touched = [place for launch in launches for place in (*launch.reads, *launch.writes)]
@@ -146,19 +169,19 @@ def _tape(draft: Draft, arguments: dict[Buffer, int]) -> Any:
         if id(header) in headers:
             continue
         headers[id(header)] = header
-        if buffer in arguments:
-            windows.append((arguments[buffer], header, place.offset))
+        if buffer in plan.arguments:
+            windows.append((plan.arguments[buffer], header, place.offset))
         elif buffer.content is not None:
             family.point(header, family.address_of(buffer.content) + place.offset)
         else:
-            family.point(header, begin + starts[buffer] + place.offset)
+            family.point(header, arena.start + plan.starts[buffer] + place.offset)
     calls = [
         (function, _with_arrays(args), None if options is None else {"out": options["out"].header})
         for launch in launches
         for function, args, options in launch.calls
     ]
-    tape = family.Tape(windows, calls, [each.header for each in draft.sheet.refusals], draft.sheet.conditions)
-    tape.memory = memory, [place.buffer.content for launch in launches for place in launch.reads]
+    tape = family.Tape(windows, calls, [each.header for each in draft.sheet.refusals], draft.sheet.conditions, arena)
+    tape.constants = [place.buffer.content for launch in launches for place in launch.reads]
     return tape
 
 

@@ -45,7 +45,7 @@ class Memory:
         elif isinstance(item, SetGrad):
             if item.value is not None:
                 self._handed_out.add(item.value.number)
-        else:
+        elif isinstance(item, (Call, Read)):
             call = item.call if isinstance(item, Read) else item
             self._note_arrays(call.args, call.examples)
             self._note_arrays(call.results, call.made)
@@ -57,8 +57,8 @@ class Memory:
 
     def _note_arrays(self, tree: Any, example: Any) -> None:
         if type(tree) is Value:
-            if isinstance(example, Tensor):
-                self.arrays.setdefault(tree.number, example._array)
+            array = example._array if isinstance(example, Tensor) else example
+            self.arrays.setdefault(tree.number, array)
         elif type(tree) in (list, tuple):
             for each, its_example in zip(tree, example, strict=True):
                 self._note_arrays(each, its_example)

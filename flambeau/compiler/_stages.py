@@ -68,7 +68,7 @@ def stages_of(parts: Sequence[Item | Segment], backward: bool = False) -> list[S
 def _stage(part: Item | Segment) -> Stage:
     if isinstance(part, Segment):
         made = sum([each.like.nbytes for each in part.outputs])
-        return Stage("tape", [_step(each) for each in part.items], _listed(part), part.tape.memory[0].nbytes, made)
+        return Stage("tape", [_step(each) for each in part.items], _listed(part), part.tape.scratch, made)
     if isinstance(part, Call):
         return Stage("op", [_step(part)], results=sum([each._array.nbytes for each in _tensors(part.made)]))
     if isinstance(part, Stretch):

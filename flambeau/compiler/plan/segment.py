@@ -181,6 +181,7 @@ def _tape(plan: _Plan, arena: Any) -> Any:
         for function, args, options in launch.calls
     ]
     tape = family.Tape(windows, calls, [each.header for each in draft.sheet.refusals], draft.sheet.conditions, arena)
+    tape.scratch = plan.size
     tape.constants = [place.buffer.content for launch in launches for place in launch.reads]
     return tape
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from .._core.dtype import float16, float32, int32
 from .._core.tensor import Tensor
+from .._dispatch.abstract.list_rules import unscale_at_once
 from .._ops.create.constants import full
 from .._ops.index.masked import where
 from ..autograd.grad_mode import no_grad
@@ -126,6 +127,7 @@ class GradScaler:
     ) -> dict[Any, Tensor]:
         """Multiply all gradients by `inv_scale`; for each device 1.0 if one of them was not finite, else 0.0."""
         found: dict[Any, Tensor] = {}
+        alike: dict[Any, list[Tensor]] = {}
         with no_grad():
             for group in optimizer.param_groups:
                 for param in group["params"]:
@@ -134,10 +136,16 @@ class GradScaler:
                     if not allow_fp16 and param.grad.dtype is float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
                     values = _values_of(param)
-                    place = values.device
-                    seen = found.setdefault(place, found_inf.to(place, copy=True))
-                    seen.logical_or_(values.isfinite().all().logical_not())
-                    values.mul_(inv_scale.to(place))
+                    alike.setdefault(values._kind, []).append(values)
+            for gradients in alike.values():
+                place = gradients[0].device
+                if place not in found:
+                    found[place] = found_inf.to(place, copy=True)
+                inverse, seen = inv_scale.to(place), found[place]
+                if not unscale_at_once(gradients, inverse, seen):
+                    for values in gradients:
+                        seen.logical_or_(values.isfinite().all().logical_not())
+                        values.mul_(inverse)
         return found
 
     # ----- step -------------------------------------------------------------------------------------------------

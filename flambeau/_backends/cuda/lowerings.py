@@ -45,6 +45,7 @@ _PLACES = {
     "gather": "gather.gather",
     "addmm": "linear.addmm",
     "cat": "join.cat",
+    "mm": "products.product",
     "convolution": "conv.convolution",
     "convolution_backward": "conv.convolution_backward",
     "attention": "attention.attention",

@@ -8,7 +8,7 @@ from struct import Struct
 from typing import Any
 
 from ..._codegen.cuda.elementwise import can_write
-from ..._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source
+from ..._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source, unscale_source
 from ..._codegen.expr import Program
 from ..._core.arrays.quick import name_of
 from .array import is_dense
@@ -80,6 +80,24 @@ def _update(
     for blocks, used, tail in _portions(rows, most):
         launch(blocks, THREADS, pack(used, *(numbers or [0.0]), *tail))
     return True
+
+
+def unscale(arrays: Sequence[Any], factor: Any, found: Any) -> bool:
+    """Multiply arrays of one dtype by the number in `factor`, and write 1 to `found` if an element is not finite."""
+    name = name_of(arrays[0].form.dtype)
+    numbers = name_of(factor.form.dtype) == "float32" == name_of(found.form.dtype)
+    if name not in _FLOATS or not numbers or not all(is_dense(each.form) for each in arrays):
+        return False
+    launch, most, pack = _unscaling(name)
+    for blocks, used, tail in _portions((arrays,), most):
+        launch(blocks, THREADS, pack(used, factor.pointer, found.pointer, *tail))
+    return True
+
+
+@cache
+def _unscaling(name: str) -> Any:
+    most = capacity(1, 2)
+    return driver().compile(unscale_source(name)), most, Struct(f"=qQQ{2 * most}q{most}Q").pack
 
 
 def _portions(rows: Sequence[Sequence[Any]], most: int) -> Iterator[tuple[int, int, list[int]]]:

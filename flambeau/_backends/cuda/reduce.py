@@ -97,7 +97,7 @@ def _planned_columns(
     across = min(threads, 32)
     blocks = -(-plan.results // (across * width))
     most = -(-plan.length // (threads // across * _LEAST_SHARE))
-    splits = max(1, min(-(-_ENOUGH_BLOCKS // blocks), most))
+    splits = max(1, min(_ENOUGH_BLOCKS // blocks, most))  # a few blocks more would wait for all the others to end
     part = -(-plan.length // splits)
     splits = -(-plan.length // part)
     partial = None

@@ -167,6 +167,8 @@ def layer_norm(
     input: DeviceArray, normalized_shape: tuple[int, ...], weight: Any, bias: Any, eps: float, kept: np.dtype[Any]
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray] | None:
     """The result, the means and 1 / deviations over the last dimensions, which these keep with size 1."""
+    if kept.itemsize == 2:
+        kept = np.dtype(np.float32)  # as PyTorch keeps them on a GPU: the derivative is the better for it
     return _normalised(input, normalized_shape, weight, bias, eps, kept, True)
 
 

@@ -14,6 +14,22 @@ PER_BLOCK = THREADS * 4
 _MOST_BYTES = 4000
 
 
+_FIND = """  const i64 block = blockIdx.x;
+  int low = 0, high = (int)a.count - 1;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (a.begin[middle] <= block) low = middle; else high = middle - 1;
+  }
+  const int array = low;
+"""
+"""Which array a block has."""
+_SHARE = f"""  const i64 start = (block - a.begin[array]) * {PER_BLOCK};
+  const i64 end = start + {PER_BLOCK} < a.size[array] ? start + {PER_BLOCK} : a.size[array];
+  for (i64 i = start + threadIdx.x; i < end; i += blockDim.x) {{
+"""
+"""The loop over its elements of that."""
+
+
 def capacity(lists: int, numbers: int) -> int:
     """How many arrays of each list a launch can have: the arguments of a kernel are limited."""
     return (_MOST_BYTES - 8 * (numbers + 2)) // (8 * (lists + 2))
@@ -44,20 +60,31 @@ struct Arguments {{
   i64 count; double numbers[{max(numbers, 1)}]; i64 begin[{most}]; i64 size[{most}]; u64 at[{rows}][{most}];
 }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
-  const i64 block = blockIdx.x;
-  int low = 0, high = (int)a.count - 1;
-  while (low < high) {{
-    const int middle = (low + high + 1) / 2;
-    if (a.begin[middle] <= block) low = middle; else high = middle - 1;
-  }}
-  const int array = low;
-  {" ".join(pointers)}
-  const i64 start = (block - a.begin[array]) * {PER_BLOCK};
-  const i64 end = start + {PER_BLOCK} < a.size[array] ? start + {PER_BLOCK} : a.size[array];
-  for (i64 i = start + threadIdx.x; i < end; i += blockDim.x) {{
-    {" ".join(loads)}
+{_FIND}  {" ".join(pointers)}
+{_SHARE}    {" ".join(loads)}
     {" ".join(steps_of(program, inputs))}
     {" ".join(stores)}
   }}
+}}
+"""
+
+
+def unscale_source(dtype: str) -> str:
+    """The kernel that multiplies the arrays of a list by one number, and writes 1 where an element is not finite."""
+    kind = TYPES[dtype]
+    most = capacity(1, 2)
+    return f"""{functions()}
+struct Arguments {{
+  i64 count; const float* factor; float* found; i64 begin[{most}]; i64 size[{most}]; u64 at[{most}];
+}};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+{_FIND}  {kind.memory}* p = ({kind.memory}*)a.at[array];
+  const {kind.compute} factor = ({kind.compute})*a.factor;
+  bool lost = false;
+{_SHARE}    const {kind.compute} x = {kind.loaded("p[i]")};
+    lost |= !(x - x == ({kind.compute})0);
+    p[i] = {kind.stored("x * factor")};
+  }}
+  if (lost) *a.found = 1.0f;
 }}
 """

@@ -90,6 +90,27 @@ def _run(update: Callable[..., bool], rule: Rule, number: Any, lists: Lists) -> 
     return True
 
 
+def unscale_at_once(tensors: Sequence[Tensor], factor: Tensor, found: Tensor) -> bool:
+    """Multiply tensors of one kind by a number that is on their device, and set `found`, such a number too, to 1 if one
+    of their elements is not finite; False: it was not done.
+    """
+    kernels = kernels_for(tensors) if THREAD.modes.plain else None
+    unscale = getattr(kernels, "unscale", None)
+    if unscale is None or not unrecorded(tensors) or not are_apart(tensors, (factor, found)):
+        return False
+    kind = tensors[0]._kind
+    if kind.indirect or any(each._kind is not kind or each._counter is None for each in tensors):
+        return False
+    if factor._kind is not found._kind or factor._kind.device is not kind.device:
+        return False
+    if not unscale([each._array for each in tensors], factor._array, found._array):
+        return False
+    place = calling_place()
+    note_changes(tensors, place)
+    note_changes((found,), place)
+    return True
+
+
 def change_at_once(op: str, tensors: Sequence[Tensor], rows: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> bool:
     """Apply an in-place method to every tensor, with a row of arguments for each; False if no kernel can do it."""
     modes = THREAD.modes

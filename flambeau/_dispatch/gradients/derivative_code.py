@@ -36,11 +36,9 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
         needed = "".join(f"{each} is not None, " for each in edges)
         lines.append(f"return formula(grads, ({needed}), {', '.join(map(_local, taken))})")
     else:
-        lines += [
-            "grad = grads[0]",
-            "if grad is None or grad._array.size >= LARGE:",
-            "    return generic(self, grads, edges)",
-        ]
+        lines += ["grad = grads[0]", "if grad is None:", "    return generic(self, grads, edges)"]
+        if not node_type.op.is_view:  # what moves no element has nothing to compute in one pass
+            lines += _in_one_pass(node_type, edges)
         for number, entry in enumerate(node_type.formulas):
             lines.append(f"r{number} = None")
             if entry is None:
@@ -51,6 +49,19 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
             lines.append(f"    r{number} = formula{number}({', '.join(['grad', *map(_local, taken)])})")
         lines.append(f"return ({''.join(f'r{number}, ' for number in range(len(edges)))})")
     return written("apply", "self, grads, edges=None", lines, f"apply of {node_type.__name__}", names)
+
+
+def _in_one_pass(node_type: type[OpNode], edges: list[str]) -> list[str]:
+    """All gradients at once, where there is much to read or a call costs more than what it computes."""
+    values = ", ".join(f"{name!r}: {_local(name)}" for name in node_type.saved_names)
+    return [
+        "backend = grad._kind.backend",
+        "if (grad._array.size >= LARGE or backend.costs_per_call) and backend.in_one_pass is not None:",
+        *(f"    {line}" for name in node_type.saved_names for line in _value(node_type, name)),
+        f"    done = backend.in_one_pass(self, grad, {{{values}}}, ({''.join(f'{each}, ' for each in edges)}))",
+        "    if done is not None:",
+        "        return done",
+    ]
 
 
 def _local(name: str) -> str:

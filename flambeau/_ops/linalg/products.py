@@ -23,9 +23,10 @@ do, so that up to `_MOST` this holds for one thread only."""
 def array_dot(left: Any, right: Any) -> Any:
     """`np.dot`."""
     if left.ndim == 2 == right.ndim:
-        if is_of_host(type(left)) and (done := _quick_product(left, right)) is not None:
+        host = is_of_host(type(left))
+        if (done := (_quick_product if host else arrays.library_product)(left, right)) is not None:
             return done
-        if ON_X86_64 and left.shape[1] >= _LONG:
+        if ON_X86_64 and host and left.shape[1] >= _LONG:
             return matrix_product(left, right)
     return left.dot(right) if type(left) is np.ndarray is type(right) else np.dot(left, right)
 

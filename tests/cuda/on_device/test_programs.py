@@ -221,3 +221,24 @@ def test_decompositions() -> None:
         torch.linalg.svd(there)
         torch.linalg.eigh(there)
         assert not HOST_CALLS
+
+
+def test_gradients_are_unscaled_together() -> None:
+    scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
+    params = [torch.zeros(size, device="cuda", requires_grad=True) for size in (3, 2000, 1)]
+    optimizer = torch.optim.SGD(params, lr=1.0)
+    scaler.scale(torch.ones(1, device="cuda"))
+    for each in params:
+        each.grad = torch.full_like(each, 512.0)
+    scaler.unscale_(optimizer)
+    assert [each.grad.unique().tolist() for each in params] == [[0.5]] * 3
+    scaler.step(optimizer)
+    scaler.update()
+    assert params[1].unique().tolist() == [-0.5]
+    for each in params:
+        each.grad = torch.full_like(each, 512.0)
+    params[1].grad[1999] = float("nan")
+    scaler.step(optimizer)
+    scaler.update()
+    assert params[1].unique().tolist() == [-0.5]
+    assert scaler.get_scale() == 512.0

@@ -1,0 +1,112 @@
+"""Convolutions on a device beside PyTorch's: layouts, groups, transposes, second calls, addresses between packs.
+
+On the simulated device PyTorch plays the vendor's library, and is handed the plans and the addresses that it would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch as pytorch
+
+import flambeau as torch
+from flambeau._backends.cuda import conv
+from flambeau._backends.cuda.array import over
+from flambeau._backends.cuda.cudnn_convolutions import FORWARD, OF_INPUT
+from flambeau._backends.cuda.driver import driver
+from tests.cuda.on_device.conftest import is_simulated
+
+
+class _ByPyTorch:
+    """A plan, computed in the host's memory."""
+
+    def __init__(self, product: int, dtype: str, forms: Any, geometry: Any) -> None:
+        self.product, self.forms = product, forms
+        missing = forms[0].ndim - 2 - len(geometry.stride)
+        self.stride = (1,) * missing + geometry.stride
+        self.padding = (0,) * missing + geometry.padding
+        self.dilation = (1,) * missing + geometry.dilation
+        self.groups = geometry.groups
+
+    def __call__(self, *places: int) -> None:
+        assert not any(place % 16 for place in places)
+        simulated: Any = driver()
+        windows = [
+            simulated._window(over(simulated, place, form.shape, form.dtype, form.strides))
+            for form, place in zip(self.forms, places, strict=True)
+        ]
+        x, w, y = (pytorch.from_numpy(each) for each in windows)
+        options = (self.stride, self.padding, self.dilation)
+        if self.product == FORWARD:
+            y.copy_(pytorch.convolution(x, w, None, *options, False, (0,) * len(self.stride), self.groups))
+            return
+        wanted = [self.product == OF_INPUT, self.product != OF_INPUT, False]
+        gradients = pytorch.ops.aten.convolution_backward(
+            y, x, w, None, *options, False, [0] * len(self.stride), self.groups, wanted
+        )
+        target, found = (x, gradients[0]) if wanted[0] else (w, gradients[1])
+        target.copy_(found)
+
+
+@pytest.fixture(autouse=True)
+def _library() -> Iterator[None]:
+    if not is_simulated():
+        yield
+        return
+    with (
+        mock.patch.multiple(conv, library=lambda: True, Convolution=_ByPyTorch),
+        mock.patch.dict(conv._plans, clear=True),
+        mock.patch.dict(conv._calls, clear=True),
+        mock.patch.dict(conv._backward_calls, clear=True),
+    ):
+        yield
+
+
+CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], bool]] = {
+    "images": ("conv2d", (2, 4, 7, 6), (8, 4, 3, 3), {"padding": 1, "stride": 2}, False),
+    "channels last": ("conv2d", (2, 4, 7, 6), (8, 4, 3, 3), {"padding": 1}, True),
+    "one by one, channels last": ("conv2d", (2, 4, 5, 5), (8, 4, 1, 1), {}, True),
+    "groups": ("conv2d", (2, 4, 7, 6), (8, 2, 3, 3), {"groups": 2, "dilation": 2}, False),
+    "transposed": ("conv_transpose2d", (2, 4, 5, 5), (4, 8, 3, 3), {"stride": 2, "output_padding": 1}, False),
+    "transposed, channels last": ("conv_transpose2d", (2, 4, 5, 5), (4, 8, 3, 3), {"stride": 2}, True),
+    "signals": ("conv1d", (2, 4, 9), (8, 4, 3), {"padding": 1}, False),
+    "volumes": ("conv3d", (1, 2, 4, 5, 4), (4, 2, 3, 3, 3), {"padding": 1}, False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_and_gradients(name: str) -> None:
+    function, shape, kernel, options, last = CASES[name]
+    generator = pytorch.Generator().manual_seed(0)
+    outputs = kernel[1] * options.get("groups", 1) if "transpose" in function else kernel[0]
+    numbers = [pytorch.randn(each, generator=generator) for each in (shape, kernel, (outputs,))]
+    found = [_run(frame, function, numbers, options, last) for frame in (torch, pytorch)]
+    for mine, wanted in zip(*found, strict=True):
+        assert mine.shape == tuple(wanted.shape)
+        assert abs(mine - wanted).max() <= 1e-5 * abs(wanted).max()
+
+
+def _run(frame: Any, function: str, numbers: Any, options: dict[str, Any], last: bool) -> list[Any]:
+    """The result and the gradients, of the second of two calls."""
+    place = "cpu" if frame is pytorch else "cuda"
+    given = [frame.tensor(each.numpy()).to(place) for each in numbers]
+    if last:
+        given[:2] = [each.to(memory_format=frame.channels_last) for each in given[:2]]
+    for each in given:
+        each.requires_grad_()
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        for _ in range(2):
+            result = getattr(frame.nn.functional, function)(*given, **options)
+            gradients = frame.autograd.grad(result.square().sum(), given)
+    return [each.detach().cpu().numpy() for each in (result, *gradients)]
+
+
+def test_an_address_between_packs() -> None:
+    held = torch.arange(65.0).cuda()
+    image = held[1:].view(1, 4, 4, 4)
+    weight = torch.ones(4, 4, 1, 1).cuda()
+    found = torch.nn.functional.conv2d(image, weight)
+    assert found.cpu()[0, 0].tolist() == image.cpu()[0].sum(0).tolist()

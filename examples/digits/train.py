@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from model import ConvNet
-from progress import ProgressBar
 
 import flambeau as torch
 from flambeau import Tensor, optim
 from flambeau.nn import functional as F
+from flambeau.utils.dashboard import Dashboard
 
 DATA = Path(__file__).parent / "mnist5k.npz"
 
@@ -71,15 +71,14 @@ def evaluate(net: ConvNet, split: Split, batch_size: int = 250) -> tuple[float, 
     return loss / len(split), correct / len(split)
 
 
-def train(net: ConvNet, train_split: Split, test_split: Split, epochs: int, batch_size: int) -> History:
+def train(net: ConvNet, train_split: Split, test_split: Split, batch_size: int, board: Dashboard) -> History:
     """Fit `net` to `train_split` and score it on `test_split` after each epoch."""
     history = History()
     optimizer = optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
-    progress = ProgressBar(epochs, batches=-(-len(train_split) // batch_size))
-    for epoch in range(1, epochs + 1):
+    for _ in board.epochs():
         net.train()
-        total_loss, correct, seen = 0.0, 0, 0
-        for batch, chosen in enumerate(torch.randperm(len(train_split)).split(batch_size), start=1):
+        all_correct = 0
+        for chosen in board.steps(torch.randperm(len(train_split)).split(batch_size)):
             labels = train_split.labels[chosen]
             scores = net(train_split.images[chosen])
             loss = F.cross_entropy(scores, labels)
@@ -87,16 +86,15 @@ def train(net: ConvNet, train_split: Split, test_split: Split, epochs: int, batc
             loss.backward()
             optimizer.step()
 
+            correct = count_correct(scores, labels)
+            all_correct += correct
             history.batch_losses.append(loss.item())
-            total_loss += loss.item() * len(labels)
-            correct += count_correct(scores, labels)
-            seen += len(labels)
-            progress.update(epoch, batch, total_loss / seen, correct / seen)
+            board.log(loss=loss, accuracy=correct / len(labels))
         test_loss, test_accuracy = evaluate(net, test_split)
+        board.log("test", loss=test_loss, accuracy=test_accuracy)
         history.test_losses.append(test_loss)
-        history.train_accuracies.append(correct / seen)
+        history.train_accuracies.append(all_correct / len(train_split))
         history.test_accuracies.append(test_accuracy)
-        progress.finish_epoch(epoch, total_loss / seen, correct / seen, test_accuracy)
     return history
 
 
@@ -149,7 +147,8 @@ def main() -> None:
     size = sum(parameter.numel() for parameter in net.parameters())
     print(f"{len(train_split)} training digits, {len(test_split)} test digits, {size} parameters", flush=True)
     started = time.monotonic()
-    history = train(net, train_split, test_split, options.epochs, options.batch_size)
+    with Dashboard(options.epochs, title="digits", formats={"accuracy": ".2%"}) as board:
+        history = train(net, train_split, test_split, options.batch_size, board)
     elapsed = time.monotonic() - started
     draw_curves(history, options.out)
     print(f"final test accuracy: {history.test_accuracies[-1]:.2%} after {elapsed:.0f} s; curves: {options.out}")

@@ -65,27 +65,18 @@ def _prepared(first: Any, second: Any) -> _Call | None:
         return None
     inner, columns = second.shape
     rows = first.size // first.shape[-1]
-    if inner != first.shape[-1] or not second.size:
+    if inner != first.shape[-1] or not second.size or _is_odd(dtype, rows, inner, columns):
         return None
     matrix = first if first.ndim == 2 else form_of((rows, inner), dtype)
-    if _is_odd(matrix, second) or not (_lies_well(matrix) and _lies_well(second)):
+    if not (_lies_well(matrix) and _lies_well(second)):
         return None
     target = form_of((rows, columns), dtype)
     return _Call(form_of((*first.shape[:-1], columns), dtype), driver().product(target, matrix, second))
 
 
-def _is_odd(first: Any, second: Any) -> bool:
-    """Whether `_even_product` is quicker: rows that are read or written begin at odd places."""
-    (rows, inner), columns = first.shape, second.shape[1]
-    if first.itemsize != 2 or rows * inner * columns < _WORTHWHILE:
-        return False
-    steps = [max(form.strides) // form.itemsize for form in (first, second)]
-    return any(step % _PACK for step in (*steps, columns))
-
-
-def multiplied_into(result: DeviceArray, left: DeviceArray, right: DeviceArray) -> DeviceArray:
-    """The product of two matrices, in a result whose rows may lie apart."""
-    return _multiplied(result, laid_out(left), laid_out(right))
+def _is_odd(dtype: Any, rows: int, inner: int, columns: int) -> bool:
+    """Whether `_even_product` is quicker."""
+    return bool(dtype.itemsize == 2 and (rows | inner | columns) % PACK and rows * inner * columns >= _WORTHWHILE)
 
 
 def _prepared_otherwise(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
@@ -100,7 +91,7 @@ def _prepared_otherwise(left: DeviceArray, right: DeviceArray) -> DeviceArray | 
             raise ValueError(f"matmul: shapes {first.shape} and {second.shape} do not fit")
         if not (rows and inner and columns):
             return zeros((rows, columns), dtype)
-        if _is_odd(first, second):
+        if _is_odd(dtype, rows, inner, columns):
             return _even_product(left, right)
         return _multiplied(empty((rows, columns), dtype), laid_out(left), laid_out(right))
     if second.ndim == 2 and first.ndim > 2 and first.flags.c_contiguous:  # many rows
@@ -175,7 +166,8 @@ def _lies_well(form: Any) -> bool:
 
 # ----- matrices of odd sizes ------------------------------------------------------------------------------------------
 
-_PACK = 8
+PACK = 8
+"""So many 16-bit floats are read at a time."""
 _WORTHWHILE = 1 << 33
 """From so many multiplications on copies of odd matrices cost less than the library's kernels for such matrices."""
 
@@ -186,13 +178,13 @@ def _even_product(left: DeviceArray, right: DeviceArray) -> DeviceArray:
     The library's best kernels read 16 bytes at a time, from places that are multiples of that.
     """
     (rows, inner), columns = left.form.shape, right.form.shape[1]
-    more_rows, more_inner, more_columns = -rows % _PACK, -inner % _PACK, -columns % _PACK
-    first, second = _with_zeros(left, more_rows, more_inner), _with_zeros(right, more_inner, more_columns)
+    more_rows, more_inner, more_columns = -rows % PACK, -inner % PACK, -columns % PACK
+    first, second = with_zeros(left, more_rows, more_inner), with_zeros(right, more_inner, more_columns)
     result = _multiplied(empty((rows + more_rows, columns + more_columns), left.form.dtype), first, second)
     return resized(result, rows, columns) if more_rows or more_columns else result
 
 
-def _with_zeros(matrix: DeviceArray, rows: int, columns: int) -> DeviceArray:
+def with_zeros(matrix: DeviceArray, rows: int, columns: int) -> DeviceArray:
     """A matrix with some rows and columns of zeros more, in the form that it lies in."""
     height, width = matrix.form.shape
     matrix = laid_out(matrix)

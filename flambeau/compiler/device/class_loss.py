@@ -80,12 +80,31 @@ def _rewritten(calls: list[Call], place: _Found, family: Any, kept: Sequence[Val
         last.op, (backward.args[0], logits, target, levels, share, ignored), last.results,
         (backward.examples[0], given, wanted, given, given, ignored), last.made, run=family.class_loss_gradient,
     )  # fmt: skip
-    return _with_spaced_product(made, logits, kept, family)
+    made = _with_spaced_product(made, logits, kept, family)
+    return _with_products_of_spaced(made, last, family)
 
 
 def _new_values(calls: Sequence[Call], count: int) -> list[Value]:
     numbers = [value.number for call in calls if call is not _NOTHING for value in values_in((call.args, call.results))]
     return [Value(max(numbers) + 1 + each) for each in range(count)]
+
+
+def _with_products_of_spaced(calls: list[Call], gradient: Call, family: Any) -> list[Call]:
+    """The calls, with products for the zeros behind the rows of the gradient of logits."""
+    spaced, classes = {gradient.results}, gradient.made._array.shape[1]
+    made = list(calls)
+    for position, call in enumerate(calls):
+        if call is _NOTHING or not call.args or type(call.args[0]) is not Value or call.args[0] not in spaced:
+            continue
+        name = call.op.name
+        is_turned = name == "t" and call.made._array.ndim == 2
+        if is_turned or (name in ("view", "unsafe_view") and call.made._array.shape[-1:] == (classes,)):
+            spaced.add(call.results)
+        elif name == "mm":
+            made[position] = Rewritten(
+                call.op, call.args, call.results, call.examples, call.made, run=family.product_of_spaced
+            )
+    return made
 
 
 def _with_spaced_product(calls: list[Call], logits: Value, kept: Sequence[Value], family: Any) -> list[Call]:

@@ -89,6 +89,15 @@ def _source(generator: Generator | None) -> Generator:
 def _filled(
     shape: tuple[int, ...], kind: Kind, draw: Writer, numbers: Numbers, generator: Generator | None, requires_grad: bool
 ) -> Tensor:
+    if kind.is_cpu and THREAD.modes.plain and 0 not in shape:
+        try:
+            array = np.empty(shape, kind.dtype.numpy)
+        except (ValueError, MemoryError):
+            pass  # the long way says what is wrong
+        else:
+            run = kind.runs.get(draw) or kind.backend.prepare(draw)
+            run(array, default_generator if generator is None else generator, *numbers)
+            return made(array, kind, requires_grad)
     if min(shape, default=0) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     tensor = filled(shape, kind, None, requires_grad)
@@ -435,10 +444,11 @@ _HISTORIES = {
 
 def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: Generator | None) -> Tensor:
     """Write random numbers into the memory of `target` itself: their order depends on its strides."""
-    check_writable(target)
-    check_no_overlap(target)
-    draw(target, _source(generator), *numbers)
-    if THREAD.modes.grad and target.requires_grad:
+    if target._requires_grad or target._counter is None or target._array.base is not None:
+        check_writable(target)
+        check_no_overlap(target)
+    draw(target, default_generator if generator is None else generator, *numbers)
+    if THREAD.modes.grad and (target._requires_grad or target._view is not None) and target.requires_grad:
         result: Any = _HISTORIES[node](before_change(target, (), {}))
         end_change(target, result._grad_fn, result._output_nr)
     else:

@@ -25,6 +25,9 @@ _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 """Labels in the order in which an implicit output has them, and by the number that a subscript list gives them."""
 
 
+Shape = tuple[int, ...]
+
+
 class Equation(NamedTuple):
     """The labels of each operand's dimensions and of the output's (None: implicit); "." stands for an ellipsis."""
 
@@ -53,6 +56,10 @@ def einsum(*args: Operand) -> Tensor:
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
         equation = _parsed(args[0])
+        if len(operands) == 2 and all([isinstance(each, Tensor) for each in operands]):  # noqa: C419 (few, quicker)
+            plan = _plan_of_two(args[0], *[each._array.shape for each in operands])
+            if plan is not None:
+                return _by_plan(plan, *operands)
     else:
         raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(args[0]).__name__}")
     if len(equation.inputs) != len(operands):
@@ -62,6 +69,75 @@ def einsum(*args: Operand) -> Tensor:
             f"{len(equation.inputs)} subscripts"
         )
     return _contracted(equation, operands)
+
+
+# ----- two operands -------------------------------------------------------------------------------------------------
+
+
+class _Plan(NamedTuple):
+    """A sum of products of two operands as one batch of matrix products, as it depends on the equation and shapes."""
+
+    swapped: bool
+    """Whether the second operand is on the left."""
+    orders: tuple[Shape, Shape]
+    """The operands' dimensions: those of the batch first; then rows and summed ones, or summed ones and columns."""
+    shapes: tuple[Shape, Shape]
+    """What they are seen as, as batches of matrices."""
+    shape: Shape
+    """The sizes of batch, rows and columns."""
+    order: Shape
+    """Where the output's dimensions are among these."""
+
+
+@lru_cache(512)
+def _plan_of_two(text: str, one: Shape, two: Shape) -> _Plan | None:
+    """None for what needs a second look: ellipses, diagonals, sizes that do not fit or are 1, sums of one operand."""
+    equation = _parsed(text)
+    if len(equation.inputs) != 2 or equation.output is None:
+        return None
+    first, second, output = *equation.inputs, equation.output
+    sizes = dict(zip([*first, *second], [*one, *two], strict=False))
+    wanted = [(first, one), (second, two), (output, tuple([sizes.get(each, 0) for each in output]))]
+    for labels, shape in wanted:
+        fits = len(labels) == len(shape) and shape == tuple([sizes[each] for each in labels if each in sizes])
+        if not fits or len(set(labels)) != len(labels) or _ELLIPSIS in labels or min(shape, default=2) < 2:
+            return None
+    summed = [each for each in _LETTERS if each in first and each in second and each not in output]
+    alone = [each for each in sizes if each not in output and each not in summed]
+    batch = [each for each in output if each in first and each in second]
+    rows, columns = ([each for each in output if each in own and each not in batch] for own in (first, second))
+    if alone or not summed:
+        return None
+    # The other way round, the result need not be transposed.
+    swapped = bool(rows and columns and output.index(columns[-1]) < output.index(rows[0]))
+    if swapped:
+        first, second, rows, columns = second, first, columns, rows
+    left, right = [*batch, *rows, *summed], [*batch, *summed, *columns]
+    b, r, s, c = (math.prod([sizes[each] for each in labels]) for labels in (batch, rows, summed, columns))
+    places = [*batch, *rows, *columns]
+    return _Plan(
+        swapped,
+        (tuple([first.index(each) for each in left]), tuple([second.index(each) for each in right])),
+        ((b, r, s), (b, s, c)),
+        tuple([sizes[each] for each in places]),
+        tuple([places.index(each) for each in output]),
+    )
+
+
+def _by_plan(plan: _Plan, left: Tensor, right: Tensor) -> Tensor:
+    if plan.swapped:
+        left, right = right, left
+    result = reshaped(_bmm(_seen(left, 0, plan), _seen(right, 1, plan)), plan.shape)
+    return result if plan.order == _IN_ORDER[: len(plan.order)] else _permute(result, plan.order)
+
+
+def _seen(operand: Tensor, number: int, plan: _Plan) -> Tensor:
+    order = plan.orders[number]
+    turned = operand if order == _IN_ORDER[: len(order)] else _permute(operand, order)
+    return reshaped(turned, plan.shapes[number])
+
+
+_IN_ORDER = tuple(range(64))
 
 
 # ----- reading the equation -----------------------------------------------------------------------------------------

@@ -444,7 +444,7 @@ _HISTORIES = {
 
 def _fill(target: Tensor, node: str, draw: Writer, numbers: Numbers, generator: Generator | None) -> Tensor:
     """Write random numbers into the memory of `target` itself: their order depends on its strides."""
-    if target._requires_grad or target._counter is None or target._array.base is not None:
+    if target._requires_grad or target._view is not None or target._counter is None or target._array.base is not None:
         check_writable(target)
         check_no_overlap(target)
     draw(target, default_generator if generator is None else generator, *numbers)

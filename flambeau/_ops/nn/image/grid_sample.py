@@ -300,33 +300,38 @@ def _grid_sampler_3d(
 # ----- public ------------------------------------------------------------------------------------------------------
 
 
+def _but_got(shape: tuple[int, ...], points: tuple[int, ...]) -> str:
+    return f"but got input with sizes {list(shape)} and grid with sizes {list(points)}"
+
+
 def _sample(
     rank: int, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
     shape, points = input._array.shape, grid._array.shape
-    both = f"but got input with sizes {list(shape)} and grid with sizes {list(points)}"
     if not shape or not points or shape[0] != points[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {both}")
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, {_but_got(shape, points)}"
+        )
     if points[-1] != len(shape) - 2:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {len(shape) - 2} in last dimension, but got grid with sizes "
             f"{list(points)}"
         )
-    for dim in range(2, len(shape)):
-        if shape[dim] == 0:
-            raise RuntimeError(
-                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
-                f"{list(shape)} with dimension {dim} being empty"
-            )
+    if 0 in shape[2:]:
+        raise RuntimeError(
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{list(shape)} with dimension {shape.index(0, 2)} being empty"
+        )
     if len(shape) != rank + 2 or len(points) != len(shape):
         raise RuntimeError(
-            f"grid_sampler(): expected {rank + 2}D input and grid with same number of dimensions, {both}"
+            f"grid_sampler(): expected {rank + 2}D input and grid with same number of dimensions, "
+            f"{_but_got(shape, points)}"
         )
     if rank == 3 and interpolation_mode == BICUBIC:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if input._kind.dtype.category != FLOAT:
         raise no_kernel(f"grid_sampler_{rank}d_cpu", input)
-    if input.dtype is not grid.dtype:
+    if input._kind.dtype is not grid._kind.dtype:
         raise RuntimeError(
             f"grid_sampler(): expected scalar type {LEGACY_NAMES[input.dtype]} but found {LEGACY_NAMES[grid.dtype]}: "
             "input and grid have the same dtype"

@@ -14,6 +14,9 @@ from ..types import I64, SCALARS, Scalar
 GRAIN = 16384
 """How many elements one thread should have at least."""
 
+_SHORT = 8
+"""To begin a loop over fewer elements takes longer than the loop."""
+
 MOST_DIMENSIONS = 16
 
 CONTIGUOUS, SINGLE, NUMBER = "c", "1", "n"
@@ -79,6 +82,7 @@ class Nest:
         self._take(arguments)
         self._sort()
         self._merge()
+        self._lengthen()
 
     def _get(self, table: Value, index: Value | int) -> Value:
         return self.b.load_raw(self.b.offset(table, index, I64), I64)
@@ -146,6 +150,18 @@ class Nest:
             for table in self.strides:
                 self._set(table, kept.value, self._get(table, dimension))
         self.dimensions.value = kept.value + 1
+
+    def _lengthen(self) -> None:
+        """Where the inner loop would be a short one, it changes places with the one around it, if that is longer."""
+        b = self.b
+        inner, outer = self.dimensions.value - 1, self.dimensions.value - 2
+        with b.when((outer >= 0) & (self._get(self.sizes, inner) < _SHORT)):
+            longer = self._get(self.sizes, outer) > self._get(self.sizes, inner)
+            with b.when(longer):
+                for table in (self.sizes, *self.strides):
+                    first, second = self._get(table, outer), self._get(table, inner)
+                    self._set(table, outer, second)
+                    self._set(table, inner, first)
 
     def total(self) -> Value:
         """How many elements there are."""

@@ -159,21 +159,22 @@ def sample_grid(b: Builder, arguments: Arguments, dtype: str, rank: int, mode: i
     captured = (out, x, grid, channels, points, *extents)
     with b.parallel(batch * points, grain, *captured, unlock=True) as (c, begin, end, inside):
         out_, x_, grid_, channels_, points_, *extents_ = inside
-        with c.loop(begin, end) as point:
-            _, taps, area = _point(c, scalar, grid_, point, extents_, (mode, padding, align))
-            image = point // points_
-            place = point - image * points_
-            with c.loop(0, channels_) as channel:
-                plane = image * channels_ + channel
-                pixels = c.at(x_, scalar, plane * area)
-                total = c.constant(scalar.compute, 0.0)
-                for tap in taps:
-                    value = c.load(pixels, scalar, tap.pixel)
-                    if rank == 3:  # a pixel that does not exist adds nothing, even where its weight is NaN
-                        total = total + c.select(tap.exists, value * tap.weight, 0.0)
-                    else:
-                        total = total + c.select(tap.exists, value, 0.0) * tap.weight
-                c.store(out_, scalar, plane * points_ + place, total)
+        least = c.larger(points_, 1)  # there may be none
+        with c.loop(begin // least, (end + least - 1) // least) as image:
+            start = image * points_
+            with c.loop(c.larger(begin - start, 0), c.smaller(end - start, points_)) as place:
+                _, taps, area = _point(c, scalar, grid_, start + place, extents_, (mode, padding, align))
+                with c.loop(0, channels_) as channel:
+                    plane = image * channels_ + channel
+                    pixels = c.at(x_, scalar, plane * area)
+                    total = c.constant(scalar.compute, 0.0)
+                    for tap in taps:
+                        value = c.load(pixels, scalar, tap.pixel)
+                        if rank == 3:  # a pixel that does not exist adds nothing, even where its weight is NaN
+                            total = total + c.select(tap.exists, value * tap.weight, 0.0)
+                        else:
+                            total = total + c.select(tap.exists, value, 0.0) * tap.weight
+                    c.store(out_, scalar, plane * points_ + place, total)
 
 
 @kernel
@@ -195,10 +196,9 @@ def sample_grid_backward(
     slanted = mask[1] and mode != NEAREST
     with b.parallel(batch, 1, *captured, unlock=True) as (c, begin, end, inside):
         of_x_, of_grid_, grad_, x_, grid_, channels_, points_, *extents_ = inside
-        with c.loop(begin * points_, end * points_) as point:
+        with c.loop(begin, end) as image, c.loop(0, points_) as place:
+            point = image * points_ + place
             axes, taps, area = _point(c, scalar, grid_, point, extents_, (mode, padding, align))
-            image = point // points_
-            place = point - image * points_
             sums: list[Variable] = [c.variable(scalar.compute, 0.0) for _ in taps] if slanted else []
             with c.loop(0, channels_) as channel:
                 plane = image * channels_ + channel

@@ -123,6 +123,12 @@ def copy_of_an_argument(x: Any) -> Any:
     return y * 2
 
 
+def changed_view_of_an_argument(x: Any) -> Any:
+    y = x[0]
+    y.add_(1)
+    return y * 2
+
+
 def copy_is_the_result(x: Any) -> Any:
     y = x * 2
     return y, y.clone()
@@ -153,8 +159,8 @@ def other_numbers(x: Any) -> Any:
     "function",
     [
         changed_argument, changed_view, changed_through_a_view, both_names, source_changes, result_changes,
-        copy_changes, original_changes, copy_of_an_argument, copy_is_the_result, repeated_results,
-        repeated_and_changed, repeated_around_a_change, other_numbers,
+        copy_changes, original_changes, copy_of_an_argument, changed_view_of_an_argument, copy_is_the_result,
+        repeated_results, repeated_and_changed, repeated_around_a_change, other_numbers,
     ],
 )  # fmt: skip
 def test_what_somebody_sees_is_left_as_it_is(function: Function) -> None:
@@ -167,6 +173,37 @@ def test_what_somebody_sees_is_left_as_it_is(function: Function) -> None:
         assert bits(one) == bits(other)
         kept.append((results[0], bits(results[0])))
     assert all(bits(result) == before for result, before in kept)
+
+
+def copied_before_another_changes(x: Any, y: Any) -> Any:
+    kept = x.clone()
+    y.add_(1)
+    return kept * 2
+
+
+def repeated_after_another_changes(x: Any, y: Any) -> Any:
+    before = x * 2
+    y.add_(1)
+    return before + x * 2
+
+
+def both_change(x: Any, y: Any) -> Any:
+    x.add_(1)
+    y.mul_(2)
+    return x + y
+
+
+@pytest.mark.parametrize("function", [copied_before_another_changes, repeated_after_another_changes, both_change])
+def test_two_arguments_may_be_one_the_next_time(function: Function) -> None:
+    made = Compiled(function)
+    for _ in range(5):
+        one, other = (torch.arange(6.0), torch.ones(6)), (torch.arange(6.0), torch.ones(6))
+        assert bits((made(*one), one)) == bits((function(*other), other))
+    assert made.programs
+    for first, second in ((slice(0, 6), slice(0, 6)), (slice(0, 6), slice(2, 8)), (slice(2, 8), slice(0, 6))):
+        mine, plain = torch.arange(8.0), torch.arange(8.0)
+        found = bits(made(mine[first], mine[second]))
+        assert (found, bits(mine)) == (bits(function(plain[first], plain[second])), bits(plain))
 
 
 def test_gradients_are_nobody_elses_memory() -> None:
@@ -207,6 +244,18 @@ def test_two_parameters_with_one_gradient_have_two_arrays() -> None:
     assert other.grad is not None
     one.grad.zero_()
     assert other.grad.tolist() == [0, 1, 2]
+
+
+def test_arrays_without_elements_have_no_memory_to_share() -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        y.add_(1)
+        return (y.clone() * 2 + y.clone() * 2).sum(0)
+
+    made = Compiled(function)
+    for _ in range(5):
+        assert bits(made(torch.ones(0, 3))) == bits(function(torch.ones(0, 3)))
+    assert made.programs
 
 
 def test_an_op_that_is_repeated_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,14 +34,18 @@ class Tape:
         calls: Sequence[tuple[Any, tuple[Any, ...], dict[str, Any] | None]],
         refusals: Sequence[Any],
         conditions: Sequence[tuple[int, int]],
+        extents: Sequence[tuple[int, int]],
+        changes: Sequence[int],
         arena: Arena,
     ) -> None:
         self.calls = list(calls)
         self.arena = arena
         self._kept = [*windows, *refusals]
-        entries = [address_of(arena.flag), len(conditions), len(windows), len(calls), len(refusals)]
-        for function, number in conditions:
-            entries += function, number
+        counted = conditions, extents, changes, windows, calls, refusals
+        entries = [address_of(arena.flag), *map(len, counted)]
+        for pair in (*conditions, *extents):
+            entries += pair
+        entries += changes
         for argument, header, offset in windows:
             entries += argument, id(header), offset
         for function, args, options in calls:

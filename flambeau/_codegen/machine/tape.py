@@ -1,9 +1,11 @@
 """A list of calls that are made one after the other without Python between them.
 
-The table is an array of 64-bit integers: the address of a flag that tells whether it is in use, four counts, then the
+The table is an array of 64-bit integers: the address of a flag that tells whether it is in use, six counts, then the
 entries that these count.
 
 - Conditions `(function, number)`: C functions without arguments, and the 32-bit integers that they have to return.
+- Arguments `(low, high)`: between how many bytes from its beginning the elements of each array are.
+- Changes: which arguments are written though they were there before. No other argument may share memory with one.
 - Windows `(argument, header, offset)`: before the calls, the array at the address `header` is made to begin `offset`
   bytes behind the beginning of an array that is among the arguments.
 - Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
@@ -24,7 +26,7 @@ from ..kernel import kernel
 from ..types import I32, I64, POINTER, VOID
 from .prepared_call import called
 
-IN_USE, CONDITIONS, WINDOWS, CALLS, REFUSALS, ENTRIES = range(6)
+IN_USE, CONDITIONS, ARGUMENTS, CHANGES, WINDOWS, CALLS, REFUSALS, ENTRIES = range(8)
 """The positions in the table."""
 
 _FIRST_ARRAY = 3
@@ -35,7 +37,7 @@ def replay(b: Builder, arguments: Arguments) -> None:
     """(table, what to return if it was done, what if it was not, arrays...)."""
     table, done, refused = arguments.array(0).data, arguments.object(1), arguments.object(2)
     counts = [b.load_raw(b.offset(table, at, I64), I64) for at in range(CONDITIONS, ENTRIES)]
-    conditions, windows, calls, refusals = counts
+    conditions, extents, changes, windows, calls, refusals = counts
     entry = b.variable(POINTER, b.offset(table, ENTRIES, I64))
     with b.loop(0, conditions):
         place = entry.value
@@ -46,6 +48,16 @@ def replay(b: Builder, arguments: Arguments) -> None:
     kind = _type_of(b, arguments.object(0))
     with b.loop(_FIRST_ARRAY, arguments.count) as number, b.when(_type_of(b, arguments.object(number)) != kind):
         _leave(b, refused)
+    bounds = entry.value
+    entry.value = b.offset(bounds, extents * 2, I64)
+    with b.loop(0, changes):
+        changed = b.load_raw(entry.value, I64)
+        low, high = _extent(b, arguments, bounds, changed)
+        with b.loop(0, extents) as number, b.when(number != changed):
+            other_low, other_high = _extent(b, arguments, bounds, number)
+            with b.when((low < other_high) & (other_low < high), likely=False):
+                _leave(b, refused)
+        entry.value = b.offset(entry.value, 1, I64)
     with b.when(~_taken(b, table)):
         _leave(b, refused)
     with b.loop(0, windows):
@@ -76,6 +88,13 @@ def replay(b: Builder, arguments: Arguments) -> None:
         _leave(b, refused)
     _leave(b, done)
     b.ir.position_at_end(b.ir.append_basic_block("never"))  # what every kernel ends with is written there
+
+
+def _extent(b: Builder, arguments: Arguments, bounds: Value, number: Value) -> tuple[Value, Value]:
+    """The addresses between which the elements of an argument are."""
+    data = b.load_raw(arguments.object(number + _FIRST_ARRAY) + DATA, I64)
+    low, high = (b.load_raw(b.offset(bounds, number * 2 + at, I64), I64) for at in (0, 1))
+    return data + low, data + high
 
 
 def _type_of(b: Builder, object_: Value) -> Value:

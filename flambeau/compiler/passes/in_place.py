@@ -43,7 +43,9 @@ def _is_replaceable(copy: Call, position: int, memory: Memory, names: dict[int, 
     if any(map(memory.is_handed_out, old)):
         return False
     near, new = memory.beside(target), memory.beside(source)
-    if near is new or any(_is_seen(each, position, memory) for each in near - old):
+    if near is new or not memory.made.keys() >= near | new:
+        return False
+    if any(_is_seen(each, position, memory) for each in near - old):
         return False
     changes = memory.changes_after(target, position) or memory.changes_after(source, position)
     return not changes or not any(_is_seen(each, position, memory) for each in new)

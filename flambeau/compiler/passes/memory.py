@@ -1,7 +1,8 @@
 """Which values of a program lie in the same memory, and what becomes of that memory.
 
-The arrays of the recorded call are all still there, so what overlaps among them overlaps in every call. While a pass
-lets one value take the place of another, `join` keeps account of that.
+The arrays of the recorded call are all still there: what overlaps among those that the program makes overlaps in every
+call. Those that were there before may overlap in another way the next time: what changes one may change any. While a
+pass lets one value take the place of another, `join` keeps account of that.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ class Memory:
         self._members: dict[int, set[int]] = {}
         for number, group in self._group.items():
             self._members.setdefault(group, set()).add(number)
+        changes = [at for number, at in self._written.items() if not self.made.keys() >= self.beside(number)]
+        self._changed = max(changes, default=-1)
+        """The last item that changes what was there before."""
 
     def _note(self, position: int, item: Item) -> None:
         for value in uses(item):
@@ -65,7 +69,7 @@ class Memory:
 
     def beside(self, number: int) -> set[int]:
         """The values in the same memory, this one included."""
-        return self._members.get(self._group.get(number, -1), {number})
+        return self._members[self._group[number]]
 
     def join(self, one: int, other: int) -> None:
         """Let the memory of one value be that of another."""
@@ -87,9 +91,10 @@ class Memory:
     def changes_after(self, number: int, position: int) -> bool:
         """Whether an item behind `position` writes to the memory of a value, or might."""
         near = self.beside(number)
-        if any(self._written.get(each, -1) > position for each in near):
+        was_there = not self.made.keys() >= near
+        if any(self._written.get(each, -1) > position for each in near) or (was_there and self._changed > position):
             return True
-        return self._outside > position and any(each not in self.made or each in self._handed_out for each in near)
+        return self._outside > position and (was_there or not near.isdisjoint(self._handed_out))
 
     def is_same_window(self, one: int, other: int) -> bool:
         """Whether two arrays of values have the same elements in the same order of memory."""
@@ -105,8 +110,8 @@ def _geometry(array: Any) -> tuple[Any, ...]:
 
 
 def _overlapping(arrays: dict[int, Any]) -> dict[int, int]:
-    """For each value with elements the group of those whose memory may be the same."""
-    groups: dict[int, int] = {}
+    """For each value the group of those whose memory may be the same: it has the number of one of them."""
+    groups = {number: number for number, array in arrays.items() if not array.size}
     reached, group = -1, -1
     for (low, high), number in sorted([(bounds(array), number) for number, array in arrays.items() if array.size]):
         if low >= reached:

@@ -43,7 +43,8 @@ class Draft:
 
     def add(self, call: Call) -> bool:
         """Write an op down; False: it is none that can be."""
-        written = self.sheet.launches, self.sheet.refusals, self.sheet.conditions, self.sheet.changed
+        sheet = self.sheet
+        written: list[list[Any]] = [sheet.launches, sheet.refusals, sheet.conditions, sheet.changed]
         before = [len(each) for each in written]
         known = set(self.places)
         try:

@@ -180,10 +180,23 @@ def _tape(plan: _Plan, arena: Any) -> Any:
         for launch in launches
         for function, args, options in launch.calls
     ]
-    tape = family.Tape(windows, calls, [each.header for each in draft.sheet.refusals], draft.sheet.conditions, arena)
+    tape = family.Tape(
+        windows, calls, [each.header for each in draft.sheet.refusals], draft.sheet.conditions, *_shares(plan), arena
+    )
     tape.scratch = plan.size
     tape.constants = [place.buffer.content for launch in launches for place in launch.reads]
     return tape
+
+
+def _shares(plan: _Plan) -> tuple[list[tuple[int, int]], list[int]]:
+    """From where to where the arrays of a call reach, counted from their beginnings, and which of them change."""
+    extents = []
+    for array in (*[plan.draft.given[number] for number in plan.inputs], *[each.like for each in plan.outputs]):
+        reach = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True)]
+        low, high = (sum([pick(each, 0) for each in reach]) for pick in (min, max))
+        extents.append((low, high + array.itemsize))
+    changed = {each.given for each in plan.draft.sheet.changed}
+    return extents, [number for number, value in enumerate(plan.inputs) if value in changed]
 
 
 def _with_arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:

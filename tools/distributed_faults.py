@@ -7,8 +7,8 @@ no shared memory behind.
 cut: two processes write checkpoints; at a random moment both are killed. What is read afterwards is one of those that
 were written, whole.
 
-restarts: training under `flambeau launch --max-restarts 1`; one of its processes is killed at a random moment. It ends
-with the bits of an undisturbed run, and no process is left.
+restarts: training under `flambeau launch --max-restarts`; four times one of its processes is killed at a random moment,
+and each counts. It ends with the bits of an undisturbed run, and no process is left.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -41,6 +42,9 @@ GRACE = 20.0
 PROGRESS = 10
 """Faults between two lines of progress."""
 SHARED = Path("/dev/shm")
+KILLS = 4
+"""Of one training that starts again each time."""
+kills: Counter[str] = Counter()
 
 
 def exchange(rank: int, folder: Path) -> None:
@@ -161,7 +165,7 @@ if os.path.exists("checkpoint.pt"):
     model.load_state_dict(state)
     optimizer.load_state_dict(moments)
 open(f"pid{dist.get_rank()}", "w").write(str(os.getpid()))
-for step in range(start, 60):
+for step in range(start, 150):
     x = torch.randn(8, 200, generator=torch.Generator().manual_seed(2 * step + dist.get_rank()))
     optimizer.zero_grad()
     model(x).pow(2).mean().backward()
@@ -174,40 +178,50 @@ dist.destroy_process_group()
 """
 
 
-def trained(folder: Path, disturb: Callable[[], None]) -> tuple[int, list[bytes]]:
+def trained(folder: Path, disturb: Callable[[subprocess.Popen[bytes]], None]) -> tuple[int, list[bytes]]:
     """Train in a folder; how the launcher ended, and the parameters of each rank."""
     (folder / "program.py").write_text(TRAINING)
     command = [sys.executable, "-m", "flambeau", "launch", "--standalone", "--nproc-per-node", "2"]
-    launcher = subprocess.Popen(
-        [*command, "--max-restarts", "1", "program.py"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    disturb()
+    command += ["--max-restarts", str(KILLS), "--monitor-interval", "0.02", "program.py"]
+    launcher = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    disturb(launcher)
     launcher.communicate(timeout=120)
     ends = [flambeau.load(folder / f"end{rank}.pt") for rank in range(2) if (folder / f"end{rank}.pt").exists()]
     return launcher.returncode, [b"".join(each.numpy().tobytes() for each in end.values()) for end in ends]
 
 
 @functools.cache
-def undisturbed() -> bytes:
-    """The parameters at the end of training."""
+def undisturbed(kept: Path | None) -> bytes:
+    """The parameters at the end of training, which may be in a file already."""
+    if kept is not None and kept.exists():
+        return kept.read_bytes()
     with tempfile.TemporaryDirectory() as name:
-        return trained(Path(name), lambda: None)[1][0]
+        found = trained(Path(name), lambda launcher: None)[1][0]
+    if kept is not None:
+        kept.write_bytes(found)
+    return found
 
 
-def restarts(numbers: random.Random) -> str | None:
-    """Kill one of the processes of a training; what went wrong."""
-    expected = undisturbed()
+def restarts(kept: Path | None, numbers: random.Random) -> str | None:
+    """Kill processes of a training, one after the other; what went wrong."""
+    expected = undisturbed(kept)
     with tempfile.TemporaryDirectory() as name:
-        folder, victim = Path(name), numbers.randrange(2)
-        seen: list[int] = []
+        folder = Path(name)
 
-        def disturb() -> None:
-            file = folder / f"pid{victim}"
-            _until(lambda: file.exists() and bool(file.read_text()), 60)
-            seen.append(int(file.read_text()))
-            time.sleep(numbers.random() * 0.3)
-            with contextlib.suppress(ProcessLookupError):  # it may have come to its end
-                os.kill(seen[0], signal.SIGKILL)
+        def disturb(launcher: subprocess.Popen[bytes]) -> None:
+            seen: set[str] = {""}
+            for _ in range(KILLS):
+                file = folder / f"pid{numbers.randrange(2)}"
+                if not _until(functools.partial(_is_new_or_over, file, seen, launcher), 60):
+                    return
+                victim = _text(file)
+                time.sleep(numbers.random() * 0.3)
+                if launcher.poll() is not None:
+                    return
+                with contextlib.suppress(ProcessLookupError):  # it may have come to its end
+                    os.kill(int(victim), signal.SIGKILL)
+                    kills["restarts"] += 1
+                seen |= {_text(folder / f"pid{rank}") for rank in range(2)}
 
         status, ends = trained(folder, disturb)
         if status:
@@ -216,6 +230,14 @@ def restarts(numbers: random.Random) -> str | None:
             return "the parameters are others than those of an undisturbed run"
         alive = [rank for rank in range(2) if _is_alive(int((folder / f"pid{rank}").read_text()))]
         return f"rank {alive} still runs" if alive else None
+
+
+def _is_new_or_over(file: Path, seen: set[str], launcher: subprocess.Popen[bytes]) -> bool:
+    return launcher.poll() is not None or _text(file) not in seen
+
+
+def _text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
 
 
 def _is_alive(process: int) -> bool:
@@ -229,7 +251,7 @@ def _is_alive(process: int) -> bool:
 KINDS: dict[str, Callable[[random.Random], str | None]] = {
     **{kind: functools.partial(disturbed, kind) for kind in ("killed", "stopped", "raises")},
     "cut": cut,
-    "restarts": restarts,
+    "restarts": functools.partial(restarts, None),
 }
 
 
@@ -248,7 +270,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="faults of each kind")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--undisturbed", type=Path, help="a file that keeps the end of training for further runs")
     options = parser.parse_args()
+    KINDS["restarts"] = functools.partial(restarts, options.undisturbed)
     numbers = random.Random(options.seed)
     failures = 0
     for kind in options.kinds:
@@ -259,7 +283,8 @@ def main() -> int:
                 wrong.append(found)
                 print(f"  {found}", flush=True)
             if done % PROGRESS == 0 or done == options.count:
-                print(f"{kind}: {done - len(wrong)} of {done} as they must be", flush=True)
+                killed = f", {kills[kind]} kills" if kills[kind] else ""
+                print(f"{kind}: {done - len(wrong)} of {done} as they must be{killed}", flush=True)
         failures += len(wrong)
     return 1 if failures else 0
 

@@ -7,6 +7,7 @@ flambeau.distributed.profiling.export_trace(prof, "trace.json")
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from pathlib import Path
@@ -21,7 +22,7 @@ from ..autograd.profiler_util import write_trace
 from . import _objects, _points
 from ._world import ProcessGroup, group_of
 
-__all__ = ["export_trace"]
+__all__ = ["export_trace", "overlap"]
 
 _LOOKS = 10
 """How often two clocks are compared: the quickest answer is the most exact."""
@@ -53,6 +54,34 @@ def export_trace(prof: Any, path: str | os.PathLike[str], group: ProcessGroup | 
     if everyone is not None:
         ranks = {"distributedInfo": {"backend": found.name(), "rank": rank, "world_size": size}}
         write_trace(path, [event for events in everyone for event in events], ranks)
+
+
+def overlap(path: str | os.PathLike[str]) -> dict[int, tuple[float, float]]:
+    """By rank, for how many microseconds something was under way between processes, and in how many of these the rank
+    ran ops: what `export_trace` has written says how much of the exchange is hidden.
+    """
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    found = {}
+    for rank in sorted({event["pid"] for event in events}):
+        own = [event for event in events if event["pid"] == rank]
+        begun = {event["id"]: event["ts"] for event in own if event["ph"] == "b"}
+        under_way = _joined([(begun[event["id"]], event["ts"]) for event in own if event["ph"] == "e"])
+        ops = _joined([(event["ts"], event["ts"] + event["dur"]) for event in own if event["ph"] == "X"])
+        common = sum(max(0.0, min(a[1], b[1]) - max(a[0], b[0])) for a in under_way for b in ops)
+        found[rank] = sum(end - start for start, end in under_way), common
+    return found
+
+
+def _joined(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same times, each once."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
 
 
 def _machine() -> str:

@@ -30,10 +30,15 @@ def trained(rank: int, path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("trace") / "trace.json"
     run_in_threads(lambda rank: trained(rank, path), 2, MINUTES)
-    document = json.loads(path.read_text())
+    return path
+
+
+@pytest.fixture(scope="module")
+def events(trace: Path) -> list[dict[str, Any]]:
+    document = json.loads(trace.read_text())
     assert document["distributedInfo"] == {"backend": "gloo", "rank": 0, "world_size": 2}
     found: list[dict[str, Any]] = document["traceEvents"]
     return found
@@ -59,6 +64,16 @@ def test_buckets_are_exchanged_while_the_backward_pass_goes_on(events: list[dict
         products = [event["ts"] for event in own if event["ph"] == "X" and event["name"] == "aten::mm"]
         assert min(starts.values()) < max(products)  # the last layer's gradients are on their way by then
         assert {event["name"] for event in own if event["ph"] == "b"} == {"all_reduce, 16,640 bytes"}
+
+
+def test_how_much_of_the_exchange_is_hidden(trace: Path, tmp_path: Path) -> None:
+    for under_way, hidden in profiling.overlap(trace).values():
+        assert 0 < hidden <= under_way
+    exchange = [{"ph": "b", "id": 1, "ts": 10.0, "pid": 3}, {"ph": "e", "id": 1, "ts": 30.0, "pid": 3}]
+    ops = [{"ph": "X", "ts": start, "dur": 8.0, "pid": 3} for start in (5.0, 20.0, 24.0, 40.0)]
+    made = tmp_path / "made.json"
+    made.write_text(json.dumps({"traceEvents": [*exchange, *ops]}))
+    assert profiling.overlap(made) == {3: (20.0, 3.0 + 10.0)}
 
 
 def test_clocks_of_different_machines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:

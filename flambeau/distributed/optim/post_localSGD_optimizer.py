@@ -15,13 +15,8 @@ class PostLocalSGDOptimizer(Optimizer):
 
     def __init__(self, optim: Optimizer, averager: ModelAverager) -> None:
         self.optim = optim
-        self.param_groups = optim.param_groups
+        self.param_groups, self.state = optim.param_groups, optim.state
         self.averager = averager
-
-    @property
-    def state(self) -> Any:
-        """The state of the optimizer."""
-        return self.optim.state
 
     def __repr__(self) -> str:
         return self.optim.__repr__()
@@ -33,6 +28,7 @@ class PostLocalSGDOptimizer(Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue where a state was taken; without a count of steps, the averager starts anew."""
         self.optim.load_state_dict(state_dict)
+        self.param_groups, self.state = self.optim.param_groups, self.optim.state
         self.averager.step = state_dict.get("step", 0)
 
     def step(self, closure: Any = None) -> None:

@@ -291,7 +291,7 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
         return found
 
 
-_BY_NAME = {
+_BY_NAME: dict[str, type[_Schedule]] = {
     "1f1b": Schedule1F1B,
     "gpipe": ScheduleGPipe,
     "interleaved1f1b": ScheduleInterleaved1F1B,

@@ -83,8 +83,8 @@ class PipelineStage:
             return self._left_here.pop((other, number))
         found = [empty(shape, dtype=kind, device=self.device) for shape, kind in forms]
         for each in found:
-            place = {"group": self.group, "group_src": other % self.group.size()}
-            _points.recv(each, tag=self._tag(other, self.stage_index), **place)
+            source, tag = other % self.group.size(), self._tag(other, self.stage_index)
+            _points.recv(each, group=self.group, group_src=source, tag=tag)
         return found
 
     def _to(self, other: int) -> dict[str, Any]:

@@ -134,11 +134,10 @@ def started(
     call = Call(engine, start, written)
     OPS[name](list(tensors), call)
     if THREAD.modes.interpreters and call.pending is not None:
-        from ..profiler._recorder import current_recorder
+        from ..profiler._recorder import recorders
 
-        recorder = current_recorder()
-        if recorder is not None:
-            nbytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        nbytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        for recorder in recorders():
             recorder.under_way.append((f"{name}, {nbytes:,} bytes", call.pending))
     return Work(
         [call.pending] if call.pending is not None else [],

@@ -174,12 +174,12 @@ class DetailedRecorder(Recorder):
         return known
 
 
-def current_recorder() -> Recorder | None:
-    """The innermost recorder of this thread."""
+def recorders() -> list[Recorder]:
+    """The recorders of this thread, the innermost last."""
     if not _ACTIVE:
-        return None
+        return []
     thread = threading.get_ident()
-    return next((each for each in reversed(_ACTIVE) if each.thread == thread), None)
+    return [each for each in _ACTIVE if each.thread == thread]
 
 
 def _shapes(value: Any) -> tuple[Any, ...]:

@@ -81,11 +81,11 @@ class record_function:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        from ._recorder import current_recorder
+        from ._recorder import recorders
 
-        recorder = current_recorder()
-        if recorder is not None:
-            recorder.mark(self.name, max(self._start, recorder.started), time.perf_counter_ns())
+        end = time.perf_counter_ns()
+        for recorder in recorders():
+            recorder.mark(self.name, max(self._start, recorder.started), end)
 
     def __call__(self, func: Callable[..., Any]) -> Any:
         return context_decorator(lambda: record_function(self.name, self.args), func)

@@ -18,7 +18,7 @@ from ._schedule import ProfilerAction, record_function, schedule, supported_acti
 
 __all__ = ["ProfilerAction", "profile", "schedule", "supported_activities", "tensorboard_trace_handler"]
 
-__getattr__, __dir__ = Table(__name__).elsewhere("ExecutionTraceObserver", "profiler").parts()
+__getattr__, __dir__ = Table(__name__).elsewhere("ExecutionTraceObserver", "profiler._execution_trace").parts()
 
 _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
@@ -61,6 +61,7 @@ class profile:
         self._steps_are_marked = schedule is not None
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.on_trace_ready = on_trace_ready
+        self.execution_trace_observer = execution_trace_observer
         self.step_num = 0
         self.current_action = self.schedule(0)
         self.profiler: _OneProfile | None = None
@@ -106,6 +107,8 @@ class profile:
         self._mark_step()
 
     def _begin(self) -> None:
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.start()
         if self.profiler is not None and self.acc_events:
             self.profiler.go_on()
             self._is_recording = True
@@ -126,6 +129,8 @@ class profile:
         assert self.profiler is not None
         self.profiler.__exit__(None, None, None)
         self._is_recording = False
+        if self.execution_trace_observer is not None:
+            self.execution_trace_observer.stop()
 
     def _mark_step(self) -> None:
         if self._steps_are_marked:

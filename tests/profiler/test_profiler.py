@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -295,3 +296,74 @@ def test_a_profile_among_other_modes() -> None:
     assert flambeau.allclose(x.grad, 1 - x.detach().tanh() ** 2)
     names = {event.name for event in prof.events()}
     assert {"aten::exp", "aten::sin", "aten::cos", "aten::mm", "aten::tanh"} <= names
+
+
+def _step(T: Any) -> None:
+    x = T.ones(2, 3, requires_grad=True)
+    with T.profiler.record_function("mine"):
+        y = T.mm(x, T.ones(3, 4)).relu()
+        T.cat([y, y], 1).to(T.float64)
+    y.sum().backward()
+
+
+@differential
+def test_execution_traces(T: Any) -> Any:
+    """The same schema, and the same account of the operators that both libraries have."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "trace.json")
+        observer = T.profiler.ExecutionTraceObserver()
+        before = observer.is_registered
+        observer.start()
+        assert observer.register_callback(path) is observer
+        known = observer.is_registered, observer.get_output_file_path() == path
+        observer.start()
+        _step(T)
+        observer.stop()
+        observer.unregister_callback()
+        document = json.loads(Path(path).read_text())
+        again = T.profiler.ExecutionTraceObserver().register_callback(path)
+        with T.profiler.profile(activities=[T.profiler.ProfilerActivity.CPU], execution_trace_observer=again) as prof:
+            T.mm(T.ones(2, 2), T.ones(2, 2))
+        again.unregister_callback()
+        beside = [each["name"] for each in json.loads(Path(path).read_text())["nodes"]].count("aten::mm")
+        events = [each.name for each in prof.events()].count("aten::mm")
+    nodes = document["nodes"]
+    found = {each["id"]: each for each in nodes}
+    products = [each for each in nodes if each["name"] == "aten::mm"]
+    (joined,) = [each for each in nodes if each["name"] == "aten::cat"]
+    (mine,) = [each for each in nodes if each["name"] == "mine"]
+    parts = [[each[side][key] for side in ("inputs", "outputs") for key in ("shapes", "types", "strides")]
+             for each in (*products[:1], joined)]  # fmt: skip
+    made_first = products[0]["outputs"]["values"][0]
+    inside = []
+    for each in (products[0], joined, products[-1]):
+        names = []
+        while each["ctrl_deps"] in found and each["ctrl_deps"] != each["id"]:
+            each = found[each["ctrl_deps"]]
+            names.append(each["name"])
+        inside.append("mine" in names)
+    return (
+        before, known, sorted(document), document["schema"], sorted(mine), mine["inputs"],
+        [each["name"] for each in mine["attrs"]], parts, made_first[2:], inside, beside, events,
+        sorted(each["name"] for each in nodes if each["name"].startswith("[")),
+    )  # fmt: skip
+
+
+def test_tensors_of_an_execution_trace_keep_their_numbers(tmp_path: Path) -> None:
+    """The product of one operator is what the next is given; memory that is taken again has a new number."""
+    path = tmp_path / "trace.json"
+    observer = flambeau.profiler.ExecutionTraceObserver().register_callback(str(path))
+    observer.start()
+    x = flambeau.ones(4, 4)
+    shown = (x.exp().t() @ x).sum()
+    for _ in range(3):
+        flambeau.zeros(50)
+    observer.stop()
+    assert shown.item() > 0
+    nodes = {each["name"]: each for each in json.loads(path.read_text())["nodes"]}
+    exp, turned, product = nodes["aten::exp"], nodes["aten::t"], nodes["aten::mm"]
+    assert exp["outputs"]["values"][0] == turned["inputs"]["values"][0]
+    assert turned["outputs"]["values"][0][1] == exp["outputs"]["values"][0][1]
+    assert turned["outputs"]["values"][0] == product["inputs"]["values"][0]
+    made = [each for each in json.loads(path.read_text())["nodes"] if each["outputs"]["shapes"] == [[50]]]
+    assert len({each["outputs"]["values"][0][0] for each in made}) == 3

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ._dispatch.public.registry import namespace
 
-__getattr__, __all__ = namespace("fft")
+__getattr__, __all__, __dir__ = namespace("fft")

@@ -9,7 +9,7 @@ from .._dispatch.public.registry import namespace
 from .._ops.reduce.masked_reduce import input_mask as _input_mask
 from .._ops.reduce.masked_reduce import output_mask as _output_mask
 
-_function_named, __all__ = namespace("masked")
+_function_named, __all__, __dir__ = namespace("masked")
 _OF_TENSORS = {
     "MaskedTensor": "core",
     "as_masked_tensor": "creation",

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._dispatch.public.registry import namespace
 
-_function_named, __all__ = namespace("nn.functional")
+_function_named, __all__, __dir__ = namespace("nn.functional")
 
 
 def sigmoid(input: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._dispatch.public.registry import namespace
 
-_function_named, __all__ = namespace("sparse")
+_function_named, __all__, __dir__ = namespace("sparse")
 __all__ += ["check_sparse_tensor_invariants"]
 
 

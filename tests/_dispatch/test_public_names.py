@@ -110,3 +110,16 @@ def test_a_name_that_is_unknown_or_given_twice(T: Any) -> Any:
         outcome(lambda: T.clamp(x, 0, x)),
         warned(lambda: T.add(x, alpha=2, other=x)),
     ]
+
+
+@pytest.mark.parametrize("name", ["nn.functional", "linalg", "special", "fft", "signal.windows", "sparse"])
+@differential
+def test_namespaces_list_their_functions(T: Any, name: str) -> Any:
+    """Libraries ask `dir` whether there is a function."""
+    wanted = {"nn.functional": ["silu", "hardswish", "hardsigmoid", "mish", "scaled_dot_product_attention"],
+              "linalg": ["svd", "vector_norm"], "special": ["erf", "logit"], "fft": ["rfft", "fftshift"],
+              "signal.windows": ["hann"], "sparse": ["mm", "softmax"]}[name]  # fmt: skip
+    space = T
+    for part in name.split("."):
+        space = getattr(space, part)
+    return [each in dir(space) for each in wanted]

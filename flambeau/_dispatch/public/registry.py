@@ -131,8 +131,9 @@ def resolved(value: Any) -> Function:
     return value.function if isinstance(value, Published) else value
 
 
-def namespace(name: str) -> tuple[Callable[[str], Any], list[str]]:
-    """For a module that is a namespace of ops: its `__getattr__`, and the names for its `__all__`."""
+def namespace(name: str) -> tuple[Callable[[str], Any], list[str], Callable[[], list[str]]]:
+    """For a module that is a namespace of ops: its `__getattr__`, the names for its `__all__`, and its `__dir__`."""
+    names = sorted(catalogue.FUNCTIONS.get(name, ()))
 
     def __getattr__(attribute: str) -> Any:
         try:
@@ -142,7 +143,10 @@ def namespace(name: str) -> tuple[Callable[[str], Any], list[str]]:
         setattr(sys.modules[f"flambeau.{name}"], attribute, found)  # the next time it is there
         return found
 
-    return __getattr__, sorted(catalogue.FUNCTIONS.get(name, ()))
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[f"flambeau.{name}"]), *names})
+
+    return __getattr__, names, __dir__
 
 
 def export(function: Function | Published, *names: str) -> None:

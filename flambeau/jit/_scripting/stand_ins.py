@@ -103,7 +103,7 @@ def _cell(self: Any, input: Tensor, hx: Tensor | None = None) -> Any:
     )
 
 
-def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+def _normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
     return input / input.norm(p, [dim], True).clamp_min(eps).expand_as(input)
 
 

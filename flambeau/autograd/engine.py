@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.backend import ARRAY_CLASSES
 from .._core.device import strided
 from .._core.geometry.layout import arranged
 from .._core.modes import THREAD
@@ -27,6 +28,8 @@ from .anomaly_mode import run_watched
 
 Target = Any
 """Where an edge leads: a node, or a leaf tensor."""
+
+_DONE_WITH: list[Any] = []
 
 _accumulation = new_reentrant_lock()  # backward passes of several threads may share leaves
 
@@ -143,6 +146,8 @@ class _Pass:
                     results = fit_to_edges(node, results)
             if not keep_graph:
                 node.release()
+            given = id(grads[0])
+            grads = _DONE_WITH  # what a leaf is given can be its own only if the gradient that it is a view of is gone
             for edge, result in zip(edges, results):  # noqa: B905  (their lengths were compared above)
                 if edge is None:
                     continue
@@ -170,7 +175,7 @@ class _Pass:
                         or result._array.shape != target._array.shape
                     ):
                         result = checked(result, target, number, node)
-                    fresh = hooks is None and result is not grads[0] and isinstance(node, OpNode)
+                    fresh = hooks is None and id(result) != given and isinstance(node, OpNode)
                     if expected[target] == 1:
                         self.reach_leaf(target, result, fresh)
                         continue
@@ -411,7 +416,7 @@ def _has_own_memory(array: Any) -> bool:
     """
     if array.base is None:
         return True
-    is_all = type(array.base) is np.ndarray and array.base.base is None and array.base.nbytes == array.nbytes
+    is_all = type(array.base) in ARRAY_CLASSES and array.base.base is None and array.base.nbytes == array.nbytes
     return is_all and _references_to_base(array) <= _REFERENCES_TO_NOBODYS_BASE
 
 

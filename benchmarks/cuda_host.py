@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from _train_steps import cuda as steps
 from _train_steps import networks
+from _train_steps.workloads import training_step
 
 import flambeau
 from flambeau._backends.cuda import conv, cudnn, linear
@@ -44,8 +45,7 @@ class IdleDriver(SimulatedDriver):
     def __init__(self) -> None:
         super().__init__()
         self._end = 1 << 40
-        self.supplier.take = self._take
-        self.supplier.give = lambda pointer: None
+        vars(self.supplier).update(take=self._take, give=lambda pointer: None)
 
     def _take(self, nbytes: int) -> int:
         self._end += (nbytes + 511) & -512
@@ -92,7 +92,7 @@ def _resnet(torch: Any) -> Callable[[], Any]:
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
     images = torch.randn(2, 3, 64, 64).to("cuda", torch.bfloat16).to(memory_format=torch.channels_last)
     labels = torch.randint(0, 1000, (2,)).cuda()
-    return steps.training_step(model, optimizer, lambda: torch.nn.functional.cross_entropy(model(images), labels))
+    return training_step(model, optimizer, lambda: torch.nn.functional.cross_entropy(model(images), labels))
 
 
 def _gpt(torch: Any) -> Callable[[], Any]:
@@ -100,7 +100,7 @@ def _gpt(torch: Any) -> Callable[[], Any]:
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
     ids = torch.randint(0, 1000, (2, 129)).cuda()
     given, wanted = ids[:, :-1], ids[:, 1:].reshape(-1)
-    return steps.training_step(
+    return training_step(
         model, optimizer, lambda: torch.nn.functional.cross_entropy(model(given).view(-1, 1000), wanted)
     )
 

@@ -94,6 +94,15 @@ class _Adopted:
         self.ptr: int = _address(array)
 
 
+class _Anywhere:
+    """Stands for memory that others keep alive."""
+
+    ptr = 0
+
+
+_ANYWHERE = _Anywhere()
+
+
 class SimulatedDriver:
     """The host as a device."""
 
@@ -163,7 +172,7 @@ class SimulatedDriver:
 
         def multiply(*pointers: int) -> None:
             forms = zip((result, left, right), pointers, strict=True)
-            target, first, second = (self._window(over(None, place, *_layout(form))) for form, place in forms)
+            target, first, second = (self._window(over(_ANYWHERE, place, *_layout(form))) for form, place in forms)
 
             def step() -> None:
                 found = np.matmul(first.astype(wide), second.astype(wide))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, lru_cache
 from struct import Struct
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from ..._codegen.cuda.reduce import KINDS, THREADS, columns_source, position_source, reduce_source
 from ..._codegen.cuda.types import TYPES
 from ..._core.arrays.quick import name_of
-from .array import DeviceArray, empty
+from .array import DeviceArray, empty, form_of, of_form
 from .driver import driver
 
 _ENOUGH_BLOCKS = 1056
@@ -22,11 +23,44 @@ _PAIR = 16
 """Bytes of a value and its position."""
 
 
+class _Call(NamedTuple):
+    """A reduction that needs no preparation when its like comes again."""
+
+    form: Any
+    """Of the result: arrays share it."""
+    run: Callable[[int, int], None] | None
+    """Given where the array and where the result is; None: there is nothing to compute."""
+
+
+_calls: dict[Any, _Call | None] = {}
+_MOST_CALLS = 4096
+
+
 def reduced(
     kind: str, array: DeviceArray, axes: Any, dtype: np.dtype[Any] | None, keepdims: bool
 ) -> DeviceArray | None:
     """`array` reduced by the ufunc called `kind`; None for what has no code, and for what NumPy refuses."""
     form = array.form
+    axes = tuple(axes) if isinstance(axes, list) else axes
+    aligned = not array.pointer % 16
+    key = kind, form.shape, form.strides, form.dtype, axes, dtype, keepdims, aligned
+    try:
+        call = _calls[key]
+    except KeyError:
+        if len(_calls) >= _MOST_CALLS:
+            _calls.clear()
+        call = _calls[key] = _prepared(kind, form, axes, dtype, keepdims, aligned)
+    if call is None:
+        return None
+    made = of_form(call.form)
+    if call.run is not None:
+        call.run(array.pointer, made.pointer)
+    return made
+
+
+def _prepared(
+    kind: str, form: Any, axes: Any, dtype: np.dtype[Any] | None, keepdims: bool, aligned: bool
+) -> _Call | None:
     if kind not in KINDS or name_of(form.dtype) not in TYPES:
         return None
     if kind in ("maximum", "minimum") and (not form.size or form.dtype.kind == "c"):
@@ -35,26 +69,27 @@ def reduced(
     if name_of(result) not in TYPES or (form.dtype.kind == "c" and result.kind != "c" and result.kind != "b"):
         return None
     accumulated = "float32" if name_of(result) in ("float16", "bfloat16") else name_of(result)
-    axes = tuple(axes) if isinstance(axes, list) else axes
-    plan = _plan(form.shape, form.strides, axes, form.itemsize if not array.pointer % 16 else 0)
-    made = empty(plan.shape(keepdims), result)
-    if not made.form.size:
-        return made
-    if plan.columns and _by_columns(plan, kind, array, made, accumulated):
-        return made
+    plan = _plan(form.shape, form.strides, axes, form.itemsize if aligned else 0)
+    made = form_of(plan.shape(keepdims), result)
+    if not made.size:
+        return _Call(made, None)
+    columns = _planned_columns(plan, kind, form.dtype, result, accumulated) if plan.columns else None
+    if columns is not None:
+        return _Call(made, columns.run)
     if plan.splits == 1:
-        plan.run(
-            _compiled(kind, name_of(form.dtype), accumulated, name_of(result), *plan.code), array.pointer, made.pointer
-        )
-    else:
-        partial = empty((plan.splits, plan.results), np.dtype(accumulated))
-        plan.run(
-            _compiled(kind, name_of(form.dtype), accumulated, accumulated, *plan.code), array.pointer, partial.pointer
-        )
-        second = _plan(partial.form.shape, partial.form.strides, 0, 0, True)
-        launch = _compiled(kind, accumulated, accumulated, name_of(result), *second.code)
-        second.run(launch, partial.pointer, made.pointer)
-    return made
+        launch = _compiled(kind, name_of(form.dtype), accumulated, name_of(result), *plan.code)
+        return _Call(made, lambda source, target: plan.run(launch, source, target))
+    first = _compiled(kind, name_of(form.dtype), accumulated, accumulated, *plan.code)
+    partial = form_of((plan.splits, plan.results), np.dtype(accumulated))
+    second = _plan(partial.shape, partial.strides, 0, 0, True)
+    last = _compiled(kind, accumulated, accumulated, name_of(result), *second.code)
+
+    def run(source: int, target: int) -> None:
+        between = of_form(partial)
+        plan.run(first, source, between.pointer)
+        second.run(last, between.pointer, target)
+
+    return _Call(made, run)
 
 
 class _ByColumns(NamedTuple):
@@ -65,25 +100,18 @@ class _ByColumns(NamedTuple):
     threads: int
     sizes: tuple[int, int]
     numbers: tuple[int, ...]
-    partial: tuple[tuple[int, int], np.dtype[Any], _Plan, Any] | None
-    """Where the rows are divided: shape and dtype of what the parts give, and how that is reduced in turn."""
+    partial: tuple[Any, _Plan, Any] | None
+    """Where the rows are divided: the form of what the parts give, and how that is reduced in turn."""
 
-
-def _by_columns(plan: _Plan, kind: str, array: DeviceArray, made: DeviceArray, accumulated: str) -> bool:
-    """Reduce the rows of a matrix, several columns by a thread; False: it was not done."""
-    key = kind, array.form.dtype, made.form.dtype
-    try:
-        found = plan.by_columns[key]
-    except KeyError:
-        found = plan.by_columns[key] = _planned_columns(plan, kind, array.form.dtype, made.form.dtype, accumulated)
-    if found is None:
-        return False
-    target = made if found.partial is None else empty(*found.partial[:2])
-    fields = _COLUMNS(*found.sizes, array.pointer, target.pointer, *found.numbers)
-    found.launch(found.blocks, found.threads, fields)
-    if found.partial is not None:
-        found.partial[2].run(found.partial[3], target.pointer, made.pointer)
-    return True
+    def run(self, source: int, target: int) -> None:
+        """Start the kernels."""
+        if self.partial is None:
+            self.launch(self.blocks, self.threads, _COLUMNS(*self.sizes, source, target, *self.numbers))
+            return
+        form, second, last = self.partial
+        between = of_form(form)
+        self.launch(self.blocks, self.threads, _COLUMNS(*self.sizes, source, between.pointer, *self.numbers))
+        second.run(last, between.pointer, target)
 
 
 def _planned_columns(
@@ -102,11 +130,9 @@ def _planned_columns(
     splits = -(-plan.length // part)
     partial = None
     if splits > 1:
-        shape, wide = (splits, plan.results), np.dtype(accumulated)
-        steps = plan.results * wide.itemsize, wide.itemsize
-        second = _plan(shape, steps, 0, 0, True)
-        launch = _compiled(kind, accumulated, accumulated, name_of(result), *second.code)
-        partial = shape, wide, second, launch
+        form = form_of((splits, plan.results), np.dtype(accumulated))
+        second = _plan(form.shape, form.strides, 0, 0, True)
+        partial = form, second, _compiled(kind, accumulated, accumulated, name_of(result), *second.code)
     stored = name_of(result) if partial is None else accumulated
     first = _compiled_columns(kind, name_of(given), accumulated, stored, width)
     sizes = plan.results, plan.length
@@ -215,8 +241,6 @@ class _Plan:
             axes = (axes,)
         self.axes = {axis + ndim if axis < 0 else axis for axis in axes}
         self.given = shape
-        self.by_columns: dict[Any, _ByColumns | None] = {}
-        """For dtypes and kinds of reductions that were asked for: how it is done by columns, if it is."""
         dims = list(zip(shape, strides, strict=True))
         kept = _merged([each for axis, each in enumerate(dims) if axis not in self.axes])
         rest = _merged([dims[axis] for axis in sorted(self.axes)])

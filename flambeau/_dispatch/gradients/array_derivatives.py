@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core.device import CPU
 from ..._core.dtype import float32, float64
-from ..._core.kind import kind_of
+from ..._core.kind import Kind, kind_of
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
 
@@ -19,6 +19,11 @@ def unrecorded(*values: Any) -> bool:
     if modes.grad or not modes.plain:
         return False
     for each in values:
-        if isinstance(each, Tensor) and (type(each) not in PLAIN_TYPES or each._kind not in _KINDS):
+        if isinstance(each, Tensor) and (type(each) not in PLAIN_TYPES or not _is_taken(each._kind)):
             return False
     return True
+
+
+def _is_taken(kind: Kind) -> bool:
+    """Whether functions on arrays compute as ops do: in single and double precision, wherever rounding is the device's."""
+    return kind in _KINDS or (kind.backend.costs_per_call and kind.differentiable and not kind.indirect)

@@ -22,7 +22,8 @@ from ..._core.geometry.strided_windows import (
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.broadcast import sum_to_shape
-from ..._dispatch.dispatch import Array, primitive
+from ..._dispatch.dispatch import Array, fresh, primitive
+from ..._dispatch.gradients.array_derivatives import unrecorded
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import explain, export_method, public
 
@@ -258,6 +259,8 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 
 def _t_back(grad: Tensor) -> Tensor:
+    if not grad._kind.is_cpu and unrecorded(grad):  # nothing of it remembers the other one: a leaf can take it over
+        return fresh(grad._array.T, grad)
     return _t(grad)
 
 

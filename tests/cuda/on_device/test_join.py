@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 
 import flambeau
 
-CASES = {
+CASES: dict[str, Callable[[Any], tuple[list[Any], int]]] = {
     "rows": lambda t: ([t.arange(6).reshape(2, 3), t.arange(9).reshape(3, 3)], 0),
     "columns": lambda t: ([t.arange(8.0).reshape(2, 4), t.arange(16.0).reshape(2, 8)], 1),
     "odd columns": lambda t: ([t.arange(6).reshape(2, 3).to(t.int8), t.arange(10).reshape(2, 5).to(t.int8)], 1),

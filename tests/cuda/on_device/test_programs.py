@@ -225,7 +225,7 @@ def test_decompositions() -> None:
 
 def test_gradients_are_unscaled_together() -> None:
     scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
-    params = [torch.zeros(size, device="cuda", requires_grad=True) for size in (3, 2000, 1)]
+    params: list[Any] = [torch.zeros(size, device="cuda", requires_grad=True) for size in (3, 2000, 1)]
     optimizer = torch.optim.SGD(params, lr=1.0)
     scaler.scale(torch.ones(1, device="cuda"))
     for each in params:

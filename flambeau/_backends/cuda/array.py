@@ -8,6 +8,7 @@ device.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,14 +152,14 @@ def view_of(array: DeviceArray, form: Any) -> DeviceArray:
     return made
 
 
-def seen_as(array: DeviceArray, form: Any) -> DeviceArray:
-    """The array that has been made of another one's form, and has the same first element."""
+def seen_as(array: DeviceArray, form: Any, offset: int = 0) -> DeviceArray:
+    """The array that has been made of another one's form, whose first element is so many bytes behind the other's."""
     made: DeviceArray = object.__new__(DeviceArray)
     made.form = form
     made.memory = array.memory
     base = array.base
     made.base = array if base is None else base
-    made.pointer = array.pointer
+    made.pointer = array.pointer + offset
     return made
 
 
@@ -234,6 +235,18 @@ def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> Dev
     made.base = None
     made.pointer = memory.ptr
     return made
+
+
+class _Nowhere:
+    """The memory of what has no elements."""
+
+    ptr = 0
+
+
+@cache
+def nothing(dtype: Any) -> DeviceArray:
+    """An array without elements, which stands for a result that nobody wants."""
+    return over(_Nowhere(), 0, (0,), dtype)
 
 
 def empty_beside(array: DeviceArray, dtype: Any) -> DeviceArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 from collections.abc import Callable
-from ctypes import byref, c_int, c_int64, c_void_p
+from ctypes import byref, c_int64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -31,7 +31,7 @@ class Blas:
     def __init__(self, stream: Callable[[], int]) -> None:
         self._library = library()
         self._stream = stream
-        self._handles: dict[int, int] = {}
+        self._handles: dict[int, c_void_p] = {}
         """One for each queue: to tell a handle about another queue costs as much as a product."""
         self._numbers = {
             name: (np.ones((), kind), np.zeros((), kind))
@@ -41,20 +41,21 @@ class Blas:
             )
         }  # fmt: skip
         self._addresses = {
-            name: (one.ctypes.data, nothing.ctypes.data) for name, (one, nothing) in self._numbers.items()
+            name: (c_void_p(one.ctypes.data), c_void_p(nothing.ctypes.data))
+            for name, (one, nothing) in self._numbers.items()
         }
 
-    def _handle(self) -> int:
+    def _handle(self) -> c_void_p:
         stream = self._stream()
         return self._handles.get(stream) or self.handle_for(stream)
 
-    def handle_for(self, stream: int) -> int:
+    def handle_for(self, stream: int) -> c_void_p:
         """The handle of a queue; before a graph is recorded there it has to exist."""
         if stream not in self._handles:
             made = c_void_p()
             check(self._library.cublasCreate_v2(byref(made)))
-            check(self._library.cublasSetStream_v2(made, stream))
-            self._handles[stream] = made.value or 0
+            check(self._library.cublasSetStream_v2(made, c_void_p(stream)))
+            self._handles[stream] = made
         return self._handles[stream]
 
     def product(self, target: Any, first: Any, second: Any, added: bool) -> Product:
@@ -81,19 +82,20 @@ class Blas:
             def multiply(result: int, left: int, right: int) -> None:
                 check(
                     run(
-                        handle(), *sizes, right, kind, step_b, left, kind, step_a, before, result, kind, step_c, way,
-                        _DEFAULT,
+                        handle(), *sizes, c_void_p(right), kind, step_b, c_void_p(left), kind, step_a, before,
+                        c_void_p(result), kind, step_c, way, _DEFAULT,
                     )
                 )  # fmt: skip
 
             return multiply
-        run_all, count, stride_c = self._library.cublasGemmStridedBatchedEx, batch[0], rows * columns
+        run_all, count = self._library.cublasGemmStridedBatchedEx, batch[0]
+        apart_a, apart_b, apart_c = (c_int64(each) for each in (stride_a, stride_b, rows * columns))
 
         def multiply_all(result: int, left: int, right: int) -> None:
             check(
                 run_all(
-                    handle(), *sizes, right, kind, step_b, stride_b, left, kind, step_a, stride_a, before, result, kind,
-                    step_c, stride_c, count, way, _DEFAULT,
+                    handle(), *sizes, c_void_p(right), kind, step_b, apart_b, c_void_p(left), kind, step_a, apart_a,
+                    before, c_void_p(result), kind, step_c, apart_c, count, way, _DEFAULT,
                 )
             )  # fmt: skip
 
@@ -102,22 +104,17 @@ class Blas:
 
 @cache
 def library() -> Any:
-    """The library by ctypes: CuPy's own calls tell it about the queue each time, and refuse to be recorded."""
+    """The library by ctypes: CuPy's own calls tell it about the queue each time, and refuse to be recorded.
+
+    Its functions are not told the types of their arguments: to check twenty of them takes longer than to say which ones
+    are addresses.
+    """
     importlib.import_module("cupy_backends.cuda.libs.cublas")  # this loads it
     for version in (13, 12):
         try:
             found = ctypes.CDLL(f"libcublas.so.{version}")
         except OSError:
             continue
-        head: list[Any] = [c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p]
-        found.cublasGemmEx.argtypes = [
-            *head, c_void_p, c_int, c_int, c_void_p, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_int, c_int,
-        ]  # fmt: skip
-        found.cublasGemmStridedBatchedEx.argtypes = [
-            *head, c_void_p, c_int, c_int, c_int64, c_void_p, c_int, c_int, c_int64, c_void_p, c_void_p, c_int, c_int,
-            c_int64, c_int, c_int, c_int,
-        ]  # fmt: skip
-        found.cublasSetStream_v2.argtypes = [c_void_p, c_void_p]
         return found
     raise RuntimeError("cuBLAS is not there: matrices cannot be multiplied on a GPU without it")
 

@@ -21,12 +21,13 @@ from ..._core.geometry.moving_windows import (
 )
 from ..._core.process.gpu_choices import CHOICES
 from . import ufuncs
-from .array import DeviceArray, empty, form_of, of_form
+from .array import DeviceArray, form_of, nothing, of_form
 from .cudnn_convolutions import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Convolution
 from .cudnn_descriptors import Refused, library
 from .reduce import reduced
 
 _ALIGNED = 15
+_MOST_CALLS = 4096
 _plans: dict[Any, Convolution | None] = {}
 
 
@@ -57,6 +58,8 @@ def convolution(
     try:
         call = _calls[key]
     except KeyError:
+        if len(_calls) >= _MOST_CALLS:
+            _calls.clear()
         geometry = Geometry(stride, padding, dilation, groups)
         call = _calls[key] = _prepared_forward(one, two, geometry, output_padding if transposed else None)
     place = input.pointer
@@ -90,8 +93,6 @@ def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_paddin
 
 
 _backward_calls: dict[Any, tuple[_Call | None, _Call | None] | None] = {}
-_nothing: dict[Any, DeviceArray] = {}
-"""For each type of elements the empty array that stands for gradients that nobody needs."""
 
 
 def convolution_backward(
@@ -107,15 +108,14 @@ def convolution_backward(
     try:
         calls = _backward_calls[key]
     except KeyError:
+        if len(_backward_calls) >= _MOST_CALLS:
+            _backward_calls.clear()
         geometry = Geometry(stride, padding, dilation, groups)
         calls = _backward_calls[key] = _prepared_backward(zero, one, two, geometry, transposed, output_mask)
     grad, x, w = grad_output.pointer, input.pointer, weight.pointer
     if calls is None or (grad | x | w) & _ALIGNED:
         return None
-    nothing = _nothing.get(zero.dtype)
-    if nothing is None:
-        nothing = _nothing[zero.dtype] = empty((0,), zero.dtype)
-    of_input = of_weight = of_bias = nothing
+    of_input = of_weight = of_bias = nothing(zero.dtype)
     first, second = calls
     if first is not None:
         of_input = of_form(first.form)

@@ -155,6 +155,7 @@ class CupyDriver:
         cupy.cuda.set_allocator(self._allocate_for_library)
         self._blas: Blas | None = None
         self._faults: Faults | None = None
+        self._resident_threads: int | None = None
 
     def _allocate_for_library(self, nbytes: int) -> Any:
         memory = self.allocate(nbytes)
@@ -285,8 +286,11 @@ class CupyDriver:
         return wanted
 
     def resident_threads(self) -> int:
-        found = self.library.Device().attributes
-        return int(found["MultiProcessorCount"]) * int(found["MaxThreadsPerMultiProcessor"])
+        if self._resident_threads is None:  # the library asks the device for every attribute there is
+            found = self.library.Device().attributes
+            count, each = found["MultiProcessorCount"], found["MaxThreadsPerMultiProcessor"]
+            self._resident_threads = int(count) * int(each)
+        return self._resident_threads
 
 
 def _address(array: Any) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._codegen.cuda.types import TYPES
 from ..._core.arrays.quick import name_of
-from .array import DeviceArray, dense_like, empty, from_host, to_host, view_of, zeros
+from .array import DeviceArray, dense_like, empty, from_host, seen_as, to_host, view_of, zeros
 from .driver import driver
 from .host import adopted, by_host, by_library_or_host, geometry, movable
 from .names import RAW
@@ -445,6 +445,7 @@ _HANDLERS: dict[Any, Handler] = {
 
 # ----- subscripts -----------------------------------------------------------------------------------------------------
 
+_SLICES = {slice}
 _PLAIN = (int, slice, type(None), type(Ellipsis), np.integer)
 
 
@@ -455,8 +456,21 @@ def _is_plain(index: Any) -> bool:
     return isinstance(index, _PLAIN) and not isinstance(index, bool)
 
 
+def _first_place(form: Any, slices: tuple[slice, ...]) -> int:
+    """How many bytes behind the beginning of an array that of its part is."""
+    place = 0
+    for each, size, step in zip(slices, form.shape, form.strides, strict=False):
+        if each.start or each.step is not None:
+            place += each.indices(size)[0] * step
+    return place
+
+
 def getitem(self: DeviceArray, index: Any) -> Any:
     """A view, or the elements at positions that are arrays themselves."""
+    if type(index) is tuple and set(map(type, index)) == _SLICES:  # the usual case, quickly
+        form = self.form[index]
+        if form.size:
+            return seen_as(self, form, _first_place(self.form, index))
     if _is_plain(index):
         whole = index if type(index) is tuple else (index,)
         if not any(each is Ellipsis for each in whole):

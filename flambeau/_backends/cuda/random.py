@@ -50,9 +50,7 @@ def _draw(out: DeviceArray, generator: Any, distribution: str, wide: bool, *para
     count = out.size
     if not count:
         return True
-    order = sorted(range(out.ndim), key=lambda axis: (-abs(out.strides[axis]), axis))
-    turned = out.transpose(order)
-    target = turned if turned.flags.c_contiguous else empty(turned.shape, out.dtype)
+    turned, target = _as_it_lies(out)
     unroll = 2 if wide or (name_of(out.dtype) == "float64" and distribution != INTEGERS) else 4
     blocks, words = blocks_for(count, unroll)
     launch, pack = _compiled(distribution, name_of(out.dtype), wide)
@@ -60,6 +58,15 @@ def _draw(out: DeviceArray, generator: Any, distribution: str, wide: bool, *para
     if target is not turned:
         turned[...] = target
     return True
+
+
+def _as_it_lies(out: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """An array with its dimensions in the order of memory, and what to draw into: that, or a copy without gaps."""
+    if out.form.flags.c_contiguous:
+        return out, out
+    order = sorted(range(out.ndim), key=lambda axis: (-abs(out.strides[axis]), axis))
+    turned = out.transpose(order)
+    return turned, turned if turned.flags.c_contiguous else empty(turned.shape, out.dtype)
 
 
 def uniform(self: DeviceArray, generator: Any, low: float = 0.0, high: float = 1.0) -> Any:
@@ -161,9 +168,7 @@ def _compiled_bernoulli(probability: str, dtype: str) -> Any:
 def dropout_mask(self: DeviceArray, generator: Any, keep: float, itemsize: int) -> Any:
     """The mask of dropout on elements of `itemsize` bytes: true with probability `keep`."""
     count = self.size
-    order = sorted(range(self.ndim), key=lambda axis: (-abs(self.strides[axis]), axis))
-    turned = self.transpose(order)
-    target = turned if turned.flags.c_contiguous else empty(turned.shape, self.dtype)
+    turned, target = _as_it_lies(self)
     width = 16 // itemsize if target is turned else 1
     while width > 1 and count % width:
         width //= 2

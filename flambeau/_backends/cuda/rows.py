@@ -212,34 +212,71 @@ def rms_norm(
     return None if found is None else (found[0], found[2])
 
 
+class _NormCall(NamedTuple):
+    """A normalisation that needs no preparation when its like comes again."""
+
+    form: Any
+    """Of the result: arrays share it."""
+    statistics: Any
+    """Of means and deviations, likewise."""
+    plan: _Plan
+    sizes: tuple[int, int, int]
+    order: tuple[int, ...]
+    """Which of the addresses of input, result, deviations, means, weight and bias the kernel is told, one by one."""
+
+
+_norm_calls: dict[Any, _NormCall | None] = {}
+_NORM_PLACES = ("x", "out", "rstd", "mean", "weight", "bias")
+
+
 def _normalised(
     input: DeviceArray, inner: tuple[int, ...], weight: Any, bias: Any, eps: float, kept: np.dtype[Any], centre: bool
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray] | None:
     form = input.form
-    given = weight if weight is not None else bias
-    parameters = form.dtype if given is None else given.dtype
-    if not form.size or not {name_of(form.dtype), name_of(parameters), name_of(kept)} <= _FLOATS:
+    weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
+    types = tuple([None if each is None else each.form.dtype for each in (weight, bias)])
+    of_weight, of_bias = (0 if each is None else each.pointer for each in (weight, bias))
+    dense = form.flags.c_contiguous
+    aligned = not (of_weight | of_bias | (input.pointer if dense else 0)) % 16
+    key = form.shape, form.dtype, inner, types, kept, centre, aligned
+    try:
+        call = _norm_calls[key]
+    except KeyError:
+        if len(_norm_calls) >= _MOST_CALLS:
+            _norm_calls.clear()
+        call = _norm_calls[key] = _prepared_norm(*key)
+    if call is None:
         return None
-    if weight is not None and bias is not None and weight.dtype != bias.dtype:
+    if not dense:
+        input = input.copy()
+    made, rstd = of_form(call.form), of_form(call.statistics)
+    mean = of_form(call.statistics) if centre else rstd
+    places = input.pointer, made.pointer, rstd.pointer, mean.pointer, of_weight, of_bias
+    plan = call.plan
+    fields = plan.pack(*call.sizes, *[places[number] for number in call.order], eps)
+    plan.launch(plan.blocks, plan.threads, fields)
+    return made, mean, rstd
+
+
+def _prepared_norm(
+    shape: tuple[int, ...], dtype: np.dtype[Any], inner: tuple[int, ...], types: tuple[Any, ...], kept: np.dtype[Any],
+    centre: bool, aligned: bool,
+) -> _NormCall | None:  # fmt: skip
+    """`types` are those of weight and bias."""
+    form = form_of(shape, dtype)
+    given = [each for each in types if each is not None]
+    parameters = given[0] if given else dtype
+    if not form.size or not {name_of(dtype), name_of(parameters), name_of(kept)} <= _FLOATS or len(set(given)) > 1:
         return None
-    input = _dense(input)
-    shape = form.shape[: form.ndim - len(inner)] + (1,) * len(inner)
-    mean, rstd, made = empty(shape, kept), empty(shape, kept), empty(form.shape, form.dtype)
-    rows = rstd.form.size
+    statistics = form_of(shape[: len(shape) - len(inner)] + (1,) * len(inner), kept)
+    rows = statistics.size
     length = form.size // rows
     if length > LONGEST:
         return None
-    weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
-    places = {"x": input.pointer, "out": made.pointer, "mean": mean.pointer, "rstd": rstd.pointer}
-    pointers = input.pointer | made.pointer
-    for name, each in (("weight", weight), ("bias", bias)):
-        if each is not None:
-            places[name] = each.pointer
-            pointers |= each.pointer
-    flags = name_of(form.dtype), name_of(parameters), name_of(kept), weight is not None, bias is not None, centre
-    plan = _plan(programs.norm, flags, rows, length, 1, not pointers % 16)
-    _start(plan, rows, length, 1, places, eps)
-    return made, mean, rstd
+    weighted, biased = (each is not None for each in types)
+    flags = name_of(dtype), name_of(parameters), name_of(kept), weighted, biased, centre
+    plan = _plan(programs.norm, flags, rows, length, 1, aligned)
+    return _NormCall(form, statistics, plan, (rows, length, 1), tuple(map(_NORM_PLACES.index, plan.names)))
 
 
 def layer_norm_backward(

@@ -25,5 +25,5 @@ def unrecorded(*values: Any) -> bool:
 
 
 def _is_taken(kind: Kind) -> bool:
-    """Whether functions on arrays compute as ops do: in single and double precision, wherever rounding is the device's."""
+    """Whether functions on arrays round as ops do: in single and double precision, and on devices."""
     return kind in _KINDS or (kind.backend.costs_per_call and kind.differentiable and not kind.indirect)

@@ -144,7 +144,7 @@ class GradScaler:
                 inverse, seen = inv_scale.to(place), found[place]
                 if not unscale_at_once(gradients, inverse, seen):
                     for values in gradients:
-                        seen.logical_or_(values.isfinite().all().logical_not())
+                        seen.logical_or_(_whole(values.isfinite().all().logical_not()))
                         values.mul_(inverse)
         return found
 
@@ -346,6 +346,12 @@ class GradScaler:
 
     def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
         return cast("dict[Any, Tensor]", self._per_optimizer_states[id(optimizer)]["found_inf_per_device"])
+
+
+def _whole(answer: Any) -> Tensor:
+    """What all processes agree on, where each has a part of the gradients."""
+    found: Tensor = answer.full_tensor() if hasattr(answer, "full_tensor") else answer
+    return found
 
 
 def _values_of(param: Any) -> Any:

@@ -22,7 +22,7 @@ __getattr__, __dir__ = (
     .elsewhere("TCPStore", "distributed.tcp_store")
     .elsewhere("DistBackendError DistError DistNetworkError DistStoreError", "distributed._errors")
     .elsewhere("rendezvous register_rendezvous_handler", "distributed._rendezvous")
-    .elsewhere("DebugLevel get_debug_level set_debug_level set_debug_level_from_env", "distributed._debug")
+    .elsewhere("DebugLevel breakpoint get_debug_level set_debug_level set_debug_level_from_env", "distributed._debug")
     .elsewhere("Work", "distributed._work")
     .elsewhere(
         "Backend GroupMember ProcessGroup group init_process_group destroy_process_group is_initialized new_group "
@@ -41,6 +41,11 @@ __getattr__, __dir__ = (
     .elsewhere(
         "all_gather_object broadcast_object_list gather_object recv_object_list scatter_object_list send_object_list",
         "distributed._objects",
+    )
+    .elsewhere(
+        "AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions GatherOptions "
+        "ReduceOptions ReduceScatterOptions ScatterOptions",
+        "distributed._options",
     )
     .elsewhere("DeviceMesh init_device_mesh", "distributed.device_mesh")
     .returning(lambda: False, functions="is_ucc_available is_xccl_available")

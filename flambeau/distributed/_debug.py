@@ -1,11 +1,15 @@
-"""How closely collectives are watched."""
+"""How closely collectives are watched, and how one process is stopped to look at it."""
 
 from __future__ import annotations
 
 import enum
 import os
+import pdb
+import sys
+from collections import Counter
+from datetime import timedelta
 
-__all__ = ["DebugLevel", "get_debug_level", "set_debug_level", "set_debug_level_from_env"]
+__all__ = ["DebugLevel", "breakpoint", "get_debug_level", "set_debug_level", "set_debug_level_from_env"]
 
 
 class DebugLevel(enum.IntEnum):
@@ -34,6 +38,28 @@ def set_debug_level_from_env() -> None:
     if name not in DebugLevel.__members__:
         raise RuntimeError(f"The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO or DETAIL, and is {name!r}")
     set_debug_level(DebugLevel[name])
+
+
+_passed: Counter[tuple[str, int]] = Counter()
+
+
+def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float = 3600) -> None:
+    """Stop one process in the debugger; the others wait for it, `timeout_s` seconds at most.
+
+    `skip`: how often this line is passed before.
+    """
+    from ._calls import monitored_barrier
+    from ._world import get_rank
+
+    frame = sys._getframe(1)
+    if skip:
+        place = frame.f_code.co_filename, frame.f_lineno
+        _passed[place] += 1
+        if _passed[place] <= skip:
+            return
+    if get_rank() == rank:
+        pdb.Pdb().set_trace(frame)
+    monitored_barrier(timeout=timedelta(seconds=timeout_s))
 
 
 set_debug_level_from_env()

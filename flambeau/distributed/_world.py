@@ -11,6 +11,7 @@ from typing import Any
 from .._core.process.caller import warn_user
 from .._core.process.locks import new_lock
 from ._engines import Engine
+from ._group_calls import GroupCalls
 from .constants import default_pg_timeout
 from .stores import PrefixStore, Store
 
@@ -84,7 +85,7 @@ def world() -> World:
     return _current.world or _of_process
 
 
-class ProcessGroup:
+class ProcessGroup(GroupCalls):
     """Some of the processes, which call collectives together."""
 
     def __init__(
@@ -143,46 +144,6 @@ class ProcessGroup:
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self._name}: rank {self.rank()} of {self.size()}, by {self.name()}>"
-
-    # The calls that libraries make on a group itself; each starts and returns its `Work`.
-
-    def allreduce(self, tensor: Any, op: Any = 0, timeout: Any = None) -> Any:
-        """Combine tensors of all processes, on all of them."""
-        from . import _calls
-
-        tensors = tensor if isinstance(tensor, (list, tuple)) else [tensor]
-        return _calls.all_reduce_coalesced(tensors, getattr(op, "reduceOp", op), self, True)
-
-    def broadcast(self, tensor: Any, root: Any = 0, timeout: Any = None) -> Any:
-        """The tensor of one process, on all of them."""
-        from . import _calls
-
-        tensor = tensor[0] if isinstance(tensor, (list, tuple)) else tensor
-        return _calls.broadcast(tensor, group=self, async_op=True, group_src=getattr(root, "rootRank", root))
-
-    def allgather(self, output_tensors: Any, input_tensor: Any, timeout: Any = None) -> Any:
-        """The tensors of all processes, on all of them."""
-        from . import _calls
-
-        if isinstance(input_tensor, (list, tuple)):
-            output_tensors, input_tensor = output_tensors[0], input_tensor[0]
-        return _calls.all_gather(output_tensors, input_tensor, self, True)
-
-    def _allgather_base(self, output: Any, input: Any, options: Any = None) -> Any:
-        from . import _calls
-
-        return _calls.all_gather_into_tensor(output, input, self, True)
-
-    def _reduce_scatter_base(self, output: Any, input: Any, options: Any = None) -> Any:
-        from . import _calls
-
-        return _calls.reduce_scatter_tensor(output, input, getattr(options, "reduceOp", 0), self, True)
-
-    def barrier(self, opts: Any = None) -> Any:
-        """Nobody goes on before everybody has come."""
-        from . import _calls
-
-        return _calls.barrier(self, True)
 
 
 class _NotAMember(int):

@@ -19,6 +19,7 @@ __getattr__, __dir__ = (
         "is_nccl_available is_torchelastic_launched is_ucc_available is_xccl_available isend monitored_barrier "
         "new_group new_subgroups new_subgroups_by_enumeration recv recv_object_list reduce reduce_scatter "
         "reduce_scatter_tensor scatter scatter_object_list send send_object_list split_group supports_complex "
+        "all_gather_single reduce_scatter_single "
         "rendezvous",
         "distributed",
     )
@@ -28,6 +29,11 @@ __getattr__, __dir__ = (
         "distributed",
     )
     .elsewhere("DistBackendError DistError DistNetworkError DistStoreError", "distributed")
+    .elsewhere(
+        "AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions GatherOptions "
+        "ReduceOptions ReduceScatterOptions ScatterOptions",
+        "distributed._options",
+    )
     .elsewhere("default_pg_nccl_timeout default_pg_timeout", "distributed.constants")
     .elsewhere("_coalescing_manager _CoalescingManager", "distributed._points")
     .parts()

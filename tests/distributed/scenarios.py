@@ -129,6 +129,49 @@ def messages(torch: Any, rank: int, size: int) -> Any:
     return found
 
 
+def calls_on_a_group(torch: Any, rank: int, size: int) -> Any:
+    """The methods of a group, in both of their forms."""
+    dist, found = torch.distributed, {}
+    group = dist.group.WORLD
+    dist.barrier()
+
+    def values(salt: int) -> Any:
+        return torch.arange(3.0) + 10 * rank + salt
+
+    def done(work: Any, value: Any) -> Any:
+        work.wait()
+        return value
+
+    options = dist.AllreduceCoalescedOptions()
+    options.reduceOp = dist.ReduceOp.MAX
+    pair = [values(0), values(5)]
+    found["allreduce_coalesced"] = done(group.allreduce_coalesced(pair, options), pair)
+    rooted = dist.ReduceOptions()
+    rooted.rootRank, rooted.reduceOp = 1, dist.ReduceOp.PRODUCT
+    x = values(1)
+    group.reduce([x], rooted).wait()
+    found["reduce"] = x if rank == 1 else None
+    outs = [torch.zeros(3) for _ in range(size)]
+    gathering = dist.GatherOptions()
+    gathering.rootRank = size - 1
+    found["gather"] = done(group.gather([outs] if rank == size - 1 else [], [values(2)], gathering), outs)
+    y = torch.zeros(3)
+    given = [[values(each) for each in range(size)]] if rank == 0 else []
+    found["scatter"] = done(group.scatter([y], given, dist.ScatterOptions()), y)
+    z = torch.zeros(3)
+    parts = [[values(each) for each in range(size)]]
+    found["reduce_scatter"] = done(group.reduce_scatter([z], parts, dist.ReduceScatterOptions()), z)
+    whole = torch.zeros(size)
+    sent = torch.arange(float(size)) + 100 * rank
+    found["alltoall_base"] = done(group.alltoall_base(whole, sent, [], []), whole)
+    following, before = (rank + 1) % size, (rank - 1) % size
+    arrived = torch.zeros(3)
+    works = [group.send([values(7)], following, 4), group.recv([arrived], before, 4)]
+    found["messages"] = [work.wait() for work in works] and arrived
+    group.monitored_barrier()
+    return found
+
+
 def _error(action: Callable[[], Any]) -> str:
     try:
         return f"no error: {action()}"
@@ -157,7 +200,7 @@ def wrong_calls(torch: Any, rank: int, size: int) -> Any:
     return [_error(each) for each in tries]
 
 
-SCENARIOS: tuple[Scenario, ...] = (reductions, moves, messages, wrong_calls)
+SCENARIOS: tuple[Scenario, ...] = (reductions, moves, messages, calls_on_a_group, wrong_calls)
 
 
 _SHOWN = 100

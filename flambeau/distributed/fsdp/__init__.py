@@ -12,7 +12,8 @@ __getattr__, __dir__ = (
     .elsewhere("FSDPModule UnshardHandle fully_shard register_fsdp_forward_method", "distributed.fsdp._fully_shard")
     .elsewhere(
         "CPUOffload FullOptimStateDictConfig FullStateDictConfig LocalOptimStateDictConfig LocalStateDictConfig "
-        "MixedPrecision ShardedOptimStateDictConfig ShardedStateDictConfig StateDictSettings",
+        "MixedPrecision OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig StateDictConfig "
+        "StateDictSettings",
         "distributed.fsdp.api",
     )
     .elsewhere("FullyShardedDataParallel", "distributed.fsdp.fully_sharded_data_parallel")

@@ -231,6 +231,7 @@ class Unit:
         return lambda _: self._has_gradient(number)
 
     def _has_gradient(self, number: int) -> None:
+        self._group._engine.progress()  # the sums of the unit behind this one are on their way
         self._ready.add(number)
         wanted = [at for at, entry in enumerate(self.entries) if entry.spread.requires_grad]
         if len(self._ready) == len(wanted):

@@ -291,7 +291,7 @@ class ScheduleInterleaved1F1B(PipelineScheduleMulti):
         return found
 
 
-_BY_NAME: dict[str, type[_Schedule]] = {
+_BY_NAME: dict[str, Any] = {
     "1f1b": Schedule1F1B,
     "gpipe": ScheduleGPipe,
     "interleaved1f1b": ScheduleInterleaved1F1B,
@@ -312,7 +312,7 @@ __getattr__, __dir__ = (
 
 def get_schedule_class(schedule_name: str) -> type[_Schedule]:
     """The schedule of a name, such as "1F1B"; capital letters do not matter."""
-    found = _BY_NAME.get(schedule_name.lower())
+    found: type[_Schedule] | None = _BY_NAME.get(schedule_name.lower())
     if found is None:
         raise ValueError(f"Unknown schedule name {schedule_name}. The valid options are {list(_BY_NAME)}")
     return found

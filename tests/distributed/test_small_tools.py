@@ -1,0 +1,70 @@
+"""What stands beside the collectives: optimizers inside the backward pass, scaled gradients, a stop in the debugger."""
+
+from __future__ import annotations
+
+import pdb
+from typing import Any
+
+import pytest
+
+import flambeau as torch
+import flambeau.distributed as dist
+from flambeau import nn
+from flambeau.distributed.device_mesh import init_device_mesh
+from flambeau.distributed.fsdp import fully_shard
+from flambeau.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+from flambeau.distributed.optim import _apply_optimizer_in_backward, _get_in_backward_optimizers
+from flambeau.distributed.pipelining.schedules import ScheduleInterleaved1F1B, get_schedule_class
+from flambeau.distributed.testing import run_in_threads
+
+
+def test_optimizers_inside_the_backward_pass() -> None:
+    model = nn.Linear(3, 2)
+    start = model.weight.detach().clone()
+    _apply_optimizer_in_backward(torch.optim.SGD, model.parameters(), {"lr": 0.5})
+    _apply_optimizer_in_backward(torch.optim.SGD, [model.weight], {"lr": 0.25})
+    model(torch.ones(1, 3)).sum().backward()
+    torch.testing.assert_close(model.weight.detach(), start - 0.75)
+    assert model.weight.grad is None
+    assert len(_get_in_backward_optimizers(model)) == 3
+
+
+@pytest.mark.parametrize("scaler_class", [ShardedGradScaler, torch.amp.GradScaler])
+def test_a_step_that_overflows_on_one_process_is_skipped_by_all(scaler_class: Any) -> None:
+    def work(rank: int) -> list[tuple[float, float]]:
+        model: Any = fully_shard(nn.Linear(4, 4), mesh=init_device_mesh("cpu", (2,)))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        scaler = scaler_class("cpu", init_scale=8.0)
+        found = []
+        for step in range(2):
+            optimizer.zero_grad()
+            scaler.scale(model(torch.ones(2, 4)).sum()).backward()
+            if step == 1 and rank == 1:
+                model.weight.grad.to_local().fill_(float("inf"))
+            before = model.weight.to_local().detach().clone()
+            scaler.step(optimizer)
+            scaler.update()
+            found.append((scaler.get_scale(), (before - model.weight.to_local().detach()).max().item()))
+        return found
+
+    for found in run_in_threads(work, 2):
+        assert found == [(8.0, pytest.approx(0.2)), (4.0, 0.0)]
+
+
+def test_one_process_stops_in_the_debugger(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[tuple[int, str]] = []
+    monkeypatch.setattr(
+        pdb.Pdb, "set_trace", lambda self, frame: stopped.append((dist.get_rank(), frame.f_code.co_name))
+    )
+
+    def work(rank: int) -> None:
+        dist.breakpoint(1)
+
+    run_in_threads(work, 2)
+    assert stopped == [(1, "work")]
+
+
+def test_schedules_by_name() -> None:
+    assert get_schedule_class("interleaved1F1B") is ScheduleInterleaved1F1B
+    with pytest.raises(ValueError, match="Unknown schedule name none"):
+        get_schedule_class("none")

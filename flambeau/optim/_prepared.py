@@ -8,7 +8,8 @@ whether all that it keeps is still what the optimizer has, and else runs the ste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import is_, itemgetter
+from itertools import chain
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 from .._codegen.expr import Untraceable
@@ -36,6 +37,8 @@ _PREPARED = frozenset((Adadelta, Adagrad, Adam, Adamax, AdamW, RAdam, RMSprop, S
 
 _GRADIENTS = 1
 """The position of the gradients among the lists of an update."""
+
+_ARRAY_OF = attrgetter("_array")
 
 _PLAIN_OPTIONS = (bool, int, float, str, type(None))
 
@@ -118,7 +121,7 @@ class _Group:
             return False
         if self._options(group) != self._known or type(group["lr"]) not in (int, float):
             return False
-        if not all(map(is_, [each._array for each in self._fixed], self._arrays)):
+        if not all(map(is_, map(_ARRAY_OF, self._fixed), self._arrays)):
             return False
         if any(each._grad is not None for each in self._others):
             return False
@@ -188,10 +191,6 @@ def _counts(value: Any) -> bool:
     return isinstance(value, Tensor) and value._counter is not None
 
 
-def _has_values(state: dict[str, Any], known: list[Any]) -> bool:
-    return len(state) == len(known) and all(map(is_, state.values(), known))
-
-
 class PreparedStep:
     """The next steps of an optimizer, without arguments."""
 
@@ -202,7 +201,10 @@ class PreparedStep:
         self._attributes = list(vars(optimizer))
         self._state = optimizer.state
         self._states = list(optimizer.state.values())
-        self._contents = [list(each.values()) for each in self._states]
+        if not all(type(each) is dict for each in self._states):
+            raise _Unprepared("states of a class of its own")
+        self._lengths = list(map(len, self._states))
+        self._contents = list(chain.from_iterable(map(dict.values, self._states)))
 
     def __call__(self) -> Any:
         gradients: list[Any] = []
@@ -225,10 +227,11 @@ class PreparedStep:
         return (
             state is self._state
             and len(groups) == len(self._groups)
-            and all(each is known.group for each, known in zip(groups, self._groups, strict=True))
+            and all(map(is_, groups, [each.group for each in self._groups]))
             and len(state) == len(self._states)
             and all(map(is_, state.values(), self._states))
-            and all(map(_has_values, self._states, self._contents))
+            and list(map(len, self._states)) == self._lengths
+            and all(map(is_, chain.from_iterable(map(dict.values, self._states)), self._contents))
             and list(vars(optimizer)) == self._attributes
             and optimizer._has_no_step_hooks()
         )

@@ -91,8 +91,9 @@ def examine(entry: Entry, limit: int | None, requires_grad: bool) -> Iterator[Ou
         op = entry.op
         compiled = Compiled(lambda *args, **kwargs: op(*args, **kwargs))  # noqa: B023  (it is called at once)
         different = ""
+        plain = [outcome_of(op, each) for each in (given, other)]
         for turn, each in enumerate([given] * 4 + [other, given]):
-            expected, found = outcome_of(op, each), outcome_of(compiled, each)
+            expected, found = plain[each is other], outcome_of(compiled, each)
             if expected != found and outcome_of(op, each) == expected:
                 where = "other elements" if each is other else f"turn {turn}"
                 different = f"{where}: {str(expected)[:150]} is not {str(found)[:150]}"

@@ -64,7 +64,7 @@ class Draft:
         op = call.op
         if op.draws or op.reads or (op.writes and op.name not in CHANGES):
             raise Untraceable("an op that does more than to compute")
-        if (known := self._constants(call)) is not None:
+        if not op.writes and (known := self._constants(call)) is not None:
             return known
         if (window := self._window(call)) is not None:
             return window

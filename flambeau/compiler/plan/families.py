@@ -87,8 +87,8 @@ class _Written:
 
     def changes(self, *arrays: Any) -> None:
         """Take note that the calls write arrays which were there before."""
-        if self._sheet.refusals:
-            raise Untraceable("a change that a refusal would not undo")
+        if self._sheet.refusals or any(each.place.buffer.content is not None for each in arrays):
+            raise Untraceable("a change that a refusal would not undo, or one of a constant")
         self._made.update([each.place.buffer for each in arrays])
         self._sheet.changed += [each.place.buffer for each in arrays]
 
@@ -152,7 +152,7 @@ _FAMILIES: dict[str, Any] = {
     "join": SimpleNamespace(concatenated=lambda arrays, dim: None),  # NumPy's copies are the same
     "matmul": SimpleNamespace(product=_product),
     "reduce": SimpleNamespace(reduced=_reduced),
-    **{family: _WithBench(family) for family in ("conv_few", "library", "conv")},
+    **{family: _WithBench(family) for family in ("conv_few", "library")},
 }
 
 

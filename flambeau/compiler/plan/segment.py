@@ -190,13 +190,15 @@ def _tape(plan: _Plan, arena: Any) -> Any:
 
 def _shares(plan: _Plan) -> tuple[list[tuple[int, int]], list[int]]:
     """From where to where the arrays of a call reach, counted from their beginnings, and which of them change."""
-    extents = []
-    for array in (*[plan.draft.given[number] for number in plan.inputs], *[each.like for each in plan.outputs]):
-        reach = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True)]
-        low, high = (sum([pick(each, 0) for each in reach]) for pick in (min, max))
-        extents.append((low, high + array.itemsize))
+    arrays = [*[plan.draft.given[number] for number in plan.inputs], *[each.like for each in plan.outputs]]
     changed = {each.given for each in plan.draft.sheet.changed}
-    return extents, [number for number, value in enumerate(plan.inputs) if value in changed]
+    return list(map(_extent, arrays)), [number for number, value in enumerate(plan.inputs) if value in changed]
+
+
+def _extent(array: Array) -> tuple[int, int]:
+    """Between how many bytes from its beginning the elements of an array are."""
+    reach = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True)]
+    return sum([min(each, 0) for each in reach]), sum([max(each, 0) for each in reach]) + array.itemsize
 
 
 def _with_arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -211,22 +213,34 @@ def _is_right(segment: Segment, draft: Draft) -> bool:
     values: dict[int, Any]
     given: dict[int, Array]
     values, given = (
-        {number: array.copy() if number in changed else array for number, array in draft.given.items()}
+        {number: _copied(array) if number in changed else array for number, array in draft.given.items()}
         for _ in range(2)
     )
-    for item in segment.items:
-        results = lowered(item)(*[_arrays(each, values) for each in item.args])
-        for value, result in zip(*_lists(item.results, results), strict=True):
-            if type(value) is Value:
-                values[value.number] = np.asarray(result)
     made = segment.run(given)
     if made is None:
         return False
     made.update([(number, given[number]) for number in given if number in changed])
+    last = {value.number: position for position, item in enumerate(segment.items) for value in uses(item)}
+    for position, item in enumerate(segment.items):
+        results = lowered(item)(*[_arrays(each, values) for each in item.args])
+        for value, result in zip(*_lists(item.results, results), strict=True):
+            if type(value) is Value:
+                values[value.number] = np.asarray(result)
+        for value in (*values_in(item.args), *values_in(item.results)):  # there may be no memory for all of them
+            if last.get(value.number, -1) <= position and value.number not in made:
+                values.pop(value.number, None)
     return all(
         values[number].tobytes() == array.tobytes() and values[number].strides == array.strides
         for number, array in made.items()
     )
+
+
+def _copied(array: Array) -> Array:
+    """A copy in memory of its own, with the same strides."""
+    low, high = _extent(array)
+    made: Array = np.ndarray(array.shape, array.dtype, np.empty(high - low, np.uint8), -low, array.strides)
+    np.copyto(made, array)
+    return made
 
 
 def _lists(values: Any, results: Any) -> tuple[list[Any], list[Any]]:

@@ -24,6 +24,10 @@ CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] =
     "same": ("conv2d", (1, 2, 5, 5), (2, 2, 3, 3), {"padding": "same", "dilation": 2}),
     "same, even": ("conv2d", (1, 2, 5, 5), (2, 2, 2, 4), {"padding": "same"}),
     "valid": ("conv1d", (2, 3, 7), (4, 3, 3), {"padding": "valid"}),
+    "one place": ("conv2d", (2, 3, 1, 1), (4, 3, 3, 3), {"padding": 1}),
+    "four places": ("conv2d", (2, 3, 2, 2), (4, 3, 3, 3), {"stride": 2, "padding": 1}),
+    "less than a kernel": ("conv2d", (2, 4, 2, 3), (6, 2, 5, 7), {"padding": (2, 3), "groups": 2}),
+    "less than a dilated kernel": ("conv2d", (1, 2, 2, 2), (2, 2, 3, 3), {"padding": 2, "dilation": 2}),
     "3d": ("conv3d", (2, 2, 4, 5, 4), (2, 1, 2, 3, 2), {"padding": (0, 1, 1), "groups": 2}),
     "empty batch": ("conv2d", (0, 3, 5, 5), (2, 3, 3, 3), {}),
     "transposed 1d": ("conv_transpose1d", (2, 3, 5), (3, 2, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
@@ -32,6 +36,7 @@ CASES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] =
     "transposed depthwise": ("conv_transpose2d", (1, 4, 3, 3), (4, 1, 2, 2), {"groups": 4}),
     "transposed unbatched": ("conv_transpose2d", (2, 3, 3), (2, 3, 2, 2), {}),
     "transposed empty": ("conv_transpose2d", (0, 2, 3, 3), (2, 3, 2, 2), {}),
+    "transposed to one place": ("conv_transpose2d", (1, 2, 1, 1), (2, 3, 3, 3), {"padding": 1}),
     "transposed 3d": (
         "conv_transpose3d",
         (1, 2, 3, 2, 3),

@@ -176,3 +176,14 @@ def test_products_of_integers_are_exact(dnn: Any, dtype: Any) -> None:
     result = dnn.matmul(a, b)
     assert result.dtype == np.int32
     np.testing.assert_array_equal(result, a.astype(np.int64) @ b.astype(np.int64))
+
+
+def test_a_matrix_that_is_multiplied_again_and_again_is_reordered_once(dnn: Any) -> None:
+    right = random(40, 48)
+    multiply = onednn.Multiplier(16, right.T)
+    for _ in range(3):
+        left, out = random(16, 48), np.empty((16, 40), np.float32)
+        multiply(left, out)
+        np.testing.assert_allclose(out, left @ right.T, rtol=1e-4, atol=1e-4)
+    with pytest.raises(Unsupported):
+        onednn.Multiplier(16, right.astype(np.float64))

@@ -171,6 +171,8 @@ def pointwise_at_any_size(kernel: Body) -> Body:
 
 def _compiled_from(least: int, kernel: Body) -> Body:
     compiled: dict[tuple[Any, ...], Any] = {}
+    of_one_array: dict[tuple[Any, ...], Any] = {}
+    """Those of one array and numbers, by a key that is sooner made."""
 
     @functools.wraps(kernel)
     def run(*args: Any) -> Any:
@@ -182,11 +184,13 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             module = None if is_of_host(kind) and first.size < least else faster_for(first, "pointwise")
         if module is None:
             return kernel(*args)
-        key: tuple[Any, ...]
-        if len(args) == 1:
-            key = kind, first.dtype
-        else:
-            key = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
+        numbers = args[1:]
+        if not numbers or type(numbers[0]) is not kind:
+            try:
+                return of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))].unary(first)
+            except (KeyError, TypeError):  # not known yet, or an argument has no hash
+                pass
+        key: tuple[Any, ...] = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
         try:
             found = compiled[key]
         except KeyError:
@@ -198,10 +202,9 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             return kernel(*args)
         if found is None:
             return kernel(*args)
-        if len(args) == 1:
-            return found.unary(first)
         arrays = [each for each in args if type(each) is kind]
         if len(arrays) == 1:
+            of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))] = found
             return found.unary(first)
         for each in arrays:
             if each.shape != first.shape:

@@ -201,8 +201,15 @@ class Primitive(Op, Generic[P, Results]):
         """The results of a kernel that has several, from an ordinary call; the arguments if that is to be recorded."""
         kind, dtype, counted = source._kind, source._array.dtype, not modes.inference
         outputs = []
+        counter, origin = source._counter, source._view
+        base = source if origin is None else origin.base
+        creation = INFERENCE if modes.inference else MULTI_OUTPUT if modes.grad else NO_GRAD
         for array in arrays:
-            if type(array) not in ARRAY_CLASSES or self.makes_windows:
+            if self.is_view and counter is not None and type(array) is np.ndarray and array.dtype is dtype:
+                window = Tensor._from_parts((array, kind, counter))  # as `view_of` makes it
+                window._view = View(base, counter[0], creation)
+                outputs.append(window)
+            elif type(array) not in ARRAY_CLASSES or self.makes_windows:
                 outputs.append(self._wrap(array, source, modes, True))
             else:
                 own = kind if array.dtype is dtype else kind_of_array(array.dtype, kind.device)

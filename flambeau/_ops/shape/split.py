@@ -11,7 +11,7 @@ from ..._dispatch.dispatch import Array, several
 from ..._dispatch.gradients.variants import variant
 from ..._dispatch.public.overrides import has_override, run_override
 from ..._dispatch.public.registry import export_method, guard, public
-from .view import _ALL, _slice, as_shape, slice_bounds, sliced, wrap_dim
+from .view import _ALL, _slice, _slice_backward, as_shape, slice_bounds, sliced, wrap_dim
 
 Split = Callable[..., tuple[Tensor, ...]]
 """Cuts a tensor into parts."""
@@ -21,9 +21,13 @@ def _joined(grads: Sequence[Any], sizes: Sequence[int], shape: tuple[int, ...], 
     """The gradient of a tensor from those of its parts along `dim`; a part without one counts as zeros."""
     from .join import cat
 
-    present = next((grad for grad in grads if grad is not None), None)
-    if present is None:
+    known = [number for number, grad in enumerate(grads) if grad is not None]
+    if not known:
         return [None]
+    present = grads[known[0]]
+    if len(known) == 1:
+        start = sum(sizes[: known[0]])
+        return [_slice_backward(present, shape, dim, start, start + sizes[known[0]], 1)]
     parts = [
         present.new_zeros((*shape[:dim], size, *shape[dim + 1 :])) if grad is None else grad
         for grad, size in zip(grads, sizes, strict=True)
@@ -38,10 +42,11 @@ def _equal_sizes(size: int, split_size: int) -> list[int]:
 
 
 def _parts(array: Any, sizes: Sequence[int], dim: int) -> tuple[Any, ...]:
-    parts, start = [], 0
+    parts, start, lead = [], 0, _ALL[dim]
     for size in sizes:
-        parts.append(sliced(array, dim, start, start + size, 1))
-        start += size
+        end = start + size
+        parts.append(array[(*lead, slice(start, end))] if size > 0 else sliced(array, dim, start, end, 1))
+        start = end
     return tuple(parts)
 
 

@@ -100,14 +100,24 @@ def _cat(tensors: list[Array], dim: int, dtype: Any) -> Array:
     return _concatenated(arrays, dim, dtype.numpy) if arrays else np.empty(0, dtype.numpy, like=tensors[0])
 
 
-def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
-    """The short way for tensors of one kind that need no gradient and fit together; None where it does not apply."""
+def _plain_cat(tensors: Any, dim: int, stacked: bool = False) -> Tensor | None:
+    """The short way for tensors of one kind that need no gradient and fit together; None where it does not apply.
+
+    `stacked`: along a new dimension.
+    """
     modes = THREAD.modes
     if type(tensors) not in (list, tuple) or not tensors or not modes.plain or type(tensors[0]) not in PLAIN_TYPES:
         return None
     kind = tensors[0]._kind
     if not kind.is_cpu:
         return None
+    grown: Any = None
+    if stacked:
+        dims = tensors[0]._array.ndim + 1
+        if type(dim) is not int or not -dims <= dim < dims:
+            return None
+        dim %= dims
+        grown = (*_ALL[dim], None)
     arrays, size = [], 0
     for tensor in tensors:
         if type(tensor) not in PLAIN_TYPES:
@@ -121,7 +131,7 @@ def _plain_cat(tensors: Any, dim: int) -> Tensor | None:
             or not (array.size and array.flags.c_contiguous)
         ):
             return None
-        arrays.append(array)
+        arrays.append(array if grown is None else array[grown])
     try:
         joined = _concatenate(arrays, dim) if size < LARGE else _side_by_side(arrays, dim)
     except (ValueError, IndexError):
@@ -182,6 +192,9 @@ def _stack(tensors: list[Array], dim: int, dtype: Any) -> Array:
 @public(method=False, out=_write_joined)
 def stack(tensors: list[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new dimension `dim`."""
+    quick = _plain_cat(tensors, dim, stacked=True)
+    if quick is not None:
+        return quick
     given = _checked_list(tensors, "stack")
     if not given:
         raise RuntimeError("stack expects a non-empty TensorList")

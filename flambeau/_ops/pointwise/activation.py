@@ -14,6 +14,7 @@ from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.precision import in_single, no_gradient, only_where, refuse
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.compiled_body import pointwise, pointwise_at_any_size
+from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import SAME, change, unary
 from ..._dispatch.public.overrides import has_override, run_override
@@ -475,7 +476,35 @@ def logsigmoid(input: Tensor) -> Tensor:
     return _log_sigmoid(input)
 
 
-def _glu_gradient(grad: Tensor, self: Tensor, dim: int) -> Tensor:
+def _halves(array: Array, dim: int) -> tuple[Array, Array]:
+    half, before = array.shape[dim] // 2, (slice(None),) * dim
+    return array[(*before, slice(half))], array[(*before, slice(half, None))]
+
+
+@pointwise
+def _gated(value: Array, gate: Array) -> Array:
+    return value / (1 + np.exp(-gate))
+
+
+@pointwise
+def _slope_of_gate(grad: Array, value: Array, gate: Array) -> Array:
+    open_ = 1 / (1 + np.exp(-gate))
+    return grad * value * open_ * (1 - open_)
+
+
+def _glu_backward_on_arrays(grad: Array, self: Array, dim: int) -> Array | None:
+    if type(grad) is not np.ndarray or grad.dtype.itemsize == 2:
+        return None
+    value, gate = _halves(self, dim)
+    result = np.empty(self.shape, self.dtype)
+    of_value, of_gate = _halves(result, dim)
+    of_value[...] = _gated(grad, gate)
+    of_gate[...] = _slope_of_gate(grad, value, gate)
+    return result
+
+
+@composite("glu_backward", kernel=_glu_backward_on_arrays)
+def _glu_backward(grad: Tensor, self: Tensor, dim: int) -> Tensor:
     from ..shape.join import cat
 
     value, gate = self.chunk(2, dim)
@@ -483,12 +512,10 @@ def _glu_gradient(grad: Tensor, self: Tensor, dim: int) -> Tensor:
     return cat([grad * open_, grad * value * open_ * (1 - open_)], dim)
 
 
-@primitive("GluBackward0", self=_glu_gradient)
+@primitive("GluBackward0", self=lambda grad, self, dim: _glu_backward(grad, self, dim))
 @in_single
 def _glu(self: Array, dim: int) -> Array:
-    half, before = self.shape[dim] // 2, (slice(None),) * dim
-    value, gate = self[(*before, slice(half))], self[(*before, slice(half, None))]
-    return value / (1 + np.exp(-gate))
+    return _gated(*_halves(self, dim))
 
 
 @public("nn.functional.glu", function=False, method=False)

@@ -34,8 +34,9 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
     computed = _computed[key]
     if computed is None:
         return None
-    if (dims is None or len(dims) == 1) and array.size and array.flags.c_contiguous and array.ndim:
-        first, last = (0, array.ndim - 1) if dims is None else (dims[0], dims[0])
+    neighbours = dims is None or len(dims) == 1 or (dims and dims == tuple(range(dims[0], dims[-1] + 1)))
+    if neighbours and array.size and array.flags.c_contiguous and array.ndim:
+        first, last = (0, array.ndim - 1) if dims is None else (dims[0], dims[-1])
         return _reduced_run(kind, array, first, last, computed, bench).astype(dtype, copy=False)
     laid = _laid_out(array, dims)
     if laid is None:

@@ -27,12 +27,11 @@ from ..._codegen.images.mean_pool import (
 from ..._core.geometry.moving_windows import channel_last, output_sizes
 from .bench import DIRECT, Bench
 from .dtypes import float_name, name_of_type
-from .reduce import reduced
 
 Array = Any
 Sizes = tuple[int, ...]
 
-_INTEGERS, _DOUBLE = np.dtype(np.int64), np.dtype(np.float64)
+_INTEGERS = np.dtype(np.int64)
 _MOST_PLACES = 2**31 - 1
 """Places in larger planes do not fit into the lanes that hold them."""
 _KNOWN_WINDOWS = frozenset(((2, 2), (3, 2), (3, 1), (2, 1)))
@@ -320,11 +319,6 @@ def avg_pool2d_backward(
 
 def adaptive_avg_pool2d(self: Array, output_size: Sizes, bench: Bench = DIRECT) -> Array | None:
     """`adaptive_avg_pool2d`."""
-    if output_size == (1, 1) and bench is DIRECT and self.size and self.flags.c_contiguous:  # one mean for each plane
-        total = reduced("add", self, (self.ndim - 2, self.ndim - 1), _DOUBLE)
-        if total is not None:
-            mean = (total / (self.shape[-2] * self.shape[-1])).astype(self.dtype)
-            return mean.reshape(*self.shape[:-2], 1, 1)
     last = channel_last(self, 2)
     return means(self, _adaptive_plan(self.dtype, self.shape, last, output_size), last, bench)
 

@@ -34,9 +34,9 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
     computed = _computed[key]
     if computed is None:
         return None
-    neighbours = dims is None or len(dims) == 1 or (dims and dims == tuple(range(dims[0], dims[-1] + 1)))
-    if neighbours and array.size and array.flags.c_contiguous and array.ndim:
-        first, last = (0, array.ndim - 1) if dims is None else (dims[0], dims[-1])
+    first, last = (0, array.ndim - 1) if dims is None else (min(dims, default=0), max(dims, default=-1))
+    neighbours = last >= first and (dims is None or len(dims) == last - first + 1)
+    if neighbours and array.size and array.flags.c_contiguous:
         return _reduced_run(kind, array, first, last, computed, bench).astype(dtype, copy=False)
     laid = _laid_out(array, dims)
     if laid is None:

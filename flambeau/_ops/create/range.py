@@ -146,6 +146,9 @@ def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
     return values
 
 
+_REAL = (float, int)
+
+
 def _spaced_arguments(
     caller: str, start: Any, end: Any, steps: Any, out: Any, dtype: Any, device: Any
 ) -> tuple[Any, Any, int, Kind]:
@@ -154,10 +157,12 @@ def _spaced_arguments(
     steps = steps.__index__()
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {steps}")
-    if any(isinstance(each, Tensor) and each._kind.dataless for each in (start, end)):
-        start = end = 0  # their values are unknown, and the result on the meta device has none
-    start, end = _number(start, caller, "start"), _number(end, caller, "end")
-    is_complex = COMPLEX in (scalar_category(start), scalar_category(end))
+    is_complex = False
+    if type(start) not in _REAL or type(end) not in _REAL:
+        if any(isinstance(each, Tensor) and each._kind.dataless for each in (start, end)):
+            start = end = 0  # their values are unknown, and the result on the meta device has none
+        start, end = _number(start, caller, "start"), _number(end, caller, "end")
+        is_complex = COMPLEX in (scalar_category(start), scalar_category(end))
     if dtype is None and out is not None:
         dtype = out.dtype
     kind = chosen_kind(dtype, device, DEFAULTS.complex if is_complex else None, caller)

@@ -22,9 +22,10 @@ _LONGEST = 90
 class Explanation(str):
     """A text for people; its attributes are for programs, and `save` writes a page with everything on it."""
 
-    __slots__ = ("is_whole", "programs", "reasons", "title")
+    __slots__ = ("is_whole", "programs", "reasons", "subject")
 
-    title: str
+    subject: str
+    """The name of the function."""
     programs: list[Callable[..., Any]]
     """The functions that run in place of calls. Each has its `source` and its `stages`."""
     reasons: list[str]
@@ -35,14 +36,14 @@ class Explanation(str):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page: graphs, checks, breaks, kernels with their source, time and memory."""
         document = {
-            "title": self.title,
+            "title": self.subject,
             "summary": self.splitlines()[0],
             "reasons": [[count, text] for text, count in _counted(self.reasons)],
             "programs": [_program(each) for each in self.programs],
         }
         data = json.dumps(document, separators=(",", ":")).replace("<", "\\u003c")  # no text may end the element
         template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-        template = template.replace("<title>Compiled</title>", f"<title>{html.escape(self.title)}</title>")
+        template = template.replace("<title>Compiled</title>", f"<title>{html.escape(self.subject)}</title>")
         Path(path).write_text(template.replace("__DATA__", data), encoding="utf-8")
 
     def table(self) -> str:
@@ -65,7 +66,7 @@ def explanation_of(compiled: Any) -> Explanation:
         "\n\n".join([f"{counted}, {calls}{whys}", *[each for program in programs for each in _shown(program)]])
     )
     function = compiled.function
-    made.title = getattr(function, "__qualname__", type(function).__qualname__)
+    made.subject = getattr(function, "__qualname__", type(function).__qualname__)
     made.programs = list(programs)
     made.reasons = compiled.all_reasons
     made.is_whole = bool(compiled.programs) and compiled.parts is None

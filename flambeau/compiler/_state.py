@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from contextvars import ContextVar
@@ -19,6 +20,7 @@ from types import (
     CellType,
     CodeType,
     FunctionType,
+    GenericAlias,
     GetSetDescriptorType,
     MemberDescriptorType,
     MethodDescriptorType,
@@ -40,7 +42,7 @@ from .._core.size import Size
 from .._core.tensor import PLAIN_TYPES, Tensor
 from .._dispatch.interpreter import RUN_OUTSIDE
 from ._program import is_usable
-from ._watch import Uncompilable, Watch
+from ._watch import Uncompilable, Watch, reads_all_modules
 
 
 class _Pair(NamedTuple):
@@ -54,7 +56,7 @@ _CONTAINERS = (list, tuple, dict, set, frozenset, OrderedDict, defaultdict, dequ
 _OPAQUE = (
     BuiltinFunctionType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
     MemberDescriptorType, _FieldOfTuple, functools._lru_cache_wrapper, CodeType, np.ufunc, type(np.mean), Generator,
-    Kind, UnionType,
+    Kind, UnionType, GenericAlias,
 )  # fmt: skip
 """What is known by its identity, and has no state that a program reads without an op or a call that is watched."""
 
@@ -86,7 +88,7 @@ class State:
         self.of_gradients: dict[int, list[str]] = {}
         """The checks of what gradient a tensor has, by the identity of the tensor."""
         self._watch = watch
-        self._names = watch.names() | set(_MODULE_STATE)
+        self._names = watch.names() | frozenset(_MODULE_STATE)
         self._with_gradients = with_gradients
         self._trail: list[Any] = []
         self._seen: dict[int, str] = {}
@@ -94,6 +96,8 @@ class State:
         self._accounted: set[CodeType] = set()
         self.kept: list[Any] = []
         """Objects that are known by their addresses, which no others may get while the checks are in use."""
+        self._names_of_sys: set[str] = set()
+        """The names under which modules have `sys`."""
         self._variables = 0
         self._at_gradients = False
 
@@ -103,6 +107,7 @@ class State:
         self._visit(kwargs, "kwargs", False)
         self._visit(function, self._constant(function), True)
         self._globals()
+        self._sys()
         self._account()
         return self
 
@@ -270,7 +275,7 @@ class State:
         elif isinstance(value, ModuleType):
             if value.__name__ in _UNSTEADY_MODULES:
                 raise Uncompilable(f"it reaches the module {value.__name__}")
-            self._namespace(value.__dict__)
+            self._namespace(value.__dict__, self._names)
         elif isinstance(value, type):
             self._class(value)
         elif isinstance(value, functools.partial):
@@ -368,10 +373,25 @@ class State:
                     else:
                         self._visit(content, f"{known}.{name}", True)
 
-    def _namespace(self, content: dict[str, Any]) -> None:
+    def _namespace(self, content: dict[str, Any], looked_up: frozenset[str]) -> None:
         names = self._constant(content)
-        for name in sorted(self._names & content.keys()):
-            self._visit(content[name], f"{names}[{name!r}]", True)
+        for name in sorted(looked_up & content.keys()):
+            self._global(content[name], name, f"{names}[{name!r}]")
+
+    def _global(self, value: Any, name: str, expression: str) -> None:
+        """What a module has under a name."""
+        if value is sys:  # it leads to all modules that there are: who looks into it is found out later
+            self._names_of_sys.add(name)
+            self._trail.append(id(value))
+            self._check(f"{expression} is not {self._constant(value)}")
+        else:
+            self._visit(value, expression, True)
+
+    def _sys(self) -> None:
+        """What is looked up in `sys`: its table of all modules by code that asks for it, not by any other `modules`."""
+        if self._names_of_sys and id(sys) not in self._seen:
+            asked = any(reads_all_modules(code, frozenset(self._names_of_sys)) for code in self._watch.codes)
+            self._namespace(vars(sys), self._names if asked else self._names - {"modules"})
 
     def _globals(self) -> None:
         """The globals that the code which ran names."""
@@ -383,7 +403,7 @@ class State:
                     continue
                 done.add(name)
                 if name in seen:
-                    self._visit(seen[name], f"{known}[{name!r}]", True)
+                    self._global(seen[name], name, f"{known}[{name!r}]")
                 elif hasattr(builtins, name):
                     self._check(f"{name!r} in {known}")
 
@@ -395,10 +415,20 @@ class State:
             inner = [each for each in waiting.pop().co_consts if isinstance(each, CodeType) and each not in accounted]
             accounted.update(inner)
             waiting += inner
-        for code in self._watch.codes:
-            if code not in accounted:
+        for code, seen in self._watch.codes.items():
+            if code not in accounted and not self._is_of_its_module(code, seen):
                 place = f"{code.co_filename}:{code.co_firstlineno}"
                 raise Uncompilable(f"it is unknown where {code.co_name} ({place}) came from")
+
+    def _is_of_its_module(self, code: CodeType, seen: dict[str, Any]) -> bool:
+        """Whether code depends on nothing but arguments and globals, and its module has it: somebody else called it."""
+        found = seen.get(code.co_name)
+        if not isinstance(found, FunctionType) or found.__code__ is not code or code.co_freevars:
+            return False
+        if found.__defaults__ or found.__kwdefaults__:
+            return False
+        self._visit(found, f"{self._constant(seen)}[{code.co_name!r}]", True)
+        return True
 
 
 _HEAP_TYPE = 1 << 9

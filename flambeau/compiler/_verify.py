@@ -352,7 +352,7 @@ class Verified(Compiled):
     def all_ops(self) -> int:
         """How many ops have been compared in them."""
         inside = [] if self.parts is None else self.parts.compiled
-        return self.ops + sum([each.all_ops for each in inside])
+        return sum([each.all_ops for each in inside], self.ops)
 
     def _program(self, recording: Recording) -> Callable[..., Any]:
         steps, watch = Steps(recording), recording.watch
@@ -383,7 +383,7 @@ class Verified(Compiled):
     def all_verified(self) -> int:
         """How many calls, of it and of its parts, have been found equal to what a program did."""
         inside = [] if self.parts is None else self.parts.compiled
-        return self.verified + sum([each.all_verified for each in inside])
+        return sum([each.all_verified for each in inside], self.verified)
 
 
 def _other_ops(recording: Recording, now: Recording) -> str | None:

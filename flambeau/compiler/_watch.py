@@ -6,7 +6,10 @@ themselves. Everything else that runs is: the user's functions, libraries, modul
 
 from __future__ import annotations
 
+import dis
+import functools
 import gc
+import itertools
 import os
 import sys
 from contextvars import ContextVar
@@ -134,8 +137,8 @@ class Watch:
         name = getattr(function, "__name__", "?")
         module = getattr(function, "__module__", None)
         if owner is None or type(owner) is type(sys):
-            if module == "builtins" and name == "id" and _is_ours(frame):
-                return  # it tells apart objects that are compared
+            if module == "builtins" and name == "id" and (_is_ours(frame) or _is_standard(frame.f_code)):
+                return  # it tells apart objects that are compared, as `copy` and `inspect` do
             if module == "builtins" and name in _REFUSED_BUILTINS:
                 self._refuse(frame, f"{name}() is called")
             elif module is not None and module not in _PURE_MODULES:
@@ -158,6 +161,29 @@ def line_in(code: CodeType | None, frame: FrameType | None) -> int | None:
     return None if frame is None else frame.f_lineno
 
 
+@functools.lru_cache(maxsize=4096)
+def reads_all_modules(code: CodeType, names: frozenset[str]) -> bool:
+    """Whether code may look something up in `sys.modules`: it asks `sys`, by one of its names, or passes it on."""
+    if _is_standard(code):
+        return False  # it looks for where something was defined
+    if not names.isdisjoint([each for each in code.co_consts if type(each) is str]):
+        return True
+    if names.isdisjoint(code.co_names):
+        return False
+    found = [each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "PUSH_NULL", "EXTENDED_ARG")]
+    for instruction, following in itertools.zip_longest(found, found[1:]):
+        if instruction.argval in names and instruction.opname.startswith(("LOAD_", "IMPORT_")):
+            takes_part = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            if not takes_part or following.argval == "modules":
+                return True
+    return False
+
+
+def _is_standard(code: CodeType) -> bool:
+    """Whether code is of Python's own library."""
+    return code.co_filename.startswith(_STANDARD_LIBRARY) and not code.co_filename.startswith(_PACKAGES)
+
+
 def _is_ours(frame: FrameType) -> bool:
     """Whether the package's own code runs."""
     return frame.f_code.co_filename.startswith(PACKAGE)
@@ -168,7 +194,7 @@ def _is_library(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     if file == "<string>":
         return str(frame.f_globals.get("__name__")).startswith(("namedtuple_", __name__.partition(".")[0] + "."))
-    return file.startswith(("<frozen ", _STANDARD_LIBRARY)) and not file.startswith(_PACKAGES)
+    return file.startswith("<frozen ") or _is_standard(frame.f_code)
 
 
 def _is_plain_object_method(function: Any, owner: Any) -> bool:

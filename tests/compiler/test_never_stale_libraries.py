@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
+import sys
+import sys as system
+import types
 from collections.abc import Iterator
 from contextvars import ContextVar, copy_context
 from typing import Any
@@ -205,6 +210,63 @@ def unions_of_classes(compile: Compile) -> Iterator[Any]:
         yield f(X, n)
     kinds = float | str
     yield f(X, 2)
+
+
+SWITCH = types.ModuleType("switch")
+vars(SWITCH).update(by=2.0)
+
+
+def _by_name(x: Any) -> Any:
+    return x * sys.modules["switch"].by
+
+
+def _of(module: Any) -> Any:
+    return module.modules["switch"]
+
+
+def _handed_on(x: Any) -> Any:
+    return x * _of(sys).by
+
+
+def _under_another_name(x: Any) -> Any:
+    return x * system.modules["switch"].by
+
+
+def _by_another_module(x: Any) -> Any:
+    return x * inspect.sys.modules["switch"].by  # type: ignore[attr-defined]
+
+
+def _by_text(x: Any) -> Any:
+    return x * getattr(sys, "mod" + "ules")["switch"].by
+
+
+@pytest.mark.parametrize("function", [_by_name, _handed_on, _under_another_name, _by_another_module, _by_text])
+def test_modules_that_are_looked_up_in_the_table_of_all(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "switch", SWITCH)
+    monkeypatch.setattr(SWITCH, "by", 2.0, raising=False)
+    made = Compiled(function)
+    for _ in range(6):
+        assert made(X).tolist() == (X * 2).tolist()
+    monkeypatch.setattr(SWITCH, "by", 3.0, raising=False)
+    assert made(X).tolist() == (X * 3).tolist()
+
+
+def test_a_module_that_has_sys_is_no_hindrance() -> None:
+    layer = nn.Sequential(nn.ReLU())
+    made = Compiled(lambda x: x * len([*layer.modules()]) * len(inspect.signature(_of).parameters) * (sys.maxsize > 2))
+    for _ in range(5):
+        made(X)
+    assert not any("module time" in each for each in made.reasons)
+
+
+def test_functions_that_python_calls_by_itself() -> None:
+    """`copy` calls one that no name in the code leads to."""
+    scale = Scale(2.0)
+    made = Compiled(lambda x: x * copy.copy(scale).by)
+    for _ in range(6):
+        assert made(X).tolist() == (X * 2).tolist()
+    scale.by = 3.0
+    assert made(X).tolist() == (X * 3).tolist()
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))

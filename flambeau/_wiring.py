@@ -34,6 +34,7 @@ _FUNCTIONS = {
     "graph_of": "_dynamo.backends:graph_of",
     "compiler_options": "_dynamo.backends:compiler_options",
     "bytes_of_tensors": "safetensors:save",
+    "tensors_of_bytes": "safetensors:load",
     "call_module": "_dynamo.eval_frame:call_module",
     "compiled_module": "_dynamo.eval_frame:compiled_module",
     "tree_map_only": "utils._pytree:tree_map_only",

@@ -69,6 +69,8 @@ class Slots:
     """The options of `compile`, and what they usually are."""
     bytes_of_tensors: Callable[[dict[str, Tensor]], bytes]
     """A file of the safetensors format."""
+    tensors_of_bytes: Callable[[bytes], dict[str, Tensor]]
+    """What is in such a file."""
     call_module: Callable[..., Any]
     """`(module, forward, args, kwargs)`: call a module with another `forward` than its own."""
     compiled_module: Callable[[Any, Any], Any]

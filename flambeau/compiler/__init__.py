@@ -14,8 +14,8 @@ from .._core.names.absent import Table
 from ._entry import compile, disable, explain, is_compiling, reset, set_stance
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+    "allow_in_graph", "aot_compile", "aot_load", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
+    "disable", "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
     "minify", "nested_compile_region", "reset", "set_default_backend", "set_enable_guard_collectives", "set_stance",
     "substitute_in_graph", "verify", "wrap_numpy",
 ]  # fmt: skip
@@ -25,6 +25,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules("config")
+    .elsewhere("aot_compile", "compiler._aot")
+    .elsewhere("aot_load", "compiler._aot_load")
     .elsewhere("verify", "compiler._verify")
     .elsewhere("minify", "compiler._minify")
     .absent(

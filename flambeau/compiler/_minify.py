@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core.device import CPU
 from .._core.dtype import dtype
-from .._core.kind import Kind, kind_of_array
+from .._core.kind import Kind
 from .._core.process.caller import describe_place
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
+from ._aot import tensor_of
 from ._program import Call, Value, values_in
 from ._verify import Difference, verify
 from ._witness import outcome_of
@@ -101,8 +101,7 @@ class _Source:
         )
 
     def _keep(self, name: str, array: Any) -> None:
-        content = np.ascontiguousarray(array)
-        self.tensors[name] = Tensor._from_parts((content, kind_of_array(content.dtype, CPU), [0, None]))
+        self.tensors[name] = tensor_of(array)
 
     def _line(self, call: Call) -> str:
         text = f"op_{call.op.name}({', '.join(map(self._argument, call.args))})"

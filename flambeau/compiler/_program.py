@@ -33,6 +33,8 @@ class Call:
     """The results as they were."""
     place: Place | None = None
     """The user's line that ran it."""
+    position: int = -1
+    """Which of the recorded items it is; it stays that if its arguments are given other names."""
 
 
 @dataclass(kw_only=True)

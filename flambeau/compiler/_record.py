@@ -65,7 +65,8 @@ class Recorder(Interpreter):
         noted = tuple([self._noted(op, each) for each in args])
         results = op(*args)
         self._written.note(op, args)
-        self.program.items.append(Call(op, noted, self._made(results), tuple(args), results, calling_place()))
+        position = len(self.program.items)
+        self.program.items.append(Call(op, noted, self._made(results), tuple(args), results, calling_place(), position))
         if getattr(op.shape, "refuses", False):  # what follows may depend on the shape, which depends on elements
             for each in _tensors(results):
                 shape = Call(sizes, (self._values[id(each._array)],), None, (each,), each._array.shape)

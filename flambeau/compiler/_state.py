@@ -15,6 +15,7 @@ import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from contextvars import ContextVar
+from io import TextIOWrapper
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -56,7 +57,7 @@ _CONTAINERS = (list, tuple, dict, set, frozenset, OrderedDict, defaultdict, dequ
 _OPAQUE = (
     BuiltinFunctionType, MethodWrapperType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
     MemberDescriptorType, _FieldOfTuple, functools._lru_cache_wrapper, CodeType, np.ufunc, type(np.mean), Generator,
-    Kind, UnionType, GenericAlias,
+    Kind, UnionType, GenericAlias, TextIOWrapper,
 )  # fmt: skip
 """What is known by its identity, and has no state that a program reads without an op or a call that is watched."""
 

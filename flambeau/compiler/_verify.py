@@ -127,7 +127,7 @@ class Steps:
     def __init__(self, recording: Recording) -> None:
         program, joint = recording.recorder.program, recording.joint
         self.items = program.items
-        self._positions = {id(each): position for position, each in enumerate(program.items)}
+        self._outside_at = {id(each): at for at, each in enumerate(program.items) if isinstance(each, Outside)}
         forward, wanted = write(Source(recording.state.constants, places_of(recording.state)), [], recording)
         arriving = set() if joint is None else {each.number for each in joint.arriving}
         self.stages: list[Stage] = []
@@ -158,7 +158,7 @@ class Steps:
         """Where another recording, of the same ops, differs from what the program makes of its inputs."""
         witness = recording.recorder
         assert isinstance(witness, Witness)
-        seen = Seen(witness, self._positions)
+        seen = Seen(witness, self._outside_at)
         inputs = _inputs(witness)
         try:
             self._run(recording, inputs, seen.look, seen.outside_on(inputs))
@@ -238,16 +238,19 @@ def _nothing(*args: Any) -> None:
 class Seen:
     """What a witness has seen of a call, by the items of a program that was recorded before."""
 
-    def __init__(self, witness: Witness, positions: dict[int, int]) -> None:
+    def __init__(self, witness: Witness, outside_at: dict[int, int]) -> None:
         self._witness = witness
-        self._positions = positions
+        self._outside_at = outside_at
 
-    def _of(self, call: Call) -> int:
-        return id(self._witness.program.items[self._positions[id(call)]])
+    def _of(self, call: Call) -> Call:
+        """The call that the witness has seen."""
+        found = self._witness.program.items[call.position]
+        assert isinstance(found, Call)
+        return found
 
     def outcome(self, call: Call) -> dict[int, Array]:
         """What a call made and changed."""
-        return self._witness.outcome.get(self._of(call), {})
+        return self._witness.outcome.get(id(self._of(call)), {})
 
     def outside_on(self, inputs: dict[int, Array]) -> Callable[[Outside | None], None]:
         """What stands for Python outside: it leaves in arrays what that has left there; None: the program begins."""
@@ -256,7 +259,7 @@ class Seen:
         def put(item: Outside | None) -> None:
             if item is None:
                 return
-            now = self._witness.program.items[self._positions[id(item)]]
+            now = self._witness.program.items[self._outside_at[id(item)]]
             for key, content in self._witness.after_outside[id(now)].items():
                 number = by_array.get(key)
                 if number is not None and number in inputs:
@@ -289,9 +292,10 @@ class Seen:
         made: set[int] = set()
         given: dict[int, Array] = {}
         for each in calls:
-            for number, array in self._witness.given[self._of(each)].items():
-                if number not in made:
-                    given.setdefault(number, array)
+            seen = self._of(each)
+            for value, was in zip(values_in(each.args), values_in(seen.args), strict=True):
+                if value.number not in made:
+                    given.setdefault(value.number, self._witness.given[id(seen)][was.number])
             made.update([value.number for value in values_in(each.results)])
         return given
 
@@ -311,7 +315,7 @@ class Seen:
         source = Stepped(look, _nothing)
         source.items(calls, [value for each in calls for value in values_in(each.results)])
         own = {number: array.copy(order="K") for number, array in given.items()}
-        with drawing_again([self._witness.drawn[self._of(each)] for each in calls]):
+        with drawing_again([self._witness.drawn[id(self._of(each))] for each in calls]):
             source.function("stepped", ", ".join(_named(given)))(**_named(own))
         return found[0] if found else None
 

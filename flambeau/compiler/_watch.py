@@ -46,6 +46,8 @@ _REFUSED_BUILTINS = frozenset(
     ("__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "locals", "open", "print", "vars")
 )
 _PURE_MODULES = frozenset(("builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_abc"))
+_HARMLESS = frozenset(("sys.getrecursionlimit",))
+"""Functions of other modules that find what nothing depends on but whether Python goes on; `inspect` asks for it."""
 _LOCAL_TYPES = (str, bytes, int, float, complex, tuple, list, dict, set, frozenset, range, slice, type)
 """Types whose methods touch nothing but the object, which is compared, and their arguments."""
 
@@ -141,7 +143,7 @@ class Watch:
                 return  # it tells apart objects that are compared, as `copy` and `inspect` do
             if module == "builtins" and name in _REFUSED_BUILTINS:
                 self._refuse(frame, f"{name}() is called")
-            elif module is not None and module not in _PURE_MODULES:
+            elif module is not None and module not in _PURE_MODULES and f"{module}.{name}" not in _HARMLESS:
                 self._refuse(frame, f"{module}.{name}() is called")
         elif type(owner) is ContextVar:
             self.variables.append(owner)  # what it holds is compared, before and after

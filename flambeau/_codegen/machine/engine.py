@@ -30,6 +30,8 @@ class Engine:
         self._lock = new_lock()
         self.symbols: dict[str, int] = {}
         """Addresses that every module may refer to."""
+        self.handed_over: dict[str, bytes] = {}
+        """Machine code from files of programs, by its digest."""
         self.fingerprint = cache.digest(
             (
                 RELEASE,
@@ -82,12 +84,20 @@ class Engine:
         self, name: str, parameters: Sequence[Any], write: Callable[[], ir.Module], exports: Sequence[str]
     ) -> Mapping[str, int]:
         """The addresses of a module's functions: from the cache, or written, compiled and kept there."""
-        digest = cache.digest((self.fingerprint, name, *map(repr, parameters)))
-        code = cache.load(digest)
+        return self.link(name, self.code_of(name, parameters, write), exports)
+
+    def digest_of(self, name: str, parameters: Sequence[Any]) -> str:
+        """The name of a module's machine code among all that there is."""
+        return cache.digest((self.fingerprint, name, *map(repr, parameters)))
+
+    def code_of(self, name: str, parameters: Sequence[Any], write: Callable[[], ir.Module]) -> bytes:
+        """A module's machine code: handed over, from the cache, or written, compiled and kept there."""
+        digest = self.digest_of(name, parameters)
+        code = self.handed_over.get(digest) or cache.load(digest)
         if code is None:
             code = self.compile(write())
             cache.store(digest, code)
-        return self.link(name, code, exports)
+        return code
 
     def link(self, name: str, code: bytes, exports: Sequence[str]) -> Mapping[str, int]:
         """Load machine code; the addresses of its functions."""

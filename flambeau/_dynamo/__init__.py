@@ -27,9 +27,10 @@ __all__ = [
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules("backends config eval_frame exc external_utils utils _trace_wrapped_higher_order_op")
+    .elsewhere("explain", "_dynamo._explain")
     .absent(
         "the compiler is not built yet",
-        functions="explain export forbid_in_graph register_backend lookup_backend",
+        functions="export forbid_in_graph register_backend lookup_backend",
         classes="OptimizeContext",
     )
     .parts()

@@ -13,7 +13,6 @@ import numpy as np
 
 from .._core.backend import is_array
 from .._core.modes import THREAD
-from .._core.process.caller import calling_place
 from .._core.tensor import Tensor
 from .._dispatch.composite import Composite
 from .._dispatch.host_read import sizes
@@ -21,19 +20,20 @@ from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
 from ._emit import is_pure
 from ._parts import code_behind
-from ._program import Call, Outside, Program, Read, SetGrad, Value, is_usable
+from ._program import Call, Outside, Read, SetGrad, Value, is_usable
 from ._reads import Written, differs, needed
 from ._state import State
 from ._watch import Watch, line_in
+from .capture import Capture
 
 
-class Recorder(Interpreter):
-    """Runs ops as usual and writes them down; `reason` says why what it wrote cannot be run again."""
+class Recorder(Capture):
+    """A capture of one call, of which it is known what it may depend on; `reason`: why it cannot be run again."""
 
     sees_checks = True
 
     def __init__(self, state: State, watch: Watch, function: Any) -> None:
-        self.program = Program()
+        super().__init__()
         self.read: Call | None = None
         """The last op, if the function returns what that reads."""
         self._demoted: Read | str = ""
@@ -45,14 +45,15 @@ class Recorder(Interpreter):
         """In which line of the function that is."""
         self._state = state
         self._watch = watch
-        self._values: dict[int, Value] = {}
-        self._kept: list[Tensor] = []
         self._grads = {id(tensor): tensor._grad for tensor, _ in state.tensors.values()}
         self._at_first = self._versions()
         self._counted_outside = dict.fromkeys(self._at_first, 0)
         self._written = Written()
         self._changed_outside = False
         """Whether Python that runs outside has changed tensors that were there before."""
+
+    def __enter__(self) -> Any:
+        return Interpreter.__enter__(self)  # what was there before is known from the walk over Python state
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
         if self.read is not None:
@@ -62,11 +63,10 @@ class Recorder(Interpreter):
         if isinstance(op, Composite) and _is_taken_apart(op, args):
             with self:
                 return op.decomposition(*args)
-        noted = tuple([self._noted(op, each) for each in args])
+        noted = self._noted(op, tuple(args))
         results = op(*args)
         self._written.note(op, args)
-        position = len(self.program.items)
-        self.program.items.append(Call(op, noted, self._made(results), tuple(args), results, calling_place(), position))
+        self._write(op, args, noted, results)
         if getattr(op.shape, "refuses", False):  # what follows may depend on the shape, which depends on elements
             for each in _tensors(results):
                 shape = Call(sizes, (self._values[id(each._array)],), None, (each,), each._array.shape)
@@ -78,7 +78,7 @@ class Recorder(Interpreter):
         """Python looks: what it returns at once is part of the result, anything else may decide what it does next."""
         frame = self._watched_frame()
         found = op(*args)
-        noted = tuple([self._noted(op, each) for each in args])
+        noted = self._noted(op, tuple(args))
         read = Call(op, noted, None, tuple(args), _kept(found))
         self._note_read(read, frame)
         if frame.f_code is not self._root or self._watch.calls_out_of(frame) or not _returns_next(frame):
@@ -176,12 +176,6 @@ class Recorder(Interpreter):
         """The value of a tensor, if it has one."""
         return self._values.get(id(tensor._array))
 
-    def new_input(self, tensor: Tensor) -> Value:
-        """Let a tensor that is given to the program later be one of its inputs."""
-        value = self._new(tensor)
-        self.program.inputs[value.number] = tensor
-        return value
-
     def known(self, tensor: Tensor) -> Value | None:
         """The value of a gradient."""
         found = self.value_of(tensor)
@@ -196,21 +190,14 @@ class Recorder(Interpreter):
             self.line = line_in(self._own, sys._getframe(1))
 
     def _noted(self, op: Op, value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return self._value(op, value)
         if is_array(value):
             return self._values.get(id(value)) or self._held(value)
-        if type(value) in (list, tuple):
-            return type(value)([self._noted(op, each) for each in value])
-        return value
+        return super()._noted(op, value)
 
-    def _value(self, op: Op, tensor: Tensor) -> Value:
-        found = self._values.get(id(tensor._array))
-        if found is None:
-            found = self.new_input(tensor)
-            if id(tensor._array) not in self._state.tensors:
-                self.refuse(f"{op.name} uses a tensor that the call does not hold")
-        return found
+    def _given(self, op: Op, tensor: Tensor) -> Value:
+        if id(tensor._array) not in self._state.tensors:
+            self.refuse(f"{op.name} uses a tensor that the call does not hold")
+        return self.new_input(tensor)
 
     def _held(self, array: Any) -> Any:
         """The value of a bare array: that of a tensor, as positions are given; or data of Python's, which stays."""
@@ -220,20 +207,11 @@ class Recorder(Interpreter):
     def misses(self, what: str) -> None:
         self.refuse(f"{what} ({_place(self._watched_frame())})")
 
-    def _made(self, results: Any) -> Any:
-        if isinstance(results, Tensor):
-            return self._values.get(id(results._array)) or self._new(results)
-        if type(results) in (list, tuple):
-            return [self._made(each) for each in results]
-        return results
-
     def _new(self, tensor: Tensor) -> Value:
         kind = tensor._kind
         if not is_usable(kind):
             self.refuse(f"it makes a tensor of {kind!r}")
-        value = self._values[id(tensor._array)] = Value(len(self._values))
-        self._kept.append(Tensor._from_parts(tensor._parts()))  # no other array gets its address
-        return value
+        return super()._new(tensor)
 
 
 def _tensors(tree: Any) -> list[Tensor]:

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
+from .._core.process.caller import calling_place
 from .._core.tensor import Tensor
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
+from ._program import Call, Program, Value
+from ._reads import differs
 
-
-class Value(NamedTuple):
-    """The place of a tensor in a capture."""
-
-    number: int
-
-
-class Call(NamedTuple):
-    """One op that ran: arguments and results are as they were, but with a `Value` in the place of each tensor."""
-
-    op: Op
-    args: tuple[Any, ...]
-    results: Any
+__all__ = ["Call", "Capture", "Value"]
 
 
 class Capture(Interpreter):
@@ -37,48 +26,65 @@ class Capture(Interpreter):
     """
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
-        self.inputs: dict[int, Tensor] = {}
-        """Tensors that were there before, by the numbers of their values."""
+        self.program = Program()
         self.strays: list[tuple[str, Tensor]] = []
         self.before: list[Tensor] = []
         """Every tensor that was there when the capture began."""
         self.tensors: dict[int, Tensor] = {}
         """A tensor for each value."""
         self._values: dict[int, Value] = {}
-        self._known: set[int] = set()
+        self._there: set[int] = set()
+        """The identities of the arrays that were there."""
 
     def __enter__(self) -> Any:
         self.before = [each for each in gc.get_objects() if issubclass(type(each), Tensor)]
-        self._known = {id(each._array) for each in self.before}
+        self._there = {id(each._array) for each in self.before}
         return super().__enter__()
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
-        noted = tuple([self._note(op, each) for each in args])
-        results = op(*args)
-        self.calls.append(Call(op, noted, self._made(results)))
+        noted = self._noted(op, tuple(args))
+        return self._write(op, args, noted, op(*args))
+
+    def _write(self, op: Op, args: Sequence[Any], noted: tuple[Any, ...], results: Any) -> Any:
+        """Write an op down that has run."""
+        place, position = calling_place(), len(self.program.items)
+        self.program.items.append(Call(op, noted, self._made(results), tuple(args), results, place, position))
         return results
+
+    @property
+    def calls(self) -> list[Call]:
+        """The ops that ran."""
+        return [each for each in self.program.items if isinstance(each, Call)]
+
+    @property
+    def inputs(self) -> dict[int, Tensor]:
+        """Tensors that were there before, by the numbers of their values."""
+        return self.program.inputs
 
     @property
     def reads(self) -> list[Call]:
         """The calls by which Python looked at elements."""
         return [each for each in self.calls if each.op.reads]
 
-    def _note(self, op: Op, value: Any) -> Any:
+    def _noted(self, op: Op, value: Any) -> Any:
+        """An argument with values in the place of tensors."""
         if isinstance(value, Tensor):
-            return self._value_of(op, value)
+            return self._values.get(id(value._array)) or self._given(op, value)
         if type(value) in (list, tuple):
-            return type(value)([self._note(op, each) for each in value])
+            return type(value)([self._noted(op, each) for each in value])
         return value
 
-    def _value_of(self, op: Op, tensor: Tensor) -> Value:
-        found = self._values.get(id(tensor._array))
-        if found is None:
-            found = self._new(tensor)
-            self.inputs[found.number] = tensor
-            if id(tensor._array) not in self._known:
-                self.strays.append((op.name, tensor))
-        return found
+    def _given(self, op: Op, tensor: Tensor) -> Value:
+        """The value of a tensor that no op has made."""
+        if id(tensor._array) not in self._there:
+            self.strays.append((op.name, tensor))
+        return self.new_input(tensor)
+
+    def new_input(self, tensor: Tensor) -> Value:
+        """Let a tensor be one of the inputs."""
+        value = self._new(tensor)
+        self.program.inputs[value.number] = tensor
+        return value
 
     def _made(self, results: Any) -> Any:
         if isinstance(results, Tensor):
@@ -95,19 +101,15 @@ class Capture(Interpreter):
     def replay(self) -> dict[int, Tensor]:
         """Run the ops again, on the inputs as they are now; the tensors by the numbers of their values."""
         tensors = dict(self.inputs)
-        for op, args, results in self.calls:
-            found = op(*[_filled(each, tensors) for each in args])
-            if op.reads and not _same(found, results):
+        for call in self.calls:
+            found = call.op(*[_filled(each, tensors) for each in call.args])
+            if call.op.reads and differs(found, call.made):
                 raise RuntimeError(
-                    f"replay: the captured program looked at a tensor by {op.name} and found {results}; now there is "
-                    f"{found}. What it did next may have depended on that: capture it again."
+                    f"replay: the captured program looked at a tensor by {call.op.name} and found {call.made}; now "
+                    f"there is {found}. What it did next may have depended on that: capture it again."
                 )
-            _assign(results, found, tensors)
+            _assign(call.results, found, tensors)
         return tensors
-
-
-def _same(found: Any, before: Any) -> bool:
-    return np.array_equal(found, before, equal_nan=np.asarray(found).dtype.kind in "fc")
 
 
 def _filled(value: Any, tensors: dict[int, Tensor]) -> Any:

@@ -94,3 +94,19 @@ def test_names_on_the_page_are_text(tmp_path: Path) -> None:
 def test_what_is_not_compiled_has_no_explanation() -> None:
     with pytest.raises(TypeError, match=r"takes what torch\.compile has given"):
         torch.compiler.explain(compiled_step)
+
+
+def test_in_the_words_of_pytorch() -> None:
+    history: list[Any] = []
+
+    def f(x: Any) -> Any:
+        y = (x * 2).relu() + 1
+        history.append(y.mean().item())
+        return y.exp() - x
+
+    told = torch._dynamo.explain(f)(X)
+    assert (told.graph_count, told.graph_break_count) == (2, 1)
+    assert told.ops_per_graph == [["mul", "relu", "add"], ["exp", "sub"]]
+    assert told.op_count == 5
+    assert str(told).startswith("Graph Count: 2\nGraph Break Count: 1\nOp Count: 5\n")
+    assert torch._dynamo.explain(torch.relu, X).graph_break_count == 0

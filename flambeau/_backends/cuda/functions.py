@@ -1,4 +1,4 @@
-"""NumPy's protocols for device arrays: ufuncs, functions, subscripts, operators and methods."""
+"""NumPy's protocols for device arrays: ufuncs, functions, operators and methods."""
 
 from __future__ import annotations
 
@@ -7,119 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.cuda.types import TYPES
-from ..._core.arrays.quick import name_of
-from .array import DeviceArray, dense_like, empty, from_host, seen_as, to_host, view_of, zeros
-from .driver import driver
-from .host import adopted, by_host, by_library_or_host, geometry, movable
-from .names import RAW
+from .array import DeviceArray, dense_like, empty, from_host, view_of, zeros
+from .assignment import assign, astype, column_major, copied, copyto
+from .host import by_host, by_library_or_host, geometry
 from .products import product
 from .reduce import position, reduced
 from .scans import accumulated, fill_diagonal, partitioned
-from .ufuncs import call, cast, selection, store
+from .subscripts import getitem, setitem
+from .ufuncs import call, selection
 
 Handler = Callable[..., Any]
-
-# ----- copies and conversions -----------------------------------------------------------------------------------------
-
-
-def _raw(array: DeviceArray) -> DeviceArray:
-    """An array as one of a type that generated code knows, for what only moves elements."""
-    if name_of(array.form.dtype) in TYPES:
-        return array
-    return array.view(RAW[array.form.dtype.itemsize])
-
-
-def assign(target: DeviceArray, source: Any) -> None:
-    """Overwrite the elements of `target` by those of an array or a number, which broadcast to it."""
-    if not target.form.size:
-        return
-    kind = target.form.dtype
-    if type(source) is not DeviceArray:
-        source = np.asarray(source)
-        if source.ndim:
-            raise TypeError(f"an array of the host, of shape {source.shape}, is assigned to one on cuda")
-        if name_of(kind) not in TYPES:
-            source = np.asarray(source.astype(kind)).view(RAW[kind.itemsize])
-            target = _raw(target)
-        else:
-            source = source.astype(kind)
-        if target.form.flags.c_contiguous and not source.tobytes().strip(b"\0"):
-            driver().clear(target.pointer, target.form.nbytes)
-            return
-        _fill(target, source[()])
-        return
-    given = source.form
-    if given.shape != target.form.shape:
-        if given.ndim > target.form.ndim and not any(
-            size != 1 for size in given.shape[: given.ndim - target.form.ndim]
-        ):
-            source = source.reshape(given.shape[given.ndim - target.form.ndim :])
-        elif np.broadcast_shapes(given.shape, target.form.shape) != target.form.shape:
-            raise ValueError(f"could not broadcast input array from shape {given.shape} into shape {target.form.shape}")
-    if given.dtype == kind:
-        if given.shape == target.form.shape and given.flags.c_contiguous and target.form.flags.c_contiguous:
-            if source.pointer != target.pointer:
-                if _overlap(source, target):
-                    source = source.copy()
-                driver().copy(target.pointer, source.pointer, given.nbytes)
-            return
-        source, target = _raw(source), _raw(target)
-    compiled = cast(source.form.dtype, target.form.dtype)
-    if compiled is None:
-        host = to_host(source).astype(kind)
-        assign(target, from_host(host))
-        return
-    store(compiled, target, (source,))
-
-
-def _overlap(first: DeviceArray, second: DeviceArray) -> bool:
-    return first.pointer < second.pointer + second.nbytes and second.pointer < first.pointer + first.nbytes
-
-
-def _fill(target: DeviceArray, value: Any) -> None:
-    compiled = cast(target.form.dtype, target.form.dtype)
-    assert compiled is not None
-    compiled.into((target,), (value,))
-
-
-def copied(self: DeviceArray, order: str = "C") -> DeviceArray:
-    """A copy in memory of its own."""
-    form = self.form
-    strides = None
-    if order == "F" or (order == "A" and form.flags.f_contiguous):
-        strides = _column_major(form)
-    elif order == "K" and not form.flags.c_contiguous:
-        strides = dense_like(form)
-    made = empty(form.shape, form.dtype, strides)
-    if strides is not None and form.size and form.strides == strides:
-        driver().copy(made.pointer, self.pointer, form.nbytes)
-    else:
-        assign(made, self)
-    return made
-
-
-def _column_major(form: Any) -> tuple[int, ...]:
-    strides, step = [], form.itemsize
-    for size in form.shape:
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(strides)
-
-
-def astype(self: DeviceArray, dtype: Any, order: str = "K", copy: bool = True, **options: Any) -> DeviceArray:
-    """The elements as another type."""
-    dtype = np.dtype(dtype)
-    form = self.form
-    if dtype == form.dtype:
-        return self.copy(order) if copy else self
-    strides = None
-    if order == "K" and not form.flags.c_contiguous:
-        strides = tuple([step // form.itemsize * dtype.itemsize for step in dense_like(form)])
-    made = empty(form.shape, dtype, strides)
-    assign(made, self)
-    return made
-
 
 # ----- ufuncs ---------------------------------------------------------------------------------------------------------
 
@@ -250,24 +147,6 @@ def where(condition: Any, *choice: Any) -> Any:
     return compiled.many(condition, first, second)[0]
 
 
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """`np.copyto`."""
-    if type(dst) is not DeviceArray:
-        raise TypeError("copyto: an array on cuda is copied to one of the host")
-    if where is True:
-        assign(dst, src)
-        return
-    if type(where) is not DeviceArray:
-        where = from_host(np.asarray(where))
-    if type(src) is not DeviceArray:
-        src = np.asarray(src).astype(dst.dtype)[()]
-    compiled = selection(where.dtype, src.dtype, dst.dtype, dst.dtype)
-    if compiled is None:
-        by_host(np.copyto, (dst, src), {"casting": casting, "where": where})
-        return
-    store(compiled, dst, (where, src, dst))
-
-
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
     """`np.clip`."""
     a_min, a_max = options.pop("min", a_min), options.pop("max", a_max)
@@ -289,7 +168,7 @@ def _like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape
         return empty(shape, kind)
     strides = None
     if order == "F":
-        strides = tuple([step // form.itemsize * kind.itemsize for step in _column_major(form)])
+        strides = tuple([step // form.itemsize * kind.itemsize for step in column_major(form)])
     elif order != "C" and not form.flags.c_contiguous:
         strides = tuple([step // form.itemsize * kind.itemsize for step in dense_like(form)])
     return empty(form.shape, kind, strides)
@@ -441,90 +320,6 @@ _HANDLERS: dict[Any, Handler] = {
     np.argmax: _position(np.argmax),
     np.argmin: _position(np.argmin),
 }
-
-
-# ----- subscripts -----------------------------------------------------------------------------------------------------
-
-_SLICES = {slice}
-_PLAIN = (int, slice, type(None), type(Ellipsis), np.integer)
-
-
-def _is_plain(index: Any) -> bool:
-    """Whether an index makes a view."""
-    if type(index) is tuple:
-        return all(isinstance(each, _PLAIN) and not isinstance(each, bool) for each in index)
-    return isinstance(index, _PLAIN) and not isinstance(index, bool)
-
-
-def _first_place(form: Any, slices: tuple[slice, ...]) -> int:
-    """How many bytes behind the beginning of an array that of its part is."""
-    place = 0
-    for each, size, step in zip(slices, form.shape, form.strides, strict=False):
-        if each.start or each.step is not None:
-            place += each.indices(size)[0] * step
-    return place
-
-
-def getitem(self: DeviceArray, index: Any) -> Any:
-    """A view, or the elements at positions that are arrays themselves."""
-    if type(index) is tuple and set(map(type, index)) == _SLICES:  # the usual case, quickly
-        form = self.form[index]
-        if form.size:
-            return seen_as(self, form, _first_place(self.form, index))
-    if _is_plain(index):
-        whole = index if type(index) is tuple else (index,)
-        if not any(each is Ellipsis for each in whole):
-            whole = (*whole, Ellipsis)  # so that a single element is a view too
-        return view_of(self, self.form[whole])
-    source = movable(self)
-    try:
-        result = adopted(driver().seen(source)[_positions(index)])
-    except (TypeError, ValueError, NotImplementedError, IndexError):
-        return by_host(_Subscript.getitem, (self, index), {})
-    return result if source is self else result.view(self.form.dtype)
-
-
-def setitem(self: DeviceArray, index: Any, value: Any) -> None:
-    """Overwrite elements."""
-    if _is_plain(index):
-        target = self if index is Ellipsis else getitem(self, index)
-        assign(target, value)
-        return
-    one = type(value) is not DeviceArray or value.size == 1
-    if one and type(index) is DeviceArray and index.dtype == bool and index.shape == self.shape:
-        copyto(self, value if type(value) is not DeviceArray else value.reshape(()), where=index)
-        return
-    if type(value) is DeviceArray:
-        value = movable(value.astype(self.form.dtype, copy=False))
-    elif movable(self) is not self:
-        given: Any = np.asarray(value)
-        value = np.asarray(given.astype(self.form.dtype)).view(RAW[self.itemsize])[()]
-    try:
-        driver().seen(movable(self))[_positions(index)] = driver().seen(value) if type(value) is DeviceArray else value
-    except (TypeError, ValueError, NotImplementedError, IndexError):
-        by_host(_Subscript.put, (self, index, value), {})
-
-
-class _Subscript:
-    """Subscripts as functions, for the way over the host."""
-
-    @staticmethod
-    def getitem(array: Any, index: Any) -> Any:
-        return array[index]
-
-    @staticmethod
-    def put(array: Any, index: Any, value: Any) -> None:
-        array[index] = value
-
-
-def _positions(index: Any) -> Any:
-    if type(index) is DeviceArray:
-        return driver().seen(index)
-    if type(index) is tuple:
-        return tuple([_positions(each) for each in index])
-    if isinstance(index, np.ndarray) and index.ndim:
-        raise TypeError(f"an index of the host, of shape {index.shape}, meets an array on cuda")
-    return index
 
 
 # ----- operators and methods ------------------------------------------------------------------------------------------

@@ -83,8 +83,8 @@ class Engine(Protocol):
     def progress(self) -> bool:
         """Move along what is under way without waiting; False: it moves better if somebody attends to it."""
 
-    def empty(self, count: int, array_type: Any) -> Any:
-        """A flat array of the host where collectives are quickest."""
+    def empty(self, count: int, array_type: Any, passing: bool = False) -> Any:
+        """A flat array of the host where collectives are quickest; if it is `passing`, nobody changes it afterwards."""
 
     def subgroup(self, ranks: Sequence[int], number: int, timeout: float) -> Engine | None:
         """An engine for some of the members; None for those that are none of them."""

@@ -127,7 +127,7 @@ class MPIEngine:
         """MPI moves what is under way when it is asked for it."""
         return False
 
-    def empty(self, count: int, array_type: np.dtype[Any]) -> Any:
+    def empty(self, count: int, array_type: np.dtype[Any], passing: bool = False) -> Any:
         """A flat array."""
         return np.empty(count, array_type)
 

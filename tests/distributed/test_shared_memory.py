@@ -61,6 +61,33 @@ def test_the_bits_are_those_of_connections(size: int, monkeypatch: pytest.Monkey
     assert len({values[0] for _, values in shared}) == 1
 
 
+def test_memory_that_nobody_changes_is_read_where_it_is() -> None:
+    """It is held until all have read it, though the call is over before; then it is taken again."""
+    size, count = 3, 20_000
+
+    def work(rank: int) -> int:
+        engine: Any = dist.group.WORLD._engine
+        for step in range(5):
+            rows = engine.empty(size * count, np.dtype(np.float32), passing=True).reshape(size, count)
+            rows[:] = 10 * step + rank
+            total, parts = np.empty(count, np.float32), [np.empty(count, np.float32) for _ in range(size)]
+            adding = engine.reduce_scatter(total, list(rows), dist.ReduceOp.SUM)
+            own = engine.empty(count, np.dtype(np.float32), passing=True)
+            own[:] = 100 * step + rank
+            gathering = engine.all_gather(parts, own)
+            del rows, own
+            adding.wait()
+            gathering.wait()
+            assert (total == size * 10 * step + 3).all()
+            for other, part in enumerate(parts):
+                assert (part == 100 * step + other).all()
+        dist.barrier()
+        assert not any(link.arrived for link in driver().links.values())  # no note is left over
+        return len(driver().arena._extents)
+
+    assert max(run_in_threads(work, size, MINUTES)) <= 6
+
+
 def test_some_have_no_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A group in which one process is elsewhere talks over connections, and a group of the others does not."""
     from flambeau.distributed._mesh import connect

@@ -49,9 +49,11 @@ PLACE_LENGTH = _PLACE.size
 class Extent:
     """A piece of the own arena."""
 
-    __slots__ = ("address", "memory", "offset")
+    __slots__ = ("address", "is_passing", "memory", "offset")
 
     def __init__(self, memory: mmap.mmap, offset: int) -> None:
+        self.is_passing = False
+        """Whether nobody changes what is in it once it was given to a collective."""
         self.memory = memory
         self.offset = offset
         self.address: int = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
@@ -91,31 +93,39 @@ class Arena:
 
     def give_back(self, extent: Extent) -> None:
         """Let the memory be taken again."""
+        extent.is_passing = False
         with self._lock:
             self._free.setdefault(len(extent.memory), []).append(extent)
 
-    def array(self, count: int, array_type: np.dtype[Any]) -> Any:
+    def array(self, count: int, array_type: np.dtype[Any], passing: bool = False) -> Any:
         """A flat array here; its memory is given back when nothing refers to it any more."""
         extent = self.take(max(1, count * array_type.itemsize))
+        extent.is_passing = passing
         whole = np.frombuffer(extent.memory, np.uint8, count * array_type.itemsize)
         weakref.finalize(whole, self.give_back, extent)  # views of views refer to it itself
         return whole.view(array_type)
 
     def place_of(self, array: Any) -> Place | None:
         """Where a contiguous array is, if it is here."""
+        extent = self._extent_of(array)
+        return None if extent is None else extent.place(_address_of(array) - extent.address, array.nbytes)
+
+    def _extent_of(self, array: Any) -> Extent | None:
         address = _address_of(array)
         index = bisect.bisect_right(self._extents, address, key=_address) - 1
         if index < 0:
             return None
         extent = self._extents[index]
-        start = address - extent.address
-        return extent.place(start, array.nbytes) if start + array.nbytes <= len(extent.memory) else None
+        return extent if address - extent.address + array.nbytes <= len(extent.memory) else None
 
-    def place_of_all(self, arrays: Sequence[Any]) -> Place | None:
-        """Where contiguous arrays are, if they are here, one behind the other."""
-        first = self.place_of(arrays[0])
+    def place_of_passing(self, arrays: Sequence[Any]) -> Place | None:
+        """Where contiguous arrays are, if they are here, one behind the other, and nobody changes them any more."""
+        extent = self._extent_of(arrays[0])
+        if extent is None or not extent.is_passing:
+            return None
+        first = extent.place(_address_of(arrays[0]) - extent.address, arrays[0].nbytes)
         ends = itertools.accumulate((each.nbytes for each in arrays), initial=_address_of(arrays[0]))
-        if first is None or any(_address_of(array) != end for array, end in zip(arrays, ends, strict=False)):
+        if any(_address_of(array) != end for array, end in zip(arrays, ends, strict=False)):
             return None
         whole = first._replace(length=sum(array.nbytes for array in arrays))
         return whole if whole.start + whole.length <= whole.extent_length else None

@@ -7,6 +7,7 @@ Only what was started and is not being waited for is driven by a thread of its o
 from __future__ import annotations
 
 import contextlib
+import math
 import selectors
 import socket
 import threading
@@ -131,6 +132,10 @@ class Driver:
             if not task.done and self._driving is not None:
                 self._ring()
         return task
+
+    def start_apart(self, steps: Steps) -> None:
+        """Begin what nobody waits for, from within an algorithm: it goes on with whatever moves bytes next."""
+        Task(steps, "the end of a collective", math.inf, None).advance()
 
     def wait(self, task: Task, limit: float | None = None) -> None:
         """Wait for a task, and move bytes meanwhile; an error of the task is raised."""

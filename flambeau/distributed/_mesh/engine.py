@@ -92,10 +92,10 @@ class MeshEngine:
             self._driver.progress()
         return self._is_local
 
-    def empty(self, count: int, array_type: np.dtype[Any]) -> Any:
+    def empty(self, count: int, array_type: np.dtype[Any], passing: bool = False) -> Any:
         """A flat array where collectives are quickest."""
         arena = self._driver.arena
-        return np.empty(count, array_type) if arena is None else arena.array(count, array_type)
+        return np.empty(count, array_type) if arena is None else arena.array(count, array_type, passing)
 
     def subgroup(self, ranks: Sequence[int], number: int, timeout: float) -> MeshEngine | None:
         """An engine for some of the members; None for those that are none of them."""

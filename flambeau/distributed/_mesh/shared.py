@@ -7,8 +7,9 @@ the bits are the same.
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,16 @@ class _Shared:
         nothing = np.empty(0, np.uint8)
         yield [self._notes.receive(peer, nothing) for peer in peers]
 
+    def when_noted(self, peers: Sequence[int], then: Callable[[], object], rounds: int = 1) -> None:
+        """Do something when members have said so in all rounds: nobody has to wait for that."""
+
+        def steps() -> Steps:
+            for _ in range(rounds):
+                yield from self.notes(peers)
+            then()
+
+        self._places.driver.start_apart(steps())
+
 
 def _part(window: Any, begin: int, like: Any) -> Any:
     """The elements of a window from a byte on, as many as an array has."""
@@ -113,7 +124,8 @@ def _reduced(
 ) -> Steps:
     """One round: the inputs are at `place`, one behind the other; each member combines those that are its own.
 
-    `everywhere`: it then writes the result where the others have shown theirs.
+    `everywhere`: it then writes the result where the others have shown theirs. Whoever calls sees to the notes of the
+    others, that they have done so.
     """
     assert place is not None
     rank, peers, bounds = shared.rank, shared.others(), _bounds(inputs)
@@ -128,7 +140,6 @@ def _reduced(
                 if peer:  # what rank 0 has shown is where the sum was made
                     np.copyto(other, result)
     shared.note(peers)
-    yield from shared.notes(peers)
 
 
 def all_reduce(exchange: Exchange, array: Any, combine: Combine) -> Steps:
@@ -142,9 +153,11 @@ def all_reduce(exchange: Exchange, array: Any, combine: Combine) -> Steps:
         pieces = parts(piece, shared.size)
         if extent is None:
             yield from _reduced(shared, pieces, pieces[shared.rank], combine, shared.arena.place_of(piece), True)
+            yield from shared.notes(shared.others())
             continue
         copies = _copied(extent, pieces, shared.rank)
         yield from _reduced(shared, pieces, pieces[shared.rank], combine, extent.place(0, piece.nbytes), True)
+        yield from shared.notes(shared.others())
         for peer in shared.others():
             np.copyto(pieces[peer], copies[peer])
     if extent is not None:
@@ -162,37 +175,44 @@ def _copied(extent: Extent, arrays: Sequence[Any], skipped: int) -> list[Any]:
 
 
 def reduce_scatter(exchange: Exchange, out: Any, inputs: Sequence[Any], combine: Combine) -> Steps:
-    """Combine the n-th arrays of all members on the n-th member. Those that are one behind the other in the arena, and
-    no more than one round, are combined where they are.
+    """Combine the n-th arrays of all members on the n-th member. What nobody changes any more is combined where it is,
+    if it is no more than one round.
     """
     shared = _Shared(exchange)
+    peers = shared.others()
     longest = max(array.size for array in inputs)
     count = max(1, _ROUND // shared.size // out.itemsize)
-    there = shared.arena.place_of_all(inputs) if longest <= count else None
+    there = shared.arena.place_of_passing(inputs) if longest <= count else None
     if there is not None:
         yield from _reduced(shared, inputs, out, combine, there, False)
+        shared.when_noted(peers, lambda: inputs)  # which holds them until then
         return
     extent = shared.arena.take(shared.size * min(longest, count) * out.itemsize)
     for start in range(0, longest, count):
+        if start:
+            yield from shared.notes(peers)
         pieces = [array[start : start + count] for array in inputs]
         _copied(extent, pieces, shared.rank)
         place = extent.place(0, sum(piece.nbytes for piece in pieces))
         yield from _reduced(shared, pieces, out[start : start + count], combine, place, False)
-    shared.arena.give_back(extent)
+    shared.when_noted(peers, functools.partial(shared.arena.give_back, extent))
 
 
 def all_gather(exchange: Exchange, outs: Sequence[Any], own: Any) -> Steps:
-    """The arrays of all members, on all of them; one that is in the arena is read where it is."""
+    """The arrays of all members, on all of them; one that nobody changes any more is read where it is."""
     shared = _Shared(exchange)
     rank, peers = shared.rank, shared.others()
     if outs[rank] is not own:
         np.copyto(outs[rank], own)
-    extent = None if shared.arena.place_of(own) else shared.arena.take(min(own.nbytes, _ROUND))
-    for number, piece in enumerate(_rounds(own)):
+    extent = None if shared.arena.place_of_passing([own]) else shared.arena.take(min(own.nbytes, _ROUND))
+    rounds = _rounds(own)
+    for number, piece in enumerate(rounds):
         if extent is None:
             place = shared.arena.place_of(piece)
             assert place is not None
         else:
+            if number:
+                yield from shared.notes(peers)
             np.copyto(_part(extent.bytes(), 0, piece), piece)
             place = extent.place(0, piece.nbytes)
         shared.show(place, peers)
@@ -200,9 +220,10 @@ def all_gather(exchange: Exchange, outs: Sequence[Any], own: Any) -> Steps:
         for peer, window in windows.items():
             np.copyto(_rounds(outs[peer])[number], window.view(piece.dtype))
         shared.note(peers)
-        yield from shared.notes(peers)
-    if extent is not None:
-        shared.arena.give_back(extent)
+    if extent is None:
+        shared.when_noted(peers, lambda: own, len(rounds))
+    else:
+        shared.when_noted(peers, functools.partial(shared.arena.give_back, extent))
 
 
 def broadcast(exchange: Exchange, array: Any, root: int) -> Steps:

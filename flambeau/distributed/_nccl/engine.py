@@ -138,9 +138,9 @@ class NcclEngine:
         """The GPU moves what is under way."""
         return True
 
-    def empty(self, count: int, array_type: Any) -> Any:
+    def empty(self, count: int, array_type: Any, passing: bool = False) -> Any:
         """A flat array of the host where collectives are quickest."""
-        return self._host.empty(count, array_type)
+        return self._host.empty(count, array_type, passing)
 
     # ----- how calls start ----------------------------------------------------------------------------------------
 

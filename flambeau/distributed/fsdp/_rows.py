@@ -28,7 +28,7 @@ class Rows:
         length = count * self._bounds[-1]
         if like._kind.is_cpu:
             kind = kind_of(common, like._kind.device)
-            flat = Tensor._from_parts((engine.empty(length, common.numpy), kind, new_counter()))
+            flat = Tensor._from_parts((engine.empty(length, common.numpy, passing=True), kind, new_counter()))
         else:
             flat = like.new_empty(length, dtype=common)
         self.memory = flat.view(count, self._bounds[-1])

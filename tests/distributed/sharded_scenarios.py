@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-STEPS = 6
+STEPS = 4
 WIDTH, CLASSES, ROWS = 6, 5, 8
 
 

@@ -101,6 +101,28 @@ class Hooked(nn.Module):
         return x
 
 
+class Computed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(flambeau.ones(2))
+        self.log: set[int] = set()
+
+    @property
+    def doubled(self) -> Tensor:
+        return self.weight.detach() * 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.doubled
+
+    def fit(self) -> None:
+        self.log = {1}
+
+
+class Fitted(Computed):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight
+
+
 def generators(x: Tensor) -> Any:
     return sum(each for each in x)
 
@@ -140,6 +162,12 @@ def no_operator(x: Tensor) -> Any:
 def test_what_cannot_be_expressed_is_named_with_its_line(obj: Any, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         saved(obj)
+
+
+def test_what_no_method_of_the_program_reads_does_not_matter() -> None:
+    assert "log" not in saved(Fitted()).decode("latin-1")
+    with pytest.raises(RuntimeError, match=r'"self.doubled": Computed holds no doubled: properties are not written'):
+        saved(Computed())
 
 
 def test_hooks_are_not_written() -> None:

@@ -15,7 +15,6 @@ from .._language.program import Program
 from .._module import RecursiveScriptModule
 from .._writing import Layout
 from .stand_ins import stand_in
-from .static import changed
 from .translate import Translation, Unwritable
 
 
@@ -30,6 +29,8 @@ class _Scripting:
         """For each module, by its id: what is called of it."""
         self.functions: dict[FunctionType, tuple[str, str]] = {}
         """For each function its name in the program, and its text."""
+        self.attributes: dict[int, set[str]] = {}
+        """For each module, by its id: what else than tensors and modules a run reads or sets of it."""
         self._waiting: list[tuple[Module, str]] = []
         self._paths: dict[int, dict[int, ast.expr]] = {}
 
@@ -52,6 +53,13 @@ class _Scripting:
             self._refuse_hooks(module)
             self.methods[id(module)][name] = Translation(_function_of(module, name), module, self)
             self._waiting.append((module, name))
+
+    def attribute(self, module: Module, name: str) -> bool:
+        if name in module._parameters or name in module._buffers or name in module._modules or name == "training":
+            return True
+        if name in vars(module):
+            self.attributes.setdefault(id(module), set()).add(name)
+        return name in vars(module)
 
     def function(self, function: FunctionType) -> str:
         if function not in self.functions:
@@ -83,7 +91,7 @@ class _Scripting:
             methods[path] = [
                 textwrap.indent(each.replace("{own}", own, 1), "  ") for each in texts.get(id(module), {}).values()
             ]
-            attributes[path] = {name: _type_of(module, name) for name in sorted(_state(module))}
+            attributes[path] = {name: _type_of(module, name) for name in sorted(self.attributes.get(id(module), ()))}
         functions = "".join(text for _, text in self.functions.values())
         return functions + self.layout.source(methods, attributes)
 
@@ -101,7 +109,7 @@ def scripted(module: Module) -> RecursiveScriptModule:
     for name in exported:
         scripting.method(module, name)
     program = Program({"__torch__": scripting.source()}, tuple(scripting.constants), version=10)
-    return _filled(module, program, scripting.layout, "")
+    return _filled(module, program, scripting, "")
 
 
 def scripted_function(function: FunctionType) -> RecursiveScriptModule:
@@ -121,7 +129,7 @@ def scripted_function(function: FunctionType) -> RecursiveScriptModule:
     program = Program(
         {"__torch__": functions + scripting.layout.source({"": [forward]})}, tuple(scripting.constants), version=10
     )
-    return _filled(module, program, scripting.layout, "")
+    return _filled(module, program, scripting, "")
 
 
 def _function_of(module: Module, name: str) -> FunctionType:
@@ -153,12 +161,6 @@ def _access(owner: str, name: str) -> str:
     return f"{owner}.{name}" if name.isidentifier() else f'getattr({owner}, "{name}")'
 
 
-def _state(module: Module) -> set[str]:
-    """The attributes that a run may change, and that are neither parameters, buffers nor modules."""
-    held = {*module._parameters, *module._buffers, *module._modules}
-    return {name for name in changed(module) if name in vars(module) and name not in held}
-
-
 def _type_of(module: Module, name: str) -> str:
     try:
         hint = get_type_hints(type(module)).get(name)
@@ -177,15 +179,15 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _filled(module: Module, program: Program, layout: Layout, path: str) -> RecursiveScriptModule:
+def _filled(module: Module, program: Program, scripting: _Scripting, path: str) -> RecursiveScriptModule:
     """The module of the program, with what the one of Python holds."""
-    made = RecursiveScriptModule(program.find(f"__torch__.{layout.names[path]}"))
+    made = RecursiveScriptModule(program.find(f"__torch__.{scripting.layout.names[path]}"))
     made.training = module.training
     for name, value in (*module._parameters.items(), *module._buffers.items()):
         made._set(name, value)
-    for name in _state(module):
+    for name in scripting.attributes.get(id(module), ()):
         made._set(name, getattr(module, name))
     for name, child in module._modules.items():
         if child is not None:
-            made._set(name, _filled(child, program, layout, f"{path}.{name}" if path else name))
+            made._set(name, _filled(child, program, scripting, f"{path}.{name}" if path else name))
     return made

@@ -77,8 +77,12 @@ def _attribute(scope: Scope, node: ast.Attribute) -> Any:
     owner = scope.value(node.value)
     if owner is UNKNOWN or isinstance(owner, Tensor):
         return UNKNOWN
-    if isinstance(owner, Module) and (node.attr == "training" or node.attr in changed(owner)):
-        return UNKNOWN
+    if isinstance(owner, Module):
+        is_property = isinstance(getattr(type(owner), node.attr, None), property)
+        if node.attr == "training" or node.attr in changed(owner):
+            return UNKNOWN
+        if is_property and isinstance(getattr(owner, node.attr), Tensor):  # it is computed in every run
+            return UNKNOWN
     return getattr(owner, node.attr, UNKNOWN)
 
 

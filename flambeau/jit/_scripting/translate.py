@@ -57,6 +57,9 @@ class Home(Protocol):
     def method(self, module: Module, name: str) -> None:
         """Say that a method is called: the program must have it."""
 
+    def attribute(self, module: Module, name: str) -> bool:
+        """Say that a run reads or sets an attribute: the program must have it; whether the module does."""
+
     def function(self, function: FunctionType) -> str:
         """The name of a function of the program."""
 
@@ -254,8 +257,8 @@ class Translation:
             return ast.Name(node.id, ast.Store())
         if isinstance(node, (ast.Tuple, ast.List)):
             return ast.Tuple([self.target(each) for each in node.elts], ast.Store())
-        if isinstance(node, ast.Attribute) and self.scope.value(node.value) is self.owner is not None:
-            return ast.Attribute(ast.Name("self", ast.Load()), node.attr, ast.Store())
+        if isinstance(node, ast.Attribute) and (found := self._of_module(node)) is not None:
+            return ast.Attribute(found.value, node.attr, ast.Store())
         if isinstance(node, ast.Subscript):
             return ast.Subscript(self.expression(node.value), self.key(node.slice), ast.Store())
         raise self.refuse(node, "TorchScript cannot assign to this")
@@ -341,9 +344,19 @@ class Translation:
             raise self.refuse(node, f"{node.id} is nothing that TorchScript knows")
         return ast.Name(node.id, ast.Load())
 
+    def _of_module(self, node: ast.Attribute) -> ast.Attribute | None:
+        """An attribute of a module that a run may change; None if the value is no module."""
+        module = self.scope.value(node.value)
+        if not isinstance(module, Module):
+            return None
+        if not self.home.attribute(module, node.attr):
+            raise self.refuse(node, f"{type(module).__name__} holds no {node.attr}: properties are not written")
+        return ast.Attribute(self.expression(node.value), node.attr, ast.Load())
+
     def _attribute(self, node: ast.Attribute) -> ast.expr:
-        if self.scope.value(node.value) is self.owner is not None:
-            return ast.Attribute(ast.Name("self", ast.Load()), node.attr, ast.Load())
+        found = self._of_module(node)
+        if found is not None:
+            return found
         inner = self.expression(node.value)
         operator = _ATTRIBUTES.get(node.attr)
         return ast.Attribute(inner, node.attr, ast.Load()) if operator is None else called(operator, inner)

@@ -193,7 +193,7 @@ def _shapes(value: Any) -> tuple[Any, ...]:
 def _frames() -> tuple[CodeType | int, ...]:
     """Where the user's program stands."""
     found: list[CodeType | int] = []
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(3)  # beyond the recorder and who called it
     while frame is not None:
         code = frame.f_code
         if not IS_INTERNAL[code.co_filename]:

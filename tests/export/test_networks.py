@@ -19,7 +19,7 @@ NAMES = [
     "lstm_with_projection_and_cells", "closures", "transformer_encoder_classifier", "vision_transformer",
 ]  # fmt: skip
 """Those that PyTorch exports too, and that draw no random numbers; one of each pair that differ in size alone."""
-BESIDE_PYTORCH = ("gpt", "lenet", "mobilenet", "lstm_classifier")
+BESIDE_PYTORCH = ("gpt", "mobilenet", "lstm_classifier")
 """Export in PyTorch takes seconds for each: some suffice for the form of signatures."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
+from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler.plan.memory import arranged
 from flambeau.compiler.plan.sheet import Launch, Sheet
@@ -165,6 +167,17 @@ def test_a_tape_refuses_what_is_no_array() -> None:
     assert tape.run(tape.table, True, False, None, None) is False
     assert tape.run(tape.table, True, False, X.numpy(), 1.0) is False
     assert tape.run(tape.table, True, False, X.numpy(), np.empty((4, 3), np.float32)) is True
+
+
+def test_a_tape_runs_as_long_as_its_conditions_hold() -> None:
+    family = generated("tape")
+    question = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, ctypes.c_void_p).value
+    for answer, runs in ((1, True), (2, False)):
+        out = np.zeros(3)
+        calls = [(out.fill, (1.0,), None)]
+        tape = family.Tape([], calls, [], [(question, answer)], [], [], family.Arena(0))
+        assert tape.run(tape.table, True, False) is runs
+        assert out.tolist() == [float(runs)] * 3
 
 
 def test_elementwise_steps_are_one_kernel() -> None:

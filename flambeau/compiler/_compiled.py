@@ -309,6 +309,7 @@ def _built_for_sizes(recording: Recording, families: list[Family]) -> Callable[.
     if family is None:
         return None
     _describe(family.program, source, items)
+    source.parts.clear()  # the source is kept, to be compared with; the arrays of the recorded call are not
     return family.program
 
 

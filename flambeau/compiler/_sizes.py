@@ -146,6 +146,7 @@ class SizedRegion(Region):
         self.source = source = SizedSource()
         source.items(backward, [each for each in joint.results if each is not None])
         self.stages = stages_of(source.parts, backward=True)
+        source.parts.clear()
         results = ["None" if each is None else f"v{each.number}" for each in joint.results]
         source.lines = [source.unpacked(), *source.lines, f"return [{', '.join(results)}]"]
         self._parameters = ", ".join(dict.fromkeys([f"v{each.number}" for each in (*joint.arriving, *saved)]))

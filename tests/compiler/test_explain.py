@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from pathlib import Path
@@ -110,3 +111,15 @@ def test_in_the_words_of_pytorch() -> None:
     assert told.op_count == 5
     assert str(told).startswith("Graph Count: 2\nGraph Break Count: 1\nOp Count: 5\n")
     assert torch._dynamo.explain(torch.relu, X).graph_break_count == 0
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_what_is_told_keeps_no_arrays(dynamic: bool | None) -> None:
+    layer = nn.Linear(5, 13)
+    made = torch.compile(lambda x: (layer(x).relu() * 2).sum(), dynamic=dynamic)
+    for _ in range(5):
+        made(torch.ones(7, 5)).backward()
+    assert torch.compiler.explain(made).programs
+    gc.collect()
+    alive = [each for each in gc.get_objects() if issubclass(type(each), torch.Tensor)]
+    assert not [each for each in alive if tuple(each.shape) == (7, 13)]

@@ -208,3 +208,11 @@ def test_strides_where_the_operands_disagree(T: Any) -> Any:
         return [step for step, size in zip(result.stride(), result.shape, strict=True) if size > 1]
 
     return [[(strides(a + b), strides(a > b)) for a in layouts] for b in layouts]
+
+
+@differential
+def test_results_larger_than_the_operands(T: Any) -> Any:
+    x = T.arange(80 * 90, dtype=T.float32).reshape(80, 90)
+    column, row = x[:, 3], x[5]
+    spread = [column[:, None] * row, T.outer(column, row), x[:, :1] + row, row - x[:, 1:2], x[:, ::45] + x[:, :1]]
+    return [spread, [each.stride() for each in spread], x.unfold(1, 3, 1).contiguous(), x.unfold(0, 5, 2).contiguous()]

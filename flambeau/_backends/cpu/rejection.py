@@ -15,7 +15,7 @@ from ..._codegen.random.rejection import (
     shares_of_rows,
 )
 from ..._core.generator import BLOCK, Generator
-from ..._core.random.rejection_sampling import STIRLING_TAILS
+from ..._core.random.rejection_sampling import STIRLING_TAILS, shares_of
 from ..._core.random.sampling import rounded
 
 Array = Any
@@ -103,12 +103,15 @@ def gamma(shapes: Array, generator: Any) -> Array | None:
 def dirichlet(concentrations: Array, generator: Any) -> Array | None:
     """Rows of gamma numbers, divided by their sums."""
     name = _NAMES.get(concentrations.dtype)
-    if name is None or not concentrations.ndim or not 0 < concentrations.shape[-1] <= _SHORT_ROW:
+    if name is None:
         return None
     parts = gamma(concentrations.astype(np.float64), generator)
     if parts is None:
         return None
-    columns, dtype = parts.shape[-1], concentrations.dtype
+    dtype = concentrations.dtype
+    if not parts.ndim or parts.shape[-1] > _SHORT_ROW:
+        return shares_of(parts, dtype)
+    columns = parts.shape[-1]
     limits = _SMALLEST[dtype], _LARGEST_SHARE[dtype]
     return shares_of_rows(name)(np.empty(parts.shape, dtype), parts, parts.size // columns, columns, *limits)
 

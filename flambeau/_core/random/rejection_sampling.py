@@ -197,15 +197,20 @@ def dirichlet(concentrations: Array, generator: Generator) -> Array:
     """Rows of positive numbers that sum to 1: gamma numbers, divided by their sum."""
     if name_of(concentrations.dtype) not in ("float32", "float64"):
         raise not_implemented("dirichlet", concentrations.dtype)
-    limits = np.finfo(concentrations.dtype)
     parts = np.fmax(_gamma(concentrations.astype(np.float64), generator), np.finfo(np.float64).tiny)
+    return shares_of(parts, concentrations.dtype)
+
+
+def shares_of(parts: Array, dtype: np.dtype[Any]) -> Array:
+    """Positive numbers divided by the sum of their row, in `dtype`, and between 0 and 1 there too."""
+    limits = np.finfo(dtype)
     if parts.size and parts.ndim:
         rows = parts.reshape(-1, parts.shape[-1])
         sums = _sums_of_rows(rows) if rows.shape[1] <= 128 else rows.sum(1)
         parts = (rows / sums[:, None]).reshape(parts.shape)
     elif parts.size:
         parts = parts / parts
-    shares: Array = np.clip(parts.astype(concentrations.dtype), limits.tiny, 1 - limits.epsneg)
+    shares: Array = np.clip(parts.astype(dtype), limits.tiny, 1 - limits.epsneg)
     return shares
 
 

@@ -225,7 +225,7 @@ def _at_least(self: Array, least: float) -> Array:
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """`input` divided by its `p`-norms along `dim`, so that they become 1; norms below `eps` count as `eps`."""
     size = vector_norm(input, p, dim, True)
-    result = input / size.clamp_min(eps).expand_as(input)
+    result = input / size.clamp_min(eps)
     if out is None:
         return result
     from ..._dispatch.changes.out import store

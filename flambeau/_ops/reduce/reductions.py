@@ -357,10 +357,11 @@ def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool)
             spread = squares.reshape(kept_shape(array.shape, dim)) if keepdim else squares
             return (spread / free).astype(exact), (total / count).astype(exact)
     wide = in_single(array)
-    mean = _total(wide, dim, True) / count
+    few = 0 < array.size <= _BLOCK and array.flags.c_contiguous  # of which the total comes to this
+    mean = (_add(wide, dim, None, None, True) if few else _total(wide, dim, True)) / count
     apart = wide - mean
     squares = np.square(apart) if apart.dtype.kind == "f" else (apart * apart.conjugate()).real
-    return _total(squares, dim, keepdim) / free, mean
+    return (_add(squares, dim, None, None, keepdim) if few else _total(squares, dim, keepdim)) / free, mean
 
 
 def _var_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:

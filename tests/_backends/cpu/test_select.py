@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flambeau._backends.arrays import leading
 from flambeau._backends.tiers import generated, numpy_only
-from flambeau._ops.reduce.sort import _selected
+from flambeau._ops.reduce.sort import _selected, ordered_positions
 
 pytestmark = pytest.mark.skipif(generated("select") is None, reason="no code generator")
 
@@ -63,3 +64,32 @@ def test_strided_input() -> None:
             expected = _selected(array, dim, False, "median", 0)
         assert values.tobytes() == expected[0].tobytes()
         np.testing.assert_array_equal(positions, expected[1])
+
+
+@pytest.mark.parametrize("few_values", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_first_in_order(dtype: str, shape: tuple[int, ...], few_values: bool) -> None:
+    array = _array(dtype, shape, few_values)
+    for dim in range(array.ndim):
+        for descending in (False, True):
+            order = ordered_positions(array, dim, descending)
+            for count in {1, min(5, shape[dim]), shape[dim]}:
+                found = leading(array, dim, count, descending, nan_leads=descending)
+                if found is None:
+                    assert count > 16
+                    assert shape[dim] > 32
+                    continue
+                wanted = order[(*[slice(None)] * dim, slice(count))]
+                np.testing.assert_array_equal(found[1], wanted)
+                np.testing.assert_array_equal(found[0], np.take_along_axis(array, wanted, dim))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_a_nan_may_lead_the_smallest(dtype: str, shape: tuple[int, ...]) -> None:
+    array = _array(dtype, shape, True)
+    for dim in range(array.ndim):
+        found = leading(array, dim, 1, False, nan_leads=True)
+        assert found is not None
+        np.testing.assert_array_equal(found[1], array.argmin(dim, keepdims=True))

@@ -1,0 +1,35 @@
+"""`einsum` of two operands, whose plan is kept: values, strides and gradients beside PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.differential import differential, outcome
+
+EQUATIONS = [
+    "ij,ij->i", "ij,jk->ik", "ij,kj->ki", "bij,bkj->bki", "ij,ij->", "i,i->", "i,j->ij", "bqhd,bkhd->bhqk",
+    "bhqk,bkhd->bqhd", "ij,jk->ki", "abc,cd->dab", "abcd,cbe->eda", "ii,ij->j", "ij,ik->k", "ij,jk", "ij,jk->ikj",
+]  # fmt: skip
+SIZES = {letter: 2 + number % 4 for number, letter in enumerate("abcdehijkq")}
+
+
+@pytest.mark.parametrize("sizes", [SIZES, {**SIZES, "b": 1, "j": 1}], ids=["plain", "ones"])
+@pytest.mark.parametrize("equation", EQUATIONS)
+@differential
+def test_two_operands(T: Any, equation: str, sizes: dict[str, int]) -> Any:
+    T.manual_seed(3)
+    shapes = [[sizes[each] for each in labels] for labels in equation.split("->", maxsplit=1)[0].split(",")]
+    operands = [T.rand(shape, dtype=T.float64, requires_grad=True) for shape in shapes]
+    results = []
+    for _ in range(2):  # the second time by the plan that was made
+        result = T.einsum(equation, *operands)
+        results += [result, result.shape, *T.autograd.grad((result * result).sum(), operands)]
+    return results
+
+
+@differential
+def test_what_does_not_fit(T: Any) -> Any:
+    T.einsum("ij,jk->ik", T.ones(2, 3), T.ones(3, 2))
+    return outcome(lambda: T.einsum("ij,jk->ik", T.ones(2, 3), T.ones(4, 2)), "does not broadcast")

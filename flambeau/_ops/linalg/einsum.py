@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..._core.tensor import Tensor
+from ..._dispatch.abstract.list_rules import unrecorded
 from ..._dispatch.arguments.promotion import Operand
 from ..._dispatch.public.registry import by_rule, public
 from ..pointwise.binary import mul
@@ -56,7 +57,7 @@ def einsum(*args: Operand) -> Tensor:
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
         equation = _parsed(args[0])
-        if len(operands) == 2 and all([isinstance(each, Tensor) for each in operands]):  # noqa: C419 (few, quicker)
+        if len(operands) == 2 and type(operands[0]) is type(operands[1]) is Tensor and unrecorded(operands):
             plan = _plan_of_two(args[0], *[each._array.shape for each in operands])
             if plan is not None:
                 return _by_plan(plan, *operands)

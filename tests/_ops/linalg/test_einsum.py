@@ -15,18 +15,16 @@ EQUATIONS = [
 SIZES = {letter: 2 + number % 4 for number, letter in enumerate("abcdehijkq")}
 
 
-@pytest.mark.parametrize("sizes", [SIZES, {**SIZES, "b": 1, "j": 1}], ids=["plain", "ones"])
 @pytest.mark.parametrize("equation", EQUATIONS)
 @differential
-def test_two_operands(T: Any, equation: str, sizes: dict[str, int]) -> Any:
+def test_two_operands(T: Any, equation: str) -> Any:
     T.manual_seed(3)
-    shapes = [[sizes[each] for each in labels] for labels in equation.split("->", maxsplit=1)[0].split(",")]
-    operands = [T.rand(shape, dtype=T.float64, requires_grad=True) for shape in shapes]
-    results = []
-    for _ in range(2):  # the second time by the plan that was made
-        result = T.einsum(equation, *operands)
-        results += [result, result.shape, *T.autograd.grad((result * result).sum(), operands)]
-    return results
+    shapes = [[SIZES[each] for each in labels] for labels in equation.split("->", maxsplit=1)[0].split(",")]
+    operands = [T.rand(shape, dtype=T.float64) for shape in shapes]
+    twice = [T.einsum(equation, *operands) for _ in range(2)]  # the second time by the plan that was made
+    recorded = [each.requires_grad_() for each in operands]
+    result = T.einsum(equation, *recorded)
+    return [twice, *T.autograd.grad((result * result).sum(), recorded)]
 
 
 @differential

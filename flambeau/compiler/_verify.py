@@ -219,11 +219,11 @@ _RUNS = 10
 
 def _inputs(witness: Witness) -> dict[int, Array]:
     """What was there before the call, by the numbers of values: arrays that a program may change."""
-    fresh = copies(witness.before.values())
+    fresh = copies(witness.arrays_before.values())
     return {
-        number: fresh[id(witness.before[id(tensor._array)])]
+        number: fresh[id(witness.arrays_before[id(tensor._array)])]
         for number, tensor in witness.program.inputs.items()
-        if id(tensor._array) in witness.before
+        if id(tensor._array) in witness.arrays_before
     }
 
 
@@ -356,7 +356,8 @@ class Verified(Compiled):
     def all_ops(self) -> int:
         """How many ops have been compared in them."""
         inside = [] if self.parts is None else self.parts.compiled
-        return sum([each.all_ops for each in inside], self.ops)
+        total: int = sum([each.all_ops for each in inside], self.ops)
+        return total
 
     def _program(self, recording: Recording) -> Callable[..., Any]:
         steps, watch = Steps(recording), recording.watch
@@ -387,7 +388,8 @@ class Verified(Compiled):
     def all_verified(self) -> int:
         """How many calls, of it and of its parts, have been found equal to what a program did."""
         inside = [] if self.parts is None else self.parts.compiled
-        return sum([each.all_verified for each in inside], self.verified)
+        total: int = sum([each.all_verified for each in inside], self.verified)
+        return total
 
 
 def _other_ops(recording: Recording, now: Recording) -> str | None:

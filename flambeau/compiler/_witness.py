@@ -30,7 +30,7 @@ class Witness(Recorder):
         arrays = [tensor._array for tensor, _ in state.tensors.values()]
         if any(type(each) is not np.ndarray for each in arrays):
             self.refuse("what is on another device than the CPU is not compared")
-        self.before = copies([each for each in arrays if type(each) is np.ndarray])
+        self.arrays_before = copies([each for each in arrays if type(each) is np.ndarray])
         """The arrays that were there when the call began, by the identity of the arrays that they are copies of."""
         self.given: dict[int, dict[int, Array]] = {}
         """What each call was given, by the identity of the call and the numbers of values."""

@@ -23,7 +23,7 @@ HOMES: dict[str, str] = {
         "_check_tensor_all _check_tensor_all_with _check_type _check_value _check_with",
         "_dispatch.public.choices": "get_float32_matmul_precision get_num_interop_threads init_num_threads "
         "set_float32_matmul_precision set_flush_denormal set_num_interop_threads",
-        "_dispatch.public.keys": "DispatchKey DispatchKeySet",
+        "_dispatch.public.keys": "DispatchKey DispatchKeySet ExcludeDispatchKeyGuard",
         "_higher_order_ops": "cond while_loop",
         "_jit_internal": "_overload",
         "_utils": "classproperty",
@@ -93,21 +93,7 @@ _table = (
         "ScriptModuleSerializer ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule "
         "TracingState Use Value",
     )
-    .absent(
-        "there is no C++ dispatcher: ops are Python functions",
-        classes="ExcludeDispatchKeyGuard",
-    )
-    .absent(
-        "quantization is not built yet",
-        functions=""
-        "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
-        "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
-        "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix "
-        "quantized_batch_norm quantized_gru quantized_gru_cell "
-        "quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d "
-        "quantized_rnn_relu_cell quantized_rnn_tanh_cell",
-    )
-    .absent("the layout of one CPU library is not used here", functions="mkldnn_adaptive_avg_pool2d mkldnn_convolution "
+    .absent("the layout of one CPU library is not used here", functions="mkldnn_adaptive_avg_pool2d "
             "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer")
 )  # fmt: skip
 

@@ -16,12 +16,14 @@ import argparse
 import contextlib
 import enum
 import importlib
+import inspect
 import io
 import json
 import logging
 import pkgutil
 import re
 import sys
+import textwrap
 import types
 import warnings
 from collections import Counter, defaultdict
@@ -99,6 +101,7 @@ class Name(NamedTuple):
     owner: str
     kind: str
     state: State
+    documented: bool = True
 
     @property
     def space(self) -> str:
@@ -216,6 +219,28 @@ def lookup(full: str) -> Any:
     raise AttributeError(full)
 
 
+def has_own_text(value: Any) -> bool:
+    """Whether something has a documentation of its own: not that of its base, nor what Python makes for data classes."""
+    text = vars(value).get("__doc__") if isinstance(value, type) else getattr(value, "__doc__", None)
+    return isinstance(text, str) and bool(text.strip()) and not text.startswith(f"{getattr(value, '__name__', '')}(")
+
+
+def is_documented(full: str, kind: str, module: Any, value: Any) -> bool:
+    """Whether PyTorch itself treats a name as documented; `DOCUMENTED` says the rule."""
+    if "experimental" in full.split("."):
+        return False
+    if kind != "module" and full.count(".") > 1 and getattr(module, "__all__", None) is None:
+        return False
+    return has_own_text(value) or (kind == "name" and not callable(value))
+
+
+DOCUMENTED = (
+    "**Documented, or imported by libraries** are the names of PyTorch's that its modules list in `__all__` (or that stand "
+    "in `torch` itself, or are modules) and that have a text of their own, and those with an underscore that libraries "
+    "import; nothing below a module called `experimental`. Values that are no functions or classes need no text."
+)
+
+
 def state_of(full: str, theirs: Any) -> State:
     """Whether Flambeau has the name, and whether it works."""
     try:
@@ -242,11 +267,14 @@ def all_names() -> list[Name]:
         modules = public_modules()
         for module_name, module in modules.items():
             if module_name != "torch":
-                found[module_name] = Name(module_name, module_name, "module", state_of(module_name, module))
+                state = state_of(module_name, module)
+                text = is_documented(module_name, "module", module, module)
+                found[module_name] = Name(module_name, module_name, "module", state, text)
             for each in names_of(module_name, module):
                 full = f"{module_name}.{each}"
                 value = getattr(module, each, None)
-                found[full] = Name(full, module_name, "name", state_of(full, value))
+                text = is_documented(full, "name", module, value)
+                found[full] = Name(full, module_name, "name", state_of(full, value), text)
         classes: dict[type, str] = {}  # each class once: in the shortest namespace that has it
         for full, name in sorted(found.items(), key=lambda item: len(item[0])):
             value = getattr(modules[name.owner], full.rpartition(".")[2], None) if name.kind == "name" else None
@@ -258,7 +286,8 @@ def all_names() -> list[Name]:
             if usable:
                 for member in members_of(cls):
                     inner = f"{full}.{member}"
-                    found[inner] = Name(inner, full, "member", state_of(inner, None))
+                    text = found[full].documented and has_own_text(inspect.getattr_static(cls, member, None))
+                    found[inner] = Name(inner, full, "member", state_of(inner, None), text)
         for line in PRIVATE.read_text(encoding="utf-8").splitlines():
             full = line.strip()
             if full and not full.startswith("#"):
@@ -305,6 +334,8 @@ def page_text(names: list[Name]) -> str:
         "this page. **Absent**: an `AttributeError` or `ImportError`. The reasons are below the table. The large",
         f"packages are {', '.join(f'`{each}`' for each in sorted(LARGE))}.",
         "",
+        *textwrap.wrap(DOCUMENTED, 115),
+        "",
         "| namespace | names | present | refuses | absent | present, % |",
         "|---|--:|--:|--:|--:|--:|",
     ]
@@ -316,6 +347,8 @@ def page_text(names: list[Name]) -> str:
 
     lines.append(row("**all**", total))
     lines.append(row("**all but the large packages**", everyday))
+    told = Counter(name.state for name in names if name.documented)
+    lines.append(row("**documented, or imported by libraries**", told))
     lines += [row(f"`{each}`" if each.startswith("torch") else each, counts[each]) for each in sorted(counts)]
     lines += ["", "## What is absent, and why", ""]
     for reason, owners in listed_absences(names).items():

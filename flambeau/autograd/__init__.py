@@ -15,6 +15,7 @@ from .._core.slots import SLOTS
 from .._core.tensor import Tensor, new_counter
 from . import graph
 from .engine import run_backward
+from .function import NestedIOFunction as NestedIOFunction
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 TensorOrTensors = Tensor | Sequence[Tensor]

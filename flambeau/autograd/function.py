@@ -43,6 +43,17 @@ class FunctionCtx:
         """Say which inputs `forward` changed in place."""
         self.dirty_tensors = args
 
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Nothing: it warns that tensors with common memory are noticed without being told of."""
+        import warnings
+
+        warnings.warn(
+            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no gradient."""
         self.non_differentiable = args
@@ -250,6 +261,55 @@ class Function(metaclass=FunctionMeta):
             else:
                 output = cls.forward(node, *args)
         return _wrap_outputs(cls, node, args, output, tuple(edges), recorded)
+
+
+BackwardCFunction = FunctionNode
+_SingleLevelFunction = Function
+
+
+class InplaceFunction(Function):
+    """An older base of functions that may change their input; it only remembers whether they do."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """An older base of functions whose arguments are nests of tensors. Calling one is the error that PyTorch has."""
+
+    def forward(self, *args: Any) -> Any:
+        """Compute the result by `forward_extended`."""
+        return self.forward_extended(*args)
+
+    def backward(self, *gradients: Any) -> Any:
+        """The gradients by `backward_extended`."""
+        return self.backward_extended(*gradients)
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep tensors."""
+        self.to_save = args
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was kept."""
+        return self.to_save
+
+    def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
+        """Say which inputs were changed."""
+        self.dirty_tensors = args
+
+    def mark_non_differentiable(self, *args: Any, **kwargs: Any) -> None:
+        """Say which outputs have no gradient."""
+        self.non_differentiable = args
+
+    def forward_extended(self, *input: Any) -> Any:
+        """To be written by who inherits."""
+        raise NotImplementedError
+
+    def backward_extended(self, *grad_output: Any) -> Any:
+        """To be written by who inherits."""
+        raise NotImplementedError
 
 
 def _bound_arguments(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

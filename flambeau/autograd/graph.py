@@ -25,6 +25,8 @@ __all__ = [
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]
 
 
@@ -33,6 +35,8 @@ class GradientEdge(NamedTuple):
 
     node: Node
     output_nr: int
+    ownership_token: Any = None
+    """What keeps the graph alive beside the node; nodes do that by themselves here."""
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -179,3 +183,21 @@ class allow_mutation_on_saved_tensors:
 
     def __exit__(self, *exception: object) -> None:
         self._hooks.__exit__(*exception)
+
+
+class _Streams:
+    warns = True
+    overrides = False
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether to warn of gradients that are added up in another queue of a device than they were made in.
+
+    Gradients are added up in the queue of the thread that runs the backward pass: there is nothing to warn of.
+    """
+    _Streams.warns = bool(enabled)
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """What to do about queues that are not being recorded while a graph of a device's work is; see above."""
+    _Streams.overrides = bool(enabled)

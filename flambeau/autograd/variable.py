@@ -25,12 +25,14 @@ class VolatileTensor(Tensor):
         return repr(Tensor._from_parts(self._parts()))
 
 
-class _VariableMeta(type):
+class VariableMeta(type):
+    """Every tensor counts as a `Variable`."""
+
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor)
 
 
-class Variable(metaclass=_VariableMeta):
+class Variable(metaclass=VariableMeta):
     """`Variable(tensor, requires_grad=True)` returns a tensor. Write `tensor.requires_grad_()` instead."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 
 from .._core.names.absent import Table
 from . import cpu, cuda, cudnn, mkl, mps, openmp
+from ._modules import ContextProp as ContextProp
+from ._modules import GenericModule as GenericModule
+from ._modules import PropModule as PropModule
+from ._modules import disable_global_flags as disable_global_flags
+from ._modules import flags_frozen as flags_frozen
 
 __all__ = ["cpu", "cuda", "cudnn", "flags", "mkl", "mps", "openmp", "set_flags"]
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("cusparselt kleidiai mha miopen mkldnn nnpack opt_einsum quantized xnnpack")
-    .returning(lambda: False, functions="flags_frozen")
+    .submodules("_nnapi cusparselt kleidiai mha miopen mkldnn nnpack opt_einsum quantized xnnpack")
     .parts()
 )
 

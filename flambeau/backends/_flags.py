@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
+
+from ._modules import unfrozen
 
 
 def setters(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -43,17 +44,5 @@ def setters(module: dict[str, Any], **defaults: Any) -> tuple[Callable[..., Any]
 
 
 def _set(module: dict[str, Any], name: str, value: Any) -> None:
-    setattr(sys.modules[module["__name__"]], name, value)
-
-
-def with_effect(module: str, effect: Callable[[str, Any], None]) -> None:
-    """Let `effect(name, value)` be called whenever somebody sets an attribute of a module."""
-
-    class Settings(ModuleType):
-        """A module whose settings something depends on."""
-
-        def __setattr__(self, name: str, value: Any) -> None:
-            super().__setattr__(name, value)
-            effect(name, value)
-
-    sys.modules[module].__class__ = Settings
+    with unfrozen():
+        setattr(sys.modules[module["__name__"]], name, value)

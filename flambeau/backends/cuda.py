@@ -6,7 +6,7 @@ import contextlib
 import enum
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core.names.absent import Table
 from .._core.process.gpu_choices import CHOICES
@@ -15,7 +15,7 @@ from .._ops.nn import attention
 from ..cuda import is_available as _has_device
 
 
-class _Products:
+class cuBLASModule:
     """How products of matrices are computed on CUDA devices."""
 
     __slots__ = (
@@ -54,7 +54,21 @@ class _Products:
         self._said = value != "none"
 
 
-matmul = _Products()
+matmul = cuBLASModule()
+
+
+class SDPAParams(NamedTuple):
+    """The operands and options of a call of `scaled_dot_product_attention`, about which may be asked."""
+
+    query: Any
+    key: Any
+    value: Any
+    attn_mask: Any
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
 cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
 
 __getattr__, __dir__ = (

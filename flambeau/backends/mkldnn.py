@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from ._flags import setters
+from ._modules import settings_class
 
 VERBOSE_OFF = 0
 VERBOSE_ON = 1
@@ -43,3 +44,11 @@ class verbose:
 
     def __exit__(self, *exception: object) -> None:
         pass
+
+
+settings_class(
+    "MkldnnModule",
+    __name__,
+    "enabled deterministic allow_tf32 matmul conv rnn fp32_precision",
+    is_available=staticmethod(is_available),
+)

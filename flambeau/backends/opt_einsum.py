@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._flags import setters
+from ._modules import settings_class
 
 enabled = False
 strategy: str | None = None
@@ -16,3 +17,6 @@ def is_available() -> bool:
 
 def get_opt_einsum() -> None:
     """The package: none."""
+
+
+settings_class("OptEinsumModule", __name__, "enabled strategy")

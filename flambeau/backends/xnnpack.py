@@ -2,4 +2,8 @@
 
 from __future__ import annotations
 
+from ._modules import settings_class
+
 enabled = False
+
+settings_class("XNNPACKEngine", __name__, "enabled")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+from .._core.device import CPU
+from .._core.device import device as as_device
 from . import amp, memory
 from .memory import (
     empty_cache,
@@ -76,8 +79,29 @@ def synchronize(device: Any = None) -> None:
 class Stream:
     """Stands for a queue of work: work on the CPU is done at once."""
 
-    def __init__(self, priority: int = -1) -> None:
-        pass
+    device = CPU
+    device_index = -1
+    device_type = 0
+    stream_id = 0
+    native_handle = 0
+
+    def __init__(self, device: Any = None, *, priority: int = -1, **numbers: int) -> None:
+        if device is not None and not isinstance(device, int) and as_device(device).type != "cpu":
+            raise RuntimeError(f"torch.Stream: a queue of {device} is made by the package of that device")
+
+    def query(self) -> bool:
+        """Whether all work is done."""
+        return True
+
+    def synchronize(self) -> None:
+        """Wait until all work is done."""
+
+    def is_capturing(self) -> bool:
+        """Whether work is recorded and not done."""
+        return False
+
+    def __repr__(self) -> str:
+        return "torch.Stream device_type=cpu, device_index=-1, stream_id=0"
 
     def wait_stream(self, stream: Any) -> None:
         """Wait for another queue."""
@@ -92,12 +116,34 @@ class Stream:
 class Event:
     """Stands for a mark in a queue of work."""
 
+    device = CPU
+    event_id = 0
+
+    def __init__(self, device: Any = None, **options: Any) -> None:
+        self._time: float | None = None
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this mark to another, both set by `record`."""
+        if self._time is None or end_event._time is None:
+            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
+        return (end_event._time - self._time) * 1000
+
+    def ipc_handle(self) -> bytes:
+        """An error: only marks of a GPU are shared between processes."""
+        raise RuntimeError("Event.ipc_handle: only events of CUDA devices are shared between processes")
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, ipc_handle: bytes) -> Event:
+        """An error, as above."""
+        raise RuntimeError("Event.from_ipc_handle: only events of CUDA devices are shared between processes")
+
     def query(self) -> bool:
         """Whether the work before the mark is done."""
         return True
 
     def record(self, stream: Any = None) -> None:
         """Set the mark."""
+        self._time = time.perf_counter()
 
     def synchronize(self) -> None:
         """Wait for the work before the mark."""

@@ -18,8 +18,8 @@ __getattr__, __dir__ = (
     .elsewhere("Proxy", "fx.proxy")
     .elsewhere("replace_pattern", "fx.subgraph_rewriter")
     .submodules(
-        "experimental graph graph_module immutable_collections interpreter node operator_schemas passes proxy "
-        "subgraph_rewriter traceback _symbolic_trace _lazy_graph_module _pytree"
+        "annotate experimental graph graph_module immutable_collections interpreter node operator_schemas passes proxy "
+        "subgraph_rewriter tensor_type traceback _symbolic_trace _lazy_graph_module _pytree"
     )
     .parts()
 )

@@ -196,3 +196,41 @@ def get_graph_provenance_json(graph: Graph) -> dict[str, Any]:
         for node in graph.nodes
         if node.op == "call_function"
     }
+
+
+class _Replay:
+    node: Node | None = None
+
+
+def get_current_replay_node() -> Node | None:
+    """The node that is being run again, if one is."""
+    return _Replay.node
+
+
+@contextlib.contextmanager
+def set_current_replay_node(node: Node | None) -> Iterator[None]:
+    """A context in which a node is being run again."""
+    before, _Replay.node = _Replay.node, node
+    try:
+        yield
+    finally:
+        _Replay.node = before
+
+
+def set_grad_fn_seq_nr(seq_nr: int) -> None:
+    """Say that a backward pass is at the node of a graph with this number: what is traced now carries it."""
+    if should_preserve_node_meta:
+        current_meta["grad_fn_seq_nr"] = [*current_meta.get("grad_fn_seq_nr", []), seq_nr]
+        current_meta["in_grad_fn"] = current_meta.get("in_grad_fn", 0) + 1
+
+
+def reset_grad_fn_seq_nr() -> None:
+    """Say that it has left that node."""
+    if not should_preserve_node_meta:
+        return
+    depth = current_meta.get("in_grad_fn", 0)
+    if depth == 1:
+        del current_meta["in_grad_fn"], current_meta["grad_fn_seq_nr"]
+    elif depth > 1:
+        current_meta["in_grad_fn"] = depth - 1
+        current_meta["grad_fn_seq_nr"] = current_meta["grad_fn_seq_nr"][:-1]

@@ -36,9 +36,11 @@ def _wrap_ends(queue: Any) -> None:
 
 
 if TYPE_CHECKING:
-    _AnyQueue, _AnySimpleQueue = _Queue[Any], _SimpleQueue[Any]
+    _AnyQueue = _Queue[Any]
+    _AnySimpleQueue = _SimpleQueue[Any]
 else:
-    _AnyQueue, _AnySimpleQueue = _Queue, _SimpleQueue
+    _AnyQueue = _Queue
+    _AnySimpleQueue = _SimpleQueue
 
 
 class Queue(_AnyQueue):

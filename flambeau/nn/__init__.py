@@ -19,7 +19,9 @@ from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
 
-__getattr__, __dir__ = Table(__name__).submodules("common_types grad intrinsic qat quantizable quantized").parts()
+__getattr__, __dir__ = (
+    Table(__name__).submodules("backends common_types cpp grad intrinsic qat quantizable quantized").parts()
+)
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:

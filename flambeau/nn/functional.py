@@ -23,10 +23,11 @@ def __getattr__(name: str) -> Any:
     try:
         function = _function_named(name)
     except AttributeError:
-        from . import _attention_helpers
+        from . import _attention_helpers, _scaled_products
 
-        if name not in _attention_helpers.__all__:
+        home = next((each for each in (_attention_helpers, _scaled_products) if name in each.__all__), None)
+        if home is None:
             raise
-        function = getattr(_attention_helpers, name)
+        function = getattr(home, name)
     globals()[name] = function  # found once, then kept: layers look it up in every call
     return function

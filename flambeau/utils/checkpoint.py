@@ -17,16 +17,19 @@ from contextvars import ContextVar
 from typing import Any
 
 import flambeau
-from flambeau._core.names.absent import absent_class, absent_function
 from flambeau._core.tensor import Tensor
 from flambeau._dispatch.arguments.autocast import AutocastState
 from flambeau.autograd.function import Function
 
+from ._selective_checkpoint import SelectiveCheckpointContext, create_selective_checkpoint_contexts
+
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
@@ -423,14 +426,6 @@ class DefaultDeviceType:
     def get_device_type() -> str:
         """Which it is."""
         return DefaultDeviceType._default_device_type
-
-
-create_selective_checkpoint_contexts = absent_function(
-    "torch.utils.checkpoint.create_selective_checkpoint_contexts", "modes that see every op are being built"
-)
-SelectiveCheckpointContext = absent_class(
-    "torch.utils.checkpoint.SelectiveCheckpointContext", "modes that see every op are being built"
-)
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

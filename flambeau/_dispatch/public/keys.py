@@ -56,6 +56,13 @@ def key_name(key: Any) -> str:
     return name
 
 
+def _priority(key: Any) -> tuple[int, int]:
+    name = key.name
+    if name.startswith(("Autocast", "Python", "FuncTorch", "Functionalize", "PreDispatch")):
+        return 2, key.value
+    return (1 if name.startswith(("Autograd", "ADInplace")) else 0), key.value
+
+
 class DispatchKeySet:
     """Some dispatch keys."""
 
@@ -74,6 +81,21 @@ class DispatchKeySet:
     def remove(self, key: Any) -> DispatchKeySet:
         """These without one."""
         return self - DispatchKeySet(key)
+
+    def raw_repr(self) -> int:
+        """The set as a number, a bit for each key. Which bit is which key is Flambeau's own affair."""
+        return sum(1 << DispatchKey[name].value for name in self._names)
+
+    @staticmethod
+    def from_raw_repr(number: int) -> DispatchKeySet:
+        """The set that `raw_repr` gave as a number."""
+        return DispatchKeySet([each for each in DispatchKey if number >> each.value & 1])
+
+    def highestPriorityTypeId(self) -> Any:
+        """The key of those here that comes first in a call: modes before derivatives, those before devices."""
+        if not self._names:
+            return DispatchKey["Undefined"]
+        return max((DispatchKey[name] for name in self._names), key=_priority)
 
     def __iter__(self) -> Any:
         return (DispatchKey[name] for name in sorted(self._names))

@@ -422,6 +422,15 @@ def convolution(
     return _run(input, weight, bias, steps, around, gaps, bool(transposed), more, operator.index(groups))
 
 
+@public(method=False)
+def mkldnn_convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: int
+) -> Tensor:
+    """`convolution` under the name of one library's, which has its options in another order."""
+    rank = weight._array.ndim - 2
+    return convolution(input, weight, bias, stride, padding, dilation, False, (0,) * rank, groups)
+
+
 # ----- time, batch, channels ----------------------------------------------------------------------------------------
 
 

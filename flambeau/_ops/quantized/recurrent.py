@@ -24,6 +24,12 @@ class Weights(NamedTuple):
     b_ih: Any
     b_hh: Any
     dtype: Any
+    of_state: Any = None
+    """What is made of the state, if it is not a linear map with `w_hh`."""
+
+    def state(self, hidden: Any) -> Any:
+        """What the gates get from the hidden state."""
+        return linear(hidden, self.w_hh, self.b_hh) if self.of_state is None else self.of_state(hidden)
 
 
 States = list[Any]
@@ -41,7 +47,7 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
 def lstm_step(given: Any, states: States, weights: Weights) -> States:
     """The new hidden and cell states."""
     hidden, cell = states
-    gates = given + linear(hidden, weights.w_hh, weights.b_hh)
+    gates = given + weights.state(hidden)
     let_in, keep, offered, show = gates.chunk(4, 1)
     cell = sigmoid(keep) * cell + sigmoid(let_in) * tanh(offered)
     return [sigmoid(show) * tanh(cell), cell]
@@ -51,7 +57,7 @@ def gru_step(given: Any, states: States, weights: Weights) -> States:
     """The new hidden state."""
     (hidden,) = states
     reset, keep, offered = given.chunk(3, 1)
-    own_reset, own_keep, own_offered = linear(hidden, weights.w_hh, weights.b_hh).chunk(3, 1)
+    own_reset, own_keep, own_offered = weights.state(hidden).chunk(3, 1)
     update = sigmoid(keep + own_keep)
     candidate = tanh(offered + sigmoid(reset + own_reset) * own_offered)
     return [(hidden - candidate) * update + candidate]
@@ -59,7 +65,7 @@ def gru_step(given: Any, states: States, weights: Weights) -> States:
 
 def rnn_step(given: Any, states: States, weights: Weights, activation: Callable[[Any], Any] = tanh) -> States:
     """The new hidden state of a layer without gates."""
-    return [activation(given + linear(states[0], weights.w_hh, weights.b_hh))]
+    return [activation(given + weights.state(states[0]))]
 
 
 def _over_steps(

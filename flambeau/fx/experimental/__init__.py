@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from ..._core.names.absent import Table
 
-__getattr__, __dir__ = Table(__name__).submodules("const_fold optimization proxy_tensor symbolic_shapes").parts()
+__getattr__, __dir__ = (
+    Table(__name__).submodules("const_fold merge_matmul optimization proxy_tensor sym_node symbolic_shapes").parts()
+)

@@ -16,7 +16,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("flex_attention")
+    .submodules("experimental flex_attention varlen")
     .returning(lambda: None, functions="current_flash_attention_impl")
     .returning(list, functions="list_flash_attention_impls")
     .absent(

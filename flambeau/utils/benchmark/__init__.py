@@ -14,10 +14,7 @@ __all__ = [
 __getattr__, __dir__ = (
     Table(__name__)
     .elsewhere("Colorize Compare ordered_unique", "utils.benchmark._compare")
-    .absent(
-        "counts of instructions, and random sparse inputs, are not built",
-        classes="CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts FuzzedSparseTensor",
-    )
-    .elsewhere("FuzzedParameter FuzzedTensor Fuzzer ParameterAlias", "utils.benchmark._fuzzer")
+    .elsewhere("CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts", "utils.benchmark._counts")
+    .elsewhere("FuzzedParameter FuzzedSparseTensor FuzzedTensor Fuzzer ParameterAlias", "utils.benchmark._fuzzer")
     .parts()
 )

@@ -157,6 +157,58 @@ class FuzzedTensor:
         return tensor, described
 
 
+class FuzzedSparseTensor(FuzzedTensor):
+    """A sparse tensor of a size in terms of parameters, with about a given share of its elements."""
+
+    def __init__(
+        self, name: str, size: tuple[str | int, ...], min_elements: int | None = None, max_elements: int | None = None,
+        dim_parameter: str | None = None, sparse_dim: str | None = None, nnz: str | None = None,
+        density: str | None = None, coalesced: str | None = None, dtype: DType = float32, cuda: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            name, size, min_elements=min_elements, max_elements=max_elements, dim_parameter=dim_parameter, dtype=dtype,
+            cuda=cuda,
+        )  # fmt: skip
+        self._density, self._coalesced, self._sparse_dim = density, coalesced, sparse_dim
+
+    @staticmethod
+    def sparse_tensor_constructor(
+        size: Sequence[int], dtype: DType, sparse_dim: int, nnz: int, is_coalesced: bool
+    ) -> Any:
+        """`nnz` random elements; coalesced ones are fewer where places coincide, others are there twice."""
+        from ... import cat, sparse_coo_tensor
+
+        values = FuzzedTensor.default_tensor_constructor((nnz, *size[sparse_dim:]), dtype)
+        places = rand(sparse_dim, nnz)
+        places = (places * _column(size[:sparse_dim])).long()
+        if is_coalesced:
+            return sparse_coo_tensor(places, values, tuple(size)).coalesce()
+        half = nnz // 2
+        return sparse_coo_tensor(cat([places[:, :half]] * 2, 1), cat([values[:half]] * 2), tuple(size))
+
+    def _make_tensor(self, params: dict[str, Any], state: Any) -> tuple[Tensor, dict[str, Any]]:
+        size, _, _ = self._sizes(params)
+        density, coalesced = params["density"], params["coalesced"]
+        sparse_dim = min(params["sparse_dim"] if self._sparse_dim else len(size), len(size))
+        count = max(1, int(np.prod(size[:sparse_dim]) * density))
+        tensor = self.sparse_tensor_constructor(size, self._dtype, sparse_dim, count, coalesced)
+        if self._cuda:
+            tensor = tensor.cuda()
+        described = {
+            "numel": int(tensor.numel()), "shape": tuple(tensor.size()), "is_coalesced": tensor.is_coalesced(),
+            "density": density, "sparsity": 1.0 - density, "sparse_dim": tensor.sparse_dim(),
+            "dense_dim": tensor.dense_dim(), "dtype": str(self._dtype),
+        }  # fmt: skip
+        return tensor, described
+
+
+def _column(lengths: Sequence[int]) -> Tensor:
+    from ... import tensor
+
+    column: Tensor = tensor([float(each) for each in lengths]).unsqueeze(1)
+    return column
+
+
 class Fuzzer:
     """Draws parameters until they meet all constraints, and makes tensors of them.
 

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ...._core.names.absent import Table
 
-__getattr__, __dir__ = Table(__name__).submodules("pass_base pass_manager").parts()
+__getattr__, __dir__ = Table(__name__).submodules("partitioner pass_base pass_manager").parts()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.process.gpu_choices import CHOICES
-from ..cuda import is_available as _has_device
-from ._flags import setters, with_effect
+from ..._core.process.gpu_choices import CHOICES
+from ...cuda import is_available as _has_device
+from .._flags import setters
+from .._modules import check_precision, settings_class
+from . import rnn as rnn
 
 enabled = True
 benchmark = False
@@ -17,12 +19,10 @@ fp32_precision = "none"
 depthwise_kernel: str | None = None
 
 
-class _Precision:
-    """In what float32 is computed by one family of the library's functions: "ieee", "tf32", or as others say."""
+class _Convolutions:
+    """In what float32 is computed by convolutions: "ieee", "tf32", or as others say."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._fp32_precision = "tf32"
+    _fp32_precision = "tf32"
 
     @property
     def fp32_precision(self) -> str:
@@ -30,20 +30,18 @@ class _Precision:
 
     @fp32_precision.setter
     def fp32_precision(self, value: str) -> None:
-        if value not in ("none", "ieee", "tf32"):
-            raise RuntimeError(f"Unknown precision: {value}")
+        check_precision(value)
         self._fp32_precision = value
-        if self._name == "conv":
-            CHOICES.shortened_convolutions = value == "tf32"
+        CHOICES.shortened_convolutions = value == "tf32"
 
 
-conv, rnn = _Precision("conv"), _Precision("rnn")
+conv = _Convolutions()
 
 
 def _library() -> Any:
     if not _has_device():
         return None
-    from .._backends.cuda.cudnn import library
+    from ..._backends.cuda.cudnn import library
 
     return library()
 
@@ -85,7 +83,13 @@ def _take_effect(name: str, value: Any) -> None:
     elif name == "enabled":
         CHOICES.uses_library = bool(value)
     elif name == "allow_tf32":
-        conv.fp32_precision = rnn.fp32_precision = "tf32" if value else "none"
+        conv.fp32_precision = "tf32" if value else "none"
+        vars(rnn)["fp32_precision"] = conv.fp32_precision
 
 
-with_effect(__name__, _take_effect)
+settings_class(
+    "CudnnModule",
+    __name__,
+    "enabled deterministic benchmark benchmark_limit allow_tf32 conv fp32_precision depthwise_kernel",
+    _take_effect,
+)

@@ -1,0 +1,1 @@
+"""Passes for the operators of one dialect, under the names of `torch.fx.passes.dialect`."""

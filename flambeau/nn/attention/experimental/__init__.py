@@ -1,0 +1,1 @@
+"""What PyTorch tries out about attention: the package is there, and has nothing public."""

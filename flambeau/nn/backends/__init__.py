@@ -1,0 +1,1 @@
+"""An older place of functions behind layers, as PyTorch still has it."""

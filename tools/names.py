@@ -220,7 +220,7 @@ def lookup(full: str) -> Any:
 
 
 def has_own_text(value: Any) -> bool:
-    """Whether something has a documentation of its own: not that of its base, nor what Python makes for data classes."""
+    """Whether something has a documentation of its own: not its base's, nor a bare signature that a tool has made."""
     text = vars(value).get("__doc__") if isinstance(value, type) else getattr(value, "__doc__", None)
     return isinstance(text, str) and bool(text.strip()) and not text.startswith(f"{getattr(value, '__name__', '')}(")
 
@@ -235,9 +235,10 @@ def is_documented(full: str, kind: str, module: Any, value: Any) -> bool:
 
 
 DOCUMENTED = (
-    "**Documented, or imported by libraries** are the names of PyTorch's that its modules list in `__all__` (or that stand "
-    "in `torch` itself, or are modules) and that have a text of their own, and those with an underscore that libraries "
-    "import; nothing below a module called `experimental`. Values that are no functions or classes need no text."
+    "**Documented, or imported by libraries** are the names of PyTorch's that its modules list in `__all__` (or that "
+    "stand in `torch` itself, or are modules) and that have a text of their own, and those with an underscore that "
+    "libraries import; nothing below a module called `experimental`. Values that are no functions or classes need no "
+    "text."
 )
 
 

@@ -15,7 +15,6 @@ from .._core.slots import SLOTS
 from .._core.tensor import Tensor, new_counter
 from . import graph
 from .engine import run_backward
-from .function import NestedIOFunction as NestedIOFunction
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 TensorOrTensors = Tensor | Sequence[Tensor]
@@ -275,7 +274,7 @@ def __getattr__(name: str) -> Any:
 
 
 _LAZY = {
-    "Function": "function", "function": "function",
+    "Function": "function", "NestedIOFunction": "function", "function": "function",
     "Variable": "variable", "variable": "variable",
     "functional": "functional", "forward_ad": "forward_ad",
     "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",

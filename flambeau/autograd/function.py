@@ -278,9 +278,9 @@ class InplaceFunction(Function):
 class NestedIOFunction(Function):
     """An older base of functions whose arguments are nests of tensors. Calling one is the error that PyTorch has."""
 
-    def forward(self, *args: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result by `forward_extended`."""
-        return self.forward_extended(*args)
+        return self.forward_extended(*args, **kwargs)
 
     def backward(self, *gradients: Any) -> Any:
         """The gradients by `backward_extended`."""
@@ -303,7 +303,7 @@ class NestedIOFunction(Function):
         """Say which outputs have no gradient."""
         self.non_differentiable = args
 
-    def forward_extended(self, *input: Any) -> Any:
+    def forward_extended(self, *input: Any, **kwargs: Any) -> Any:
         """To be written by who inherits."""
         raise NotImplementedError
 

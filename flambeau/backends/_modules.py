@@ -89,7 +89,7 @@ def check_precision(value: str) -> None:
 
 def settings_class(
     name: str, module: str, settings: str, effect: Callable[[str, Any], None] | None = None, **methods: Any
-) -> type[PropModule]:
+) -> Any:
     """The class of a module whose `settings` are properties; `effect(name, value)` follows each assignment.
 
     The module becomes an instance of it, and keeps its values where they were.
@@ -105,7 +105,9 @@ def settings_class(
         return ContextProp(lambda: values[each], change)
 
     own = {each: setting(each) for each in settings.split()}
-    made = type(name, (PropModule,), {"__module__": module, "__doc__": f"The class of {module}.", **own, **methods})
+    made: Any = type(
+        name, (PropModule,), {"__module__": module, "__doc__": f"The class of {module}.", **own, **methods}
+    )
     sys.modules[module].__class__ = made
     values[name] = made
     return made

@@ -102,14 +102,12 @@ def create_selective_checkpoint_contexts(
     The policy is called with a `SelectiveCheckpointContext`, the operator and its arguments, and gives a
     `CheckpointPolicy` or a truth.
     """
+    policy: Policy
     if callable(policy_fn_or_list):
-        policy: Policy = policy_fn_or_list
+        policy = policy_fn_or_list
     elif isinstance(policy_fn_or_list, list):
         listed = set(policy_fn_or_list)
-
-        def policy(context: Any, func: Any, *args: Any, **kwargs: Any) -> bool:
-            return func in listed
-
+        policy = lambda context, func, *args, **kwargs: func in listed  # noqa: E731
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     storage: Storage = defaultdict(list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import operator
 from collections.abc import Callable
@@ -69,15 +70,15 @@ class SymNode:
         """The truth."""
         return bool(self._value())
 
-    def guard_int(self, file: str, line: int) -> int:
+    def guard_int(self, file: builtins.str, line: int) -> int:
         """The number."""
         return self.int_()
 
-    def guard_float(self, file: str, line: int) -> float:
+    def guard_float(self, file: builtins.str, line: int) -> float:
         """The number."""
         return float(self._value())
 
-    def guard_bool(self, file: str, line: int) -> bool:
+    def guard_bool(self, file: builtins.str, line: int) -> bool:
         """The truth."""
         return self.bool_()
 
@@ -101,13 +102,13 @@ class SymNode:
         """The node itself: nodes do not change."""
         return self
 
-    def str(self) -> str:
+    def str(self) -> builtins.str:
         """The expression."""
         return f"{self.expr}"
 
     _graph_repr = str
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> builtins.str:
         return f"SymNode({self.expr}, shape_env={self.shape_env}, pytype={self.pytype}, hint={self.hint})"
 
 

@@ -57,4 +57,5 @@ def get_size_of_all_nodes(fx_module: GraphModule, args: list[Any] | None = None)
         if node.op == "output":
             break
         if "tensor_meta" in node.meta:
-            node.size_bytes = get_size_of_node(fx_module, node)
+            holder: Any = node
+            holder.size_bytes = get_size_of_node(fx_module, node)

@@ -41,7 +41,7 @@ class Component:
     orig_outputs: list[Node] = field(default_factory=list)
     getattr_maps: dict[Node, Node] = field(default_factory=dict)
     constructor_args: list[str] = field(default_factory=list)
-    gm: GraphModule | None = None
+    gm: Any = None
 
 
 def split_by_tags(
@@ -56,14 +56,15 @@ def split_by_tags(
     outer: dict[Node, Node] = {}
     last: Any = None
     for node in gm.graph.nodes:
-        if node.op in ("placeholder", "get_attr") and getattr(node, "tag", None) is None:
+        tag: Any = getattr(node, "tag", None)
+        if node.op in ("placeholder", "get_attr") and tag is None:
             if node.op == "placeholder":
                 outer[node] = main.node_copy(node, outer.__getitem__)
             continue
         if node.op == "output":
             last = node
             continue
-        part = parts[node.tag]
+        part = parts[tag]
         home[node] = part
 
         def inside(each: Node, part: Component = part) -> Node:
@@ -97,7 +98,12 @@ def split_by_tags(
 
 def _needed(args: Any) -> set[Node]:
     found: set[Node] = set()
-    map_arg(args, lambda each: found.add(each) or each)
+
+    def note(node: Node) -> Node:
+        found.add(node)
+        return node
+
+    map_arg(args, note)
     return found
 
 

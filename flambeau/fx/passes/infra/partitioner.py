@@ -64,7 +64,7 @@ class CapabilityBasedPartitioner:
         nodes = list(self.graph_module.graph.nodes)
         after: dict[Node, set[Node]] = {}
         for node in reversed(nodes):
-            after[node] = set().union(*({user} | after[user] for user in node.users)) if node.users else set()
+            after[node] = {each for user in node.users for each in (user, *after[user])}
         groups: list[list[Node]] = []
         of: dict[Node, list[Node]] = {}
         for node in reversed(nodes):

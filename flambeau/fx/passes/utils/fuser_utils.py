@@ -66,7 +66,9 @@ def fuse_as_graphmodule(
     if not validate_partition(nodes):
         raise AssertionError("Invalid partition, found dependency cycles")
     own = set(nodes)
-    subgraph, inputs, inner = Graph(), {}, {}
+    subgraph = Graph()
+    inputs: dict[Node, Node] = {}
+    inner: dict[Node, Node] = {}
 
     def inside(node: Node) -> Node:
         if node in inner:

@@ -19,14 +19,13 @@ class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
         self, pattern_gm: GraphModule, match_output: bool = False, match_placeholder: bool = False,
         remove_overlapping_matches: bool = True, ignore_literals: bool = False,
     ) -> None:  # fmt: skip
-        output = pattern_gm.graph.output_node()
-        *results, names = output.args[0]
+        given: Any = pattern_gm.graph.output_node().args[0]
+        *results, names = given
         if not isinstance(names, dict):
             raise AssertionError("the last result of the pattern must be a dictionary from names to nodes")
         pattern = Graph()
         copies: dict[Node, Node] = {}
-        found: Any = pattern.graph_copy(pattern_gm.graph, copies)
-        del found
+        pattern.graph_copy(pattern_gm.graph, copies)
         kept = [copies[each] for each in _flat(results)]
         pattern.output(kept[0] if len(kept) == 1 else tuple(kept))
         self.name_node_map = {name: copies[each] for name, each in names.items()}

@@ -278,13 +278,15 @@ class InplaceFunction(Function):
 class NestedIOFunction(Function):
     """An older base of functions whose arguments are nests of tensors. Calling one is the error that PyTorch has."""
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result by `forward_extended`."""
-        return self.forward_extended(*args, **kwargs)
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the result by `forward_extended` of the first argument."""
+        return args[0].forward_extended(*args[1:], **kwargs)
 
-    def backward(self, *gradients: Any) -> Any:
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
         """The gradients by `backward_extended`."""
-        return self.backward_extended(*gradients)
+        return ctx.backward_extended(*gradients)
 
     def save_for_backward(self, *args: Any) -> None:
         """Keep tensors."""

@@ -241,7 +241,7 @@ def rebuild_sparse_compressed_tensor(
 def reduce_sparse_tensor(sparse: Any) -> tuple[Any, ...]:
     """A sparse tensor as its parts, which are dense tensors."""
     array = sparse._array
-    parts = []
+    parts: list[Any] = []
     for name in ("indices", "values") if sparse.layout is COO else ("compressed", "plain", "values"):
         part = dense_tensor(getattr(array, name), sparse).share_memory_()
         setattr(array, name, part._array)  # the memory has moved

@@ -105,10 +105,8 @@ def _orthonormal(space: Tensor, matrix: Tensor | None) -> Tensor:
     return space
 
 
-def _one(
-    A: Any, B: Any, X: Any, iK: Any, k: int, niter: int, tol: float, largest: bool, method: str,
-    tracker: Callable[[Any], None] | None, given: tuple[Any, Any, Any],
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def _one(A: Any, B: Any, X: Any, iK: Any, options: Any, given: Any) -> tuple[Tensor, Tensor]:
+    k, niter, tol, largest, method, tracker = options
     iparams = {"m": A.shape[0], "n": X.shape[-1], "k": k, "niter": niter, **(given[0] or {})}
     worker = LOBPCG(A, B, X, iK, iparams, {"tol": tol, **(given[1] or {})}, {"largest": largest, **(given[2] or {})},
                     method, tracker)  # fmt: skip
@@ -168,8 +166,8 @@ def lobpcg(
     steps = 1000 if niter is None or niter < 0 else niter
     options = (wanted, steps, limit, largest is not False, method or "ortho", tracker)
     given = (ortho_iparams, ortho_fparams, ortho_bparams)
-    bare = [None if each is None else each.detach() for each in (A, B, X, iK)]
-    found = _one(*bare, *options, given) if A.dim() == 2 else _batch(*bare, options, given)
+    bare: list[Any] = [None if each is None else each.detach() for each in (A, B, X, iK)]
+    found = (_one if A.dim() == 2 else _batch)(bare[0], bare[1], bare[2], bare[3], options, given)
     recorded = A.requires_grad or (B is not None and B.requires_grad)
     return _with_gradients(A, B, found[1], largest is not False) if recorded else found
 
@@ -185,7 +183,7 @@ def _batch(A: Any, B: Any, X: Any, iK: Any, options: Any, given: Any) -> tuple[T
         return each.expand(*leading, rows, columns).reshape(-1, rows, columns)[at]
 
     pairs = [
-        _one(single(A, at), single(B, at), single(X, at), single(iK, at), *options, given)
+        _one(single(A, at), single(B, at), single(X, at), single(iK, at), options, given)
         for at in range(A.reshape(-1, rows, rows).shape[0])
     ]
     values, vectors = (stack(list(each)) for each in zip(*pairs, strict=True))

@@ -361,7 +361,8 @@ def to_compressed(
             f"{name}: tensor sparse size {tuple(input.shape)} must be divisible by given blocksize {blocks}"
         )
     if by_name:
-        return compress(input, kept_as, blocks)
+        named: Tensor = compress(input, kept_as, blocks)
+        return named
     return _to_layout(input, not isinstance(input, SparseTensor), blocks, kept_as)
 
 

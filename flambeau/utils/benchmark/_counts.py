@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ._measurement import TaskSpec
 
@@ -17,23 +18,21 @@ _NOISE = ("dictobject.c:lookdict_unicode", "dictobject.c:lookdict", "dictobject.
 """Functions of Python's dictionaries, whose work depends on the addresses of objects."""
 
 
-class FunctionCount(NamedTuple):
-    """How many instructions a function ran."""
-
-    count: int
-    function: str
+FunctionCount: Any = collections.namedtuple(
+    "FunctionCount", ["count", "function"]
+)  # as a class it would hide `tuple.count`
 
 
 @dataclasses.dataclass(repr=False, eq=False, frozen=True)
 class FunctionCounts:
     """Counts of many functions, the largest first."""
 
-    _data: tuple[FunctionCount, ...]
+    _data: tuple[Any, ...]
     inclusive: bool
     truncate_rows: bool = True
     _linewidth: int | None = None
 
-    def __iter__(self) -> Iterator[FunctionCount]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._data)
 
     def __len__(self) -> int:

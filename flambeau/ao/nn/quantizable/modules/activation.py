@@ -59,10 +59,12 @@ class MultiheadAttention(nn.MultiheadAttention):
         made.bias_k, made.bias_v, made.qconfig = other.bias_k, other.bias_v, other.qconfig
         made.out_proj.weight, made.out_proj.bias = other.out_proj.weight, other.out_proj.bias
         if other._qkv_same_embed_dim:
-            weights = other.in_proj_weight.chunk(3)
+            together: Any = other.in_proj_weight
+            weights = together.chunk(3)
         else:
             weights = other.q_proj_weight, other.k_proj_weight, other.v_proj_weight
-        biases = (None, None, None) if other.in_proj_bias is None else other.in_proj_bias.chunk(3)
+        joined: Any = other.in_proj_bias
+        biases = (None, None, None) if joined is None else joined.chunk(3)
         layers = (made.linear_Q, made.linear_K, made.linear_V)
         for layer, weight, bias in zip(layers, weights, biases, strict=True):
             layer.weight = nn.Parameter(weight.detach(), weight.requires_grad)

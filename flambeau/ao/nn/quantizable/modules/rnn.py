@@ -174,7 +174,9 @@ class _LSTMLayer(nn.Module):
         for name, suffix in (("layer_fw", ""), ("layer_bw", "_reverse"))[: 2 if options["bidirectional"] else 1]:
             weights = [getattr(other, f"weight_{each}_l{layer_idx}{suffix}") for each in ("ih", "hh")]
             biases = [getattr(other, f"bias_{each}_l{layer_idx}{suffix}", None) for each in ("ih", "hh")]
-            getattr(layer, name).cell = LSTMCell.from_params(*weights, *biases, split_gates=split_gates)
+            getattr(layer, name).cell = LSTMCell.from_params(
+                weights[0], weights[1], biases[0], biases[1], split_gates=split_gates
+            )
         return layer
 
 
@@ -262,9 +264,11 @@ class LSTM(nn.Module):
             )  # fmt: skip
         if other.training:
             made.train()
-            return torch.ao.quantization.prepare_qat(made, inplace=True)
+            observed: LSTM = torch.ao.quantization.prepare_qat(made, inplace=True)
+            return observed
         made.eval()
-        return torch.ao.quantization.prepare(made, inplace=True)
+        watched: LSTM = torch.ao.quantization.prepare(made, inplace=True)
+        return watched
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:

@@ -112,7 +112,7 @@ class RNNBase(nn.Module):
             if dtype is torch.qint8:
                 weights = [torch.quantize_per_tensor(each, 0.1, 0, torch.qint8) for each in weights]
             biases = [torch.randn(rows) for _ in range(2)] if bias else [None, None]
-            packed.append(PackedParameter(Weights(*weights, *biases, dtype)))
+            packed.append(PackedParameter(Weights(weights[0], weights[1], biases[0], biases[1], dtype)))
         self._all_weight_values = nn.ModuleList(packed)
 
     @property
@@ -178,7 +178,7 @@ class RNNBase(nn.Module):
         for packed, (layer, suffix) in zip(self._all_weight_values, self._places(), strict=True):
             weights = [weight_bias_dict[f"weight_{each}_l{layer}{suffix}"] for each in ("ih", "hh")]
             biases = [weight_bias_dict.get(f"bias_{each}_l{layer}{suffix}") for each in ("ih", "hh")]
-            packed.param = Weights(*weights, *biases, self.dtype)
+            packed.param = Weights(weights[0], weights[1], biases[0], biases[1], self.dtype)
 
     def _weight_bias(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {"weight": {}, "bias": {}}
@@ -477,8 +477,8 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """`nn.LSTMCell` with quantized weights."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, num_chunks=4, **kwargs)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+        super().__init__(input_size, hidden_size, bias, num_chunks=4, dtype=dtype)
 
     def _get_name(self) -> str:
         return "DynamicQuantizedLSTMCell"

@@ -17,7 +17,8 @@ def get_quantized_weight(module: Any, wn: str) -> Any:
     """The codes of one of the weights of a module, as the module says that it is quantized."""
     weight = getattr(module, wn)
     scheme, element = getattr(module, f"{wn}_qscheme"), getattr(module, f"{wn}_dtype")
-    scale, zero_point = getattr(module, f"{wn}_scale", None), getattr(module, f"{wn}_zero_point", None)
+    scale: Any = getattr(module, f"{wn}_scale", None)
+    zero_point: Any = getattr(module, f"{wn}_zero_point", None)
     if scheme in (None, torch.per_tensor_symmetric, torch.per_tensor_affine):
         return weight if scheme is None else torch.quantize_per_tensor(weight, scale, zero_point, element)
     return torch.quantize_per_channel(weight, scale, zero_point, int(getattr(module, f"{wn}_axis")), element)
@@ -203,6 +204,11 @@ class RNNBase(_Quantizable, nn.RNNBase):
     def _flat_weights(self) -> list[Any]:
         """What the networks take: see `get_flat_weights`."""
         return self.get_flat_weights()
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            setattr(self, name, weight)
 
     def get_flat_weights(self) -> list[Any]:
         """All parameters, the weights as rounded."""

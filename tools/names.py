@@ -221,8 +221,13 @@ def lookup(full: str) -> Any:
 
 def has_own_text(value: Any) -> bool:
     """Whether something has a documentation of its own: not its base's, nor a bare signature that a tool has made."""
-    text = vars(value).get("__doc__") if isinstance(value, type) else getattr(value, "__doc__", None)
-    return isinstance(text, str) and bool(text.strip()) and not text.startswith(f"{getattr(value, '__name__', '')}(")
+    text = vars(value).get("__doc__") if isinstance(value, type) else inspect.getattr_static(value, "__doc__", None)
+    if not isinstance(value, type) and not isinstance(text, str):  # a builtin function computes it
+        with contextlib.suppress(Exception):
+            text = value.__doc__
+    called = (type, types.FunctionType, types.BuiltinFunctionType)
+    bare = f"{value.__name__}(" if isinstance(value, called) else None
+    return isinstance(text, str) and bool(text.strip()) and (bare is None or not text.startswith(bare))
 
 
 def is_documented(full: str, kind: str, module: Any, value: Any) -> bool:

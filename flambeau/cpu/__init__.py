@@ -85,9 +85,10 @@ class Stream:
     stream_id = 0
     native_handle = 0
 
-    def __init__(self, device: Any = None, *, priority: int = -1, **numbers: int) -> None:
-        if device is not None and not isinstance(device, int) and as_device(device).type != "cpu":
-            raise RuntimeError(f"torch.Stream: a queue of {device} is made by the package of that device")
+    def __init__(self, priority: Any = -1, *, device: Any = None, **numbers: int) -> None:
+        place = priority if device is None else device  # `torch.Stream` has the device first, `torch.cpu.Stream` not
+        if not isinstance(place, int) and as_device(place).type != "cpu":
+            raise RuntimeError(f"torch.Stream: a queue of {place} is made by the package of that device")
 
     def query(self) -> bool:
         """Whether all work is done."""

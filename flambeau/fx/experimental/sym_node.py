@@ -112,19 +112,32 @@ class SymNode:
         return f"SymNode({self.expr}, shape_env={self.shape_env}, pytype={self.pytype}, hint={self.hint})"
 
 
-def _operation(name: str, function: Callable[..., Any]) -> Callable[..., SymNode]:
-    def operation(self: SymNode, *others: Any) -> SymNode:
-        parts = [self.expr, *(getattr(each, "expr", each) for each in others)]
-        known = [self.hint, *(getattr(each, "hint", each) for each in others)]
-        hint = None if any(each is None for each in known) else function(*known)
-        pytype = type(hint) if hint is not None else self.pytype
-        return SymNode(f"{name}({', '.join(map(repr, parts))})", self.shape_env, pytype, hint)
+def _result(self: SymNode, name: str, function: Callable[..., Any], others: tuple[Any, ...]) -> SymNode:
+    parts = [self.expr, *(getattr(each, "expr", each) for each in others)]
+    known = [self.hint, *(getattr(each, "hint", each) for each in others)]
+    hint = None if any(each is None for each in known) else function(*known)
+    pytype = type(hint) if hint is not None else self.pytype
+    return SymNode(f"{name}({', '.join(map(repr, parts))})", self.shape_env, pytype, hint)
+
+
+def _binary(name: str, function: Callable[..., Any]) -> Callable[..., SymNode]:
+    def operation(self: SymNode, other: Any) -> SymNode:
+        return _result(self, name, function, (other,))
 
     return operation
 
 
-for _name, _function in magic_methods.items():
-    setattr(SymNode, f"{_name}_" if _name in ("and", "or") else _name, _operation(_name, _function))
+def _unary(name: str, function: Callable[..., Any]) -> Callable[..., SymNode]:
+    def operation(self: SymNode, ndigits: Any = None) -> SymNode:
+        return _result(self, name, function, () if ndigits is None else (ndigits,))
+
+    return operation
+
+
+for _name, _function in METHODS.items():
+    setattr(SymNode, f"{_name}_" if _name in ("and", "or") else _name, _binary(_name, _function))
+for _name, _function in _UNARY.items():
+    setattr(SymNode, _name, _unary(_name, _function))
 
 
 class DynamicInt(int):

@@ -84,10 +84,15 @@ def varlen_attn(
 
 def varlen_attn_out(
     out: Tensor, query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor | None, max_q: int,
-    max_k: int, **options: Any,
+    max_k: int, *, return_aux: AuxRequest | None = None, scale: float | None = None,
+    window_size: tuple[int, int] = (-1, -1), enable_gqa: bool = False, seqused_k: Tensor | None = None,
+    block_table: Tensor | None = None, num_splits: int | None = None,
 ) -> Any:  # fmt: skip
     """The same into a tensor that is there."""
-    found = varlen_attn(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, **options)
+    found = varlen_attn(
+        query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, return_aux=return_aux, scale=scale,
+        window_size=window_size, enable_gqa=enable_gqa, seqused_k=seqused_k, block_table=block_table, num_splits=num_splits,
+    )  # fmt: skip
     if isinstance(found, tuple):
         return out.copy_(found[0]), found[1]
     return out.copy_(found)

@@ -47,11 +47,12 @@ class CapabilityBasedPartitioner:
     def __init__(
         self, graph_module: GraphModule, operator_support: OperatorSupportBase,
         allows_single_node_partition: bool = False, non_compute_ops: Sequence[str] | None = None,
-        allowed_single_node_partition_ops: Sequence[str] | None = None, **options: Any,
+        allowed_single_node_partition_ops: Sequence[str] | None = None, skip_horizontal_fusion: bool = False,
     ) -> None:  # fmt: skip
         self.graph_module = graph_module
         self.operator_support = operator_support
         self.allows_single_node_partition = allows_single_node_partition
+        self.skip_horizontal_fusion = skip_horizontal_fusion  # groups grow along users alone, so there is none
         self.non_compute_ops = list(non_compute_ops or ())
         self.allowed_single_node_partition_ops = list(allowed_single_node_partition_ops or ())
 

@@ -91,7 +91,8 @@ def varlen_attn_out(
     """The same into a tensor that is there."""
     found = varlen_attn(
         query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, return_aux=return_aux, scale=scale,
-        window_size=window_size, enable_gqa=enable_gqa, seqused_k=seqused_k, block_table=block_table, num_splits=num_splits,
+        window_size=window_size, enable_gqa=enable_gqa, seqused_k=seqused_k, block_table=block_table,
+        num_splits=num_splits,
     )  # fmt: skip
     if isinstance(found, tuple):
         return out.copy_(found[0]), found[1]

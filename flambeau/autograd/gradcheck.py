@@ -15,16 +15,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau
+from flambeau._core.tensor import Tensor
 from flambeau.autograd.function import Function
 
-if TYPE_CHECKING:
-    from flambeau import Tensor
-
-    Tensors = tuple[Tensor, ...]
-    OptionalTensors = tuple[Tensor | None, ...]
+Tensors = tuple[Tensor, ...]
+OptionalTensors = tuple[Tensor | None, ...]
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 

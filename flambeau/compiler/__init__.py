@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.names.absent import Table
-from ._entry import compile, disable, explain, is_compiling, reset, set_stance
+from ._entry import compile, disable, is_compiling, reset, set_stance
 
 __all__ = [
     "allow_in_graph", "aot_compile", "aot_load", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
-    "disable", "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+    "disable", "explain", "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
     "minify", "nested_compile_region", "reset", "set_default_backend", "set_enable_guard_collectives", "set_stance",
     "substitute_in_graph", "verify", "wrap_numpy",
 ]  # fmt: skip
@@ -27,10 +27,11 @@ __getattr__, __dir__ = (
     .submodules("config")
     .elsewhere("aot_compile", "compiler._aot")
     .elsewhere("aot_load", "compiler._aot_load")
+    .elsewhere("explain", "compiler._explain")
     .elsewhere("verify", "compiler._verify")
     .elsewhere("minify", "compiler._minify")
     .absent(
-        "the compiler is not built yet",
+        "every check of a program stays, and kernels are cached by their content",
         functions="keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts load_compiled_function "
         "save_cache_artifacts skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "
         "skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe",

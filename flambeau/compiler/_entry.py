@@ -6,16 +6,13 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core.slots import SLOTS
 from ._errors import InvalidBackend
 from ._stance import set_stance
 
-if TYPE_CHECKING:
-    from ._explain import Explanation
-
-__all__ = ["compile", "disable", "explain", "is_compiling", "mark_dynamic", "reset", "set_stance"]
+__all__ = ["compile", "disable", "is_compiling", "mark_dynamic", "reset", "set_stance"]
 
 COMPILED: weakref.WeakSet[Any] = weakref.WeakSet()
 """Every compiled function that there is."""
@@ -114,30 +111,6 @@ def _compiled(model: Any, fullgraph: bool, dynamic: bool | None, backend: Any) -
         made = Compiled(model, fullgraph, dynamic=dynamic)
     COMPILED.add(made)
     return made
-
-
-def explain(compiled: Any, *args: Any, **kwargs: Any) -> Explanation:
-    """What became of the calls of a compiled function or module: its programs as source, and why others have none.
-
-    Its `table()` lists what the programs do, `save("page.html")` shows everything in a browser. With arguments, the
-    function is called some more times with them, to measure how long each step of its programs takes.
-
-    >>> double = flambeau.compile(lambda x: x * 2)
-    >>> for _ in range(4):
-    ...     _ = double(flambeau.ones(2))
-    >>> flambeau.compiler.explain(double).splitlines()[0]
-    '1 program, no call that could not be compiled'
-    """
-    from ._explain import explanation_of
-
-    run: Any = getattr(compiled, "__dict__", {}).get("_run")
-    if run not in COMPILED:
-        raise TypeError(f"explain() takes what torch.compile has given, not {compiled!r}")
-    if args or kwargs:
-        from ._verify import measure
-
-        measure(run, args, kwargs)
-    return explanation_of(run)
 
 
 def reset() -> None:

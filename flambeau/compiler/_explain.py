@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.tensor import Tensor
+from ._entry import COMPILED
 from ._stages import Stage, Step, joined
 from ._state import Layout
 
@@ -53,6 +54,28 @@ class Explanation(str):
             lines.append(f"program {number}: {vars(program)['checks']} checks")
             lines += [f"  {_row(each)}" for each in joined(vars(program)["stages"])]
         return "\n".join(lines)
+
+
+def explain(compiled: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """What became of the calls of a compiled function or module: its programs as source, and why others have none.
+
+    Its `table()` lists what the programs do, `save("page.html")` shows everything in a browser. With arguments, the
+    function is called some more times with them, to measure how long each step of its programs takes.
+
+    >>> double = flambeau.compile(lambda x: x * 2)
+    >>> for _ in range(4):
+    ...     _ = double(flambeau.ones(2))
+    >>> flambeau.compiler.explain(double).splitlines()[0]
+    '1 program, no call that could not be compiled'
+    """
+    run: Any = getattr(compiled, "__dict__", {}).get("_run")
+    if run not in COMPILED:
+        raise TypeError(f"explain() takes what torch.compile has given, not {compiled!r}")
+    if args or kwargs:
+        from ._verify import measure
+
+        measure(run, args, kwargs)
+    return explanation_of(run)
 
 
 def explanation_of(compiled: Any) -> Explanation:

@@ -13,7 +13,7 @@ from .._dispatch.public.overloads import COMPOSED, packet, public_function
 from .._dispatch.public.registry import namespace
 from . import _composed
 
-__all__ = namespace("ops.aten")[1]
+_find, __all__, _list = namespace("ops.aten")
 
 COMPOSED.update(
     {n: each for n, each in vars(_composed).items() if getattr(each, "__module__", "") == _composed.__name__}

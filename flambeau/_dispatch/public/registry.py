@@ -131,20 +131,24 @@ def resolved(value: Any) -> Function:
     return value.function if isinstance(value, Published) else value
 
 
-def namespace(name: str) -> tuple[Callable[[str], Any], list[str], Callable[[], list[str]]]:
-    """For a module that is a namespace of ops: its `__getattr__`, the names for its `__all__`, and its `__dir__`."""
+def namespace(name: str, module: str | None = None) -> tuple[Callable[[str], Any], list[str], Callable[[], list[str]]]:
+    """For a module that is a namespace of ops: its `__getattr__`, the names for its `__all__`, and its `__dir__`.
+
+    `module` is its own name where another module has the namespace's.
+    """
     names = sorted(catalogue.FUNCTIONS.get(name, ()))
+    module = module or f"flambeau.{name}"
 
     def __getattr__(attribute: str) -> Any:
         try:
             found = function_named(name, attribute)
         except KeyError:
-            raise AttributeError(f"module 'flambeau.{name}' has no attribute {attribute!r}") from None
-        setattr(sys.modules[f"flambeau.{name}"], attribute, found)  # the next time it is there
+            raise AttributeError(f"module {module!r} has no attribute {attribute!r}") from None
+        setattr(sys.modules[module], attribute, found)  # the next time it is there
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[f"flambeau.{name}"]), *names})
+        return sorted({*vars(sys.modules[module]), *names})
 
     return __getattr__, names, __dir__
 

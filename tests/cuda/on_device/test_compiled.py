@@ -64,7 +64,8 @@ def drawn(*shape: int) -> Any:
 
 def graphs(compiled: Any) -> int:
     """How many graphs a compiled function has."""
-    return torch.compiler.explain(compiled).count("# one graph")
+    explained: str = torch.compiler.explain(compiled)
+    return explained.count("# one graph")
 
 
 def network(*between: nn.Module) -> Any:

@@ -61,12 +61,10 @@ class LargeBody:
             if self.given.kind in "iub" or _is_huge(first) or _is_huge(second):
                 return self.plain(*operands)  # integers that do not fit are NumPy's to refuse
             if self._rounded is not None:
-                first, second = (each if type(each) in ARRAY_CLASSES else self.as_taken(each) for each in operands)
+                first, second = (
+                    each if type(each) in ARRAY_CLASSES else float(self._rounded(each)) for each in operands
+                )
         return compiled.binary(first, second)
-
-    def as_taken(self, number: Any) -> Any:
-        """A number beside an array as compiled code takes it."""
-        return number if self._rounded is None else float(self._rounded(number))
 
     def compiled_for(self, count: int) -> Any:
         """The compiled form for so many operands; None: there is none."""

@@ -360,12 +360,3 @@ def pointwise(body: Callable[..., Any], operands: Sequence[Any], result: np.dtyp
     if not can_write(program):
         return None
     return Pointwise(program.stored_as(computed_type(result).name), memory, [result] * len(program.results))
-
-
-def kernel_for(
-    program: Program, operands: Sequence[np.dtype[Any]], results: Sequence[np.dtype[Any]]
-) -> Pointwise | None:
-    """The compiled form of a program whose results are of several dtypes; None: there is no code for it."""
-    if not can_write(program) or not all(each.name in TYPES for each in (*operands, *results)):
-        return None
-    return Pointwise(program, operands, results)

@@ -10,7 +10,6 @@ from ..._core.tensor import Tensor
 from .._program import Call, Item, Stretch, Value, uses, values_in
 from .class_loss import with_class_losses
 from .copies import without_copies
-from .fuse import fused
 from .in_place import in_place
 from .uses import memory_of, pairs
 
@@ -50,9 +49,8 @@ def _stretch(calls: list[Call], end: int, last: dict[int, int], backend: Backend
         made.update(dict.fromkeys([each for each in values_in(call.results) if each not in inputs]))
     results = [each for each in made if last.get(each.number, -1) >= end]
     shorter = in_place(without_copies(calls, inputs, results), results)
-    shorter = with_class_losses(shorter, results, backend.array_functions("class_loss"))
     return Stretch(
-        fused(shorter, results, backend.array_functions("pointwise")),
+        with_class_losses(shorter, results, backend.array_functions("class_loss")),
         list(inputs),
         results,
         [position for position, each in enumerate(inputs.values()) if memory_of(each) in changed],

@@ -27,7 +27,8 @@ def in_place(calls: Sequence[Call], kept: Sequence[Value]) -> list[Call]:
 def _change(following: Sequence[Call], uses: Uses) -> list[Call]:
     """The calls at the beginning of a list that are one change; none: there is no such."""
     parts = list(following)
-    source: Any = None
+    source: Any
+    copied: Any
     if parts[0].op.name == "clone" and type(parts[0].results) is Value and uses.count(parts[0].results) == 1:
         source, copied = parts[0].args[0], parts[0].results
     else:

@@ -54,26 +54,32 @@ _ELSEWHERE = (
     r"torch\.(xpu|mtia|mps)\b|\.(xpu|mtia|ipu|mps)$|vulkan|miopen|"
     r"torch\.backends\.(xnnpack|miopen|cusparselt|kleidiai|nnpack)"
 )
-_SPARSE = r"sparse|ccol|crow|csc|bsr|bsc|row_indices|col_indices|smm|sspaddmm|hspmm|saddmm|dsmm"
+_TYPES_OF_GRAPHS = (
+    r"torch\.fx\.experimental\.(migrate_gradual_types|unification|graph_gradual_typechecker|refinement_types|rewriter|"
+    r"unify_refinements|normalize|schema_type_annotation|meta_tracer|accelerator_partitioner|partitioner_utils|validator)"
+)
 REASONS: list[tuple[str, str]] = [
-    ("transforms: being built", r"torch\.func\.|torch\.vmap$|functional\.vmap|torch\._C\._functorch|_vmap_internals"),
-    ("dispatch modes: being built", r"torch\.utils\.(flop_counter|_python_dispatch)|torch\._subclasses"),
-    ("distributed: not built yet", r"torch\.distributed|torch\.nn\.parallel\.(distributed|Distributed)"),
-    ("quantization: not built yet", _QUANTIZED),
-    ("graph capture (fx): not built yet", r"torch\.fx\b"),
-    ("export: not built yet", r"torch\.(export|_export)\b"),
-    ("ONNX export: not built yet", r"torch\.onnx\b"),
-    ("TorchScript: its compiler does not exist, and what is scripted runs as Python", r"torch\.jit\b"),
-    ("profiler: not built yet", r"torch\.(profiler|autograd\.profiler)"),
-    ("custom operators: not built yet", r"torch\.(library|_library)\b"),
-    ("compiler: not built yet", r"torch\.(compiler|_dynamo|_inductor|compile)\b"),
-    ("nested tensors are not shared between processes yet", r"nested|torch\.jagged"),
-    ("sharing tensors between processes: partly built", r"torch\.multiprocessing\b"),
+    (
+        "elastic agents: `flambeau launch` starts, watches and restarts processes by itself",
+        r"torch\.distributed\.elastic",
+    ),
+    ("distributed: this part is not built", r"torch\.distributed|torch\.nn\.parallel\.(distributed|Distributed)"),
+    ("quantization of graphs, their settings and comparisons: not built", _QUANTIZED),
+    ("PyTorch's experiments with the types of graphs: not built", _TYPES_OF_GRAPHS),
+    (
+        "sizes are numbers in graphs, and symbols of sizes are not built",
+        r"torch\.fx\.experimental\.(sym|proxy_tensor|recording)",
+    ),
+    ("fx: this pass or helper is not built", r"torch\.fx\b"),
+    ("export: this part is not built", r"torch\.(export|_export)\b"),
+    ("ONNX: converters are functions of one table, and not modules by opset", r"torch\.onnx\.?symbolic_opset"),
+    ("ONNX: this part is not built", r"torch\.onnx\b"),
+    ("TorchScript: its compiler does not exist, and what is scripted runs as Python", r"torch\.jit\b|torch\.Script"),
+    ("profiler: this part is not built", r"torch\.(profiler|autograd\.profiler)"),
     ("a device or library that Flambeau does not run on", _ELSEWHERE),
-    ("CUDA: not built yet", r"torch\.cuda\b|cudnn|cuda"),
+    ("plans of transforms are kept by the library that makes them", r"cuFFTPlan"),
     ("the layout of one CPU library: kernels take ordinary tensors", r"mkldnn"),
     ("C++ extensions: Flambeau has no C++", r"torch\.utils\.cpp_extension"),
-    ("sparse tensors: layouts beyond COO and CSR are not built yet", _SPARSE),
     ("pipes of tables: not built, deprecated in PyTorch", r"torch\.utils\.data\.|DataPipe|datapipe"),
     ("parts of PyTorch's own implementation of masked tensors", r"torch\.masked"),
 ]

@@ -29,7 +29,7 @@ REFUSED = {
     "test_character_rnn": "a state that is None without an annotation",
     "test_lstm_with_projection_and_cells": "a state that is None without an annotation",
 }
-"""Networks of `tests/training` that are not written; PyTorch scripts the one with the pooling, and none of the others."""
+"""Networks of `tests/training` that are not written; of these PyTorch scripts the one with the pooling alone."""
 
 
 def saved(obj: Any) -> bytes:

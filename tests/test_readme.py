@@ -55,14 +55,6 @@ def test_readme_names_targets_of_the_makefile() -> None:
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
 
 
-def test_what_is_still_to_come_is_as_the_readme_says() -> None:
-    """Once it exists, the status section must say so."""
-    status = (ROOT / "README.md").read_text(encoding="utf-8").partition("Still to come")[2].partition("##")[0]
-    assert "sparse tensors by columns" in status
-    with pytest.raises(NotImplementedError):
-        flambeau.ones(2, 2).to_sparse_csc()
-
-
 def test_gpus_are_absent_as_the_readme_says() -> None:
     assert not flambeau.cuda.is_available()
 

@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ class SimulatedDriver:
         name = self.folder / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
         if not name.exists():
             assert COMPILER is not None
-            made = name.with_suffix(f".{os.getpid()}.so")
+            made = name.with_suffix(f".{os.getpid()}.{threading.get_ident()}.so")
             command = [
                 COMPILER,
                 "-x",

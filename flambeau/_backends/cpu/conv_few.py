@@ -48,14 +48,11 @@ def _multiplied(
     name = float_name(source)
     if name is None or weight.dtype is not source.dtype:
         return None
-    result = _new((source.shape[0], *shape), source.dtype, last, bench)
+    sizes = source.shape[0], *shape
+    result = bench.arranged(sizes, strides_for(sizes, last), source.dtype) if last else bench.empty(sizes, source.dtype)
     more = () if bias is None else (bias,)
     run = kernel(name, len(shape) - 1, bias is not None)
     return bench.run(run, result, source, weight, _table(geometry), weight.shape[0] // geometry.groups, *more)
-
-
-def _new(shape: Shape, dtype: np.dtype[Any], last: bool, bench: Bench) -> Array:
-    return bench.arranged(shape, strides_for(shape, last), dtype) if last else bench.empty(shape, dtype)
 
 
 def weight_gradient(
@@ -66,5 +63,6 @@ def weight_gradient(
     if name is None or grad.dtype is not input.dtype:
         return None
     outputs, groups = grad.shape[1], geometry.groups
-    result = _new((outputs, input.shape[1] // groups, *kernel), input.dtype, last, bench)
+    shape = outputs, input.shape[1] // groups, *kernel
+    result = bench.arranged(shape, strides_for(shape, last), input.dtype) if last else bench.empty(shape, input.dtype)
     return bench.run(weigh_few(name, len(kernel)), result, input, grad, _table(geometry), outputs // groups)

@@ -23,9 +23,11 @@ do, so that up to `_MOST` this holds for one thread only."""
 def array_dot(left: Any, right: Any) -> Any:
     """`np.dot`."""
     if left.ndim == 2 == right.ndim:
-        host = is_of_host(type(left))
-        if (done := (_quick_product if host else arrays.library_product)(left, right)) is not None:
-            return done
+        host = type(left) is np.ndarray or is_of_host(type(left))
+        if not host or left.size * right.shape[1] > _LEAST:
+            done = (_quick_product if host else arrays.library_product)(left, right)
+            if done is not None:
+                return done
         if ON_X86_64 and host and left.shape[1] >= _LONG:
             return matrix_product(left, right)
     return left.dot(right) if type(left) is np.ndarray is type(right) else np.dot(left, right)
@@ -34,8 +36,6 @@ def array_dot(left: Any, right: Any) -> Any:
 def _quick_product(left: Any, right: Any) -> Any:
     """The product of two matrices by other than NumPy's kernels; None: these are as quick."""
     count = left.size * right.shape[1]
-    if count <= _LEAST:
-        return None
     done = None
     if (count > _MOST or (count > _LEAST_ALONE and num_threads() == 1)) and left.dtype == right.dtype == _SINGLE:
         done = arrays.library_product(left, right)

@@ -395,7 +395,7 @@ def clamp(g: Graph, call: Result, self: Value, min: Any, max: Any) -> Value:
     return value if max is None else g.op("Min", value, beside(g, max, call.dtype))
 
 
-@converter("clamp_min_number", "clamp_min_tensor")
+@converter("clamp_min_number", "clamp_min_tensor", "at_least")
 def clamp_min(g: Graph, call: Result, self: Value, min: Any) -> Value:
     return clamp(g, call, self, min, None)
 

@@ -227,14 +227,7 @@ def of_forms(forms: Sequence[Any]) -> list[DeviceArray]:
 
 def empty(shape: Any, dtype: Any, strides: tuple[int, ...] | None = None) -> DeviceArray:
     """A new array, uninitialised: row by row, or with the strides of a dense array in another order."""
-    form = _make(shape, dtype, _BEGIN, 0, strides)
-    memory = driver().allocate(form.nbytes)
-    made: DeviceArray = object.__new__(DeviceArray)
-    made.form = form
-    made.memory = memory
-    made.base = None
-    made.pointer = memory.ptr
-    return made
+    return of_form(_make(shape, dtype, _BEGIN, 0, strides))
 
 
 class _Nowhere:

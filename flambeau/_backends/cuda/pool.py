@@ -63,15 +63,15 @@ def _two(sizes: Sizes, filler: int) -> Sizes:
 
 def _start(
     launch: Any, pointers: Sizes, result: DeviceArray, whole: DeviceArray, pooled: DeviceArray, rank: int,
-    window: tuple[Sizes, Sizes, Sizes, Sizes], more: int = 0,
+    window: tuple[Sizes, Sizes, Sizes, Sizes], more: int = 0, pack: int = 1,
 ) -> DeviceArray:  # fmt: skip
-    """Start a kernel that has a thread for each element of `result`. `whole` is what windows move over."""
+    """Start a kernel that has a thread for each `pack` of elements of `result`. `whole` is what windows move over."""
     kernel, stride, padding, dilation = window
     channels = whole.shape[1] if whole.ndim == rank + 2 else 1
     sizes = [*_two(whole.shape[-rank:], 1), *_two(pooled.shape[-rank:], 1), *_two(kernel, 1), *_two(stride, 1)]
     sizes += [*_two(padding, 0), *_two(dilation, 1)]
     count = result.size
-    launch(-(-count // THREADS), THREADS, _FIELDS(count, *pointers, channels, *sizes, more))
+    launch(-(-count // (THREADS * pack)), THREADS, _FIELDS(count, *pointers, channels, *sizes, more))
     return result
 
 
@@ -80,6 +80,13 @@ def _fits(array: DeviceArray, counts: Sizes, rank: int) -> bool:
 
 
 # ----- maxima ---------------------------------------------------------------------------------------------------------
+
+
+def _pack(array: DeviceArray, last: bool, pointers: Sizes) -> int:
+    """How many channels a thread has: as many as 16 bytes hold, where they lie side by side."""
+    width = 16 // array.itemsize
+    aligned = all(each % 16 == 0 for each in pointers)
+    return width if last and aligned and array.shape[1] % width == 0 else 1
 
 
 def _maxima(
@@ -93,9 +100,10 @@ def _maxima(
     shape = (*array.shape[:-rank], *counts)
     result = _empty(shape, array.dtype, last)
     places = _empty(shape, _PLACE, last) if indices else result
-    launch = _kernel(max_pool_source, name_of(array.dtype), last, indices)
     pointers = array.pointer, result.pointer, places.pointer
-    _start(launch, pointers, result, array, result, rank, (kernel, stride, padding, dilation))
+    pack = _pack(array, last, pointers)
+    launch = _kernel(max_pool_source, name_of(array.dtype), last, indices, pack)
+    _start(launch, pointers, result, array, result, rank, (kernel, stride, padding, dilation), pack=pack)
     return result, places
 
 
@@ -140,9 +148,10 @@ def max_pool2d_backward(
     last = _is_last(input, 2)
     grad, places = _laid_out(self, last), _laid_out(indices, last)
     result = _empty(input.shape, input.dtype, last)
-    launch = _kernel(max_pool_backward_source, name_of(self.dtype), last)
     pointers = grad.pointer, result.pointer, places.pointer
-    return _start(launch, pointers, result, input, grad, 2, (kernel_size, stride, padding, dilation))
+    pack = _pack(input, last, pointers)
+    launch = _kernel(max_pool_backward_source, name_of(self.dtype), last, pack)
+    return _start(launch, pointers, result, input, grad, 2, (kernel_size, stride, padding, dilation), pack=pack)
 
 
 def adaptive_max_pool2d_backward(self: DeviceArray, input: DeviceArray, indices: DeviceArray) -> DeviceArray | None:

@@ -1,7 +1,7 @@
 """Pooling in two dimensions: the largest element or the mean of windows, and the gradients of the elements.
 
-A thread has one result. Strides say where elements are, so that planes and channels innermost are the same kernel; the
-indices of threads follow the memory of the result.
+Strides say where elements are, so that planes and channels innermost are the same kernel; the indices of threads follow
+the memory of the result. A thread has one result, or of maxima a pack of neighbouring channels: 16 bytes of elements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ distance between the elements of a window.
 """
 
 
-def _head(name: str) -> str:
+def _head(name: str, width: int = 1) -> str:
     kind = TYPES[name]
     wide = "double" if name == "float64" else "float" if kind.compute == "float" else "i64"
     return f"""{functions()}
@@ -25,16 +25,19 @@ typedef {kind.compute} C;
 typedef {kind.memory} T;
 FN C load(const T* p) {{ return {kind.loaded("*p")}; }}
 FN void save(T* p, C x) {{ *p = {kind.stored("x")}; }}
+enum {{ W = {width} }};
+struct alignas(sizeof(T) * W) Pack {{ T at[W]; }};
+struct alignas(W > 1 ? 16 : 8) Places {{ i64 at[W > 1 ? 2 : 1]; }};
 FN i32 least(i32 x, i32 y) {{ return x < y ? x : y; }}
 FN i32 most(i32 x, i32 y) {{ return x > y ? x : y; }}
 """
 
 
 def _place(last: bool, height: str, width: str) -> str:
-    """The statements that say which sample, channel, line and column a thread has."""
-    sizes = f"const u32 {height}_ = a.{height}, {width}_ = a.{width}, channels_ = a.channels;"
+    """The statements that say which sample, channel, line and column a thread has; of a pack the first channel."""
+    sizes = f"const u32 {height}_ = a.{height}, {width}_ = a.{width}, channels_ = a.channels / W;"
     if last:
-        order = f"""const u32 channel = (u32)(rest % channels_); rest /= channels_;
+        order = f"""const u32 channel = (u32)(rest % channels_) * W; rest /= channels_;
   const u32 column = (u32)(rest % {width}_); rest /= {width}_;
   const u32 row = (u32)(rest % {height}_); const i64 sample = rest / {height}_;"""
     else:
@@ -42,7 +45,7 @@ def _place(last: bool, height: str, width: str) -> str:
   const u32 row = (u32)(rest % {height}_); rest /= {height}_;
   const u32 channel = (u32)(rest % channels_); const i64 sample = rest / channels_;"""
     return f"""const i64 at = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-  if (at >= a.count) return;
+  if (at * W >= a.count) return;
   {sizes}
   u32 rest = (u32)at;
   {order}"""
@@ -60,10 +63,16 @@ def _step(last: bool, channels: str = "a.channels") -> tuple[str, str]:
     return "1", "(sample * a.channels + channel) * a.{height} * a.{width}"
 
 
-def max_pool_source(name: str, last: bool, indices: bool) -> str:
+def max_pool_source(name: str, last: bool, indices: bool, width: int) -> str:
     """The largest element of each window: the first of equals, the last NaN; and its place in the flattened plane."""
     step, base = _step(last)
-    return f"""{_head(name)}
+    places = """
+  for (int j = 0; j < W; j += sizeof(Places) / 8) {
+    Places p;
+    for (int k = 0; k < sizeof(Places) / 8; k++) p.at[k] = found[j + k];
+    *(Places*)(a.places + at * W + j) = p;
+  }"""
+    return f"""{_head(name, width)}
 {_arguments("const T* in; T* out; i64* places;")}
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   {_place(last, "rows", "columns")}
@@ -73,23 +82,32 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i32 edge = least(side + (a.wide - 1) * a.gap_right + 1, a.width);
   if (top < 0) top += (-top + a.gap_down - 1) / a.gap_down * a.gap_down;
   if (side < 0) side += (-side + a.gap_right - 1) / a.gap_right * a.gap_right;
-  i32 found = top * a.width + side;
-  C best = load(plane + (i64)found * {step});
+  C best[W];
+  i32 found[W];
+  const Pack first = *(const Pack*)(plane + (i64)(top * a.width + side) * {step});
+  #pragma unroll
+  for (int j = 0; j < W; j++) best[j] = load(first.at + j), found[j] = top * a.width + side;
   for (i32 y = top; y < bottom; y += a.gap_down)
     for (i32 x = side; x < edge; x += a.gap_right) {{
-      const C value = load(plane + (i64)(y * a.width + x) * {step});
-      if (value > best || is_nan(value)) best = value, found = y * a.width + x;
+      const Pack pack = *(const Pack*)(plane + (i64)(y * a.width + x) * {step});
+      #pragma unroll
+      for (int j = 0; j < W; j++) {{
+        const C value = load(pack.at + j);
+        if (value > best[j] || is_nan(value)) best[j] = value, found[j] = y * a.width + x;
+      }}
     }}
-  save(a.out + at, best);
-  {"a.places[at] = found;" if indices else ""}
+  Pack pack;
+  #pragma unroll
+  for (int j = 0; j < W; j++) save(pack.at + j, best[j]);
+  *(Pack*)(a.out + at * W) = pack;{places if indices else ""}
 }}
 """
 
 
-def max_pool_backward_source(name: str, last: bool) -> str:
+def max_pool_backward_source(name: str, last: bool, width: int) -> str:
     """For each element the sum of the gradients of those windows over it that found it."""
     step, base = _step(last)
-    return f"""{_head(name)}
+    return f"""{_head(name, width)}
 {_arguments("const T* in; T* out; const i64* places;")}
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   {_place(last, "height", "width")}
@@ -99,13 +117,23 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i32 reach_y = (a.tall - 1) * a.gap_down + 1, reach_x = (a.wide - 1) * a.gap_right + 1;
   const i32 first_y = y < reach_y ? 0 : (y - reach_y) / a.down + 1, last_y = least(y / a.down, a.rows - 1);
   const i32 first_x = x < reach_x ? 0 : (x - reach_x) / a.right + 1, last_x = least(x / a.right, a.columns - 1);
-  A sum = 0;
+  A sum[W] = {{}};
   for (i32 i = first_y; i <= last_y; i++)
     for (i32 j = first_x; j <= last_x; j++) {{
       const i64 place = base + (i64)(i * a.columns + j) * {step};
-      if (a.places[place] == own) sum += (A)load(a.in + place);
+      const Pack pack = *(const Pack*)(a.in + place);
+      #pragma unroll
+      for (int k = 0; k < W; k += sizeof(Places) / 8) {{
+        const Places p = *(const Places*)(a.places + place + k);
+        #pragma unroll
+        for (int n = 0; n < sizeof(Places) / 8; n++)
+          if (p.at[n] == own) sum[k + n] += (A)load(pack.at + k + n);
+      }}
     }}
-  save(a.out + at, (C)sum);
+  Pack pack;
+  #pragma unroll
+  for (int k = 0; k < W; k++) save(pack.at + k, (C)sum[k]);
+  *(Pack*)(a.out + at * W) = pack;
 }}
 """
 

@@ -4,7 +4,7 @@ python benchmarks/compile.py
 python benchmarks/compile.py --only 'MLP|RNN' --quick
 python benchmarks/compile.py --first              # what the first calls take, each in a process of its own
 python benchmarks/compile.py --torch-compile      # PyTorch's compiler too: it takes minutes, and needs a C++ compiler
-python benchmarks/compile.py --device cuda        # whole training steps on a GPU
+python benchmarks/compile.py --device cuda        # whole training steps on a GPU; with --first their first calls
 
 Ratios are times to PyTorch's eager mode. The goals: at most 0.45 in the geometric mean, 0.9 on each line, 0.15 for tiny
 functions; a first call of at most 1.5 s, or 0.1 s where the kernels are on disk.
@@ -100,6 +100,8 @@ def main() -> int:
     parser.add_argument("--torch-compile", action="store_true", help="measure PyTorch's compiler too")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
+    if options.device == "cuda" and options.first:
+        return on_gpu.first_calls(options.only)
     if options.device == "cuda":
         return on_gpu.compare(options.only, options.quick, options.torch_compile)
     names = [name for name in CASES if options.only.search(name)]

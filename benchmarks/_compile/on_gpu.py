@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 import re
+import tempfile
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import _measure
 from _train_steps.cuda import WORKLOADS, Workload, burst
+
+from .fresh_on_gpu import run_fresh
 
 GOALS = {"GPT-2": 0.8, "ResNet-18": 0.9, "MLP": 0.1}
 """Of PyTorch's eager times."""
@@ -22,14 +26,31 @@ def compare(only: re.Pattern[str], quick: bool, with_torch_compile: bool) -> int
     torch, flambeau = _measure.load("torch"), _measure.load("flambeau")
     print(f"{'milliseconds; ratios':44}{''.join([f'{each:>11}' for each in _HEADINGS])}", flush=True)
     differs = False
-    for workload in WORKLOADS:
-        if _NAMES.match(workload.name) and only.search(workload.name):
-            differs |= _line(torch, flambeau, workload, quick, with_torch_compile)
-            gc.collect()
-            for each in (torch, flambeau):
-                each.compiler.reset()
-                each.cuda.empty_cache()
+    for workload in _chosen(only):
+        differs |= _line(torch, flambeau, workload, quick, with_torch_compile)
+        gc.collect()
+        for each in (torch, flambeau):
+            each.compiler.reset()
+            each.cuda.empty_cache()
     return int(differs)
+
+
+def _chosen(only: re.Pattern[str]) -> list[Workload]:
+    return [each for each in WORKLOADS if _NAMES.match(each.name) and only.search(each.name)]
+
+
+def first_calls(only: re.Pattern[str]) -> int:
+    """Print seconds of first calls, without and with kernels on disk, and peaks of the device's memory."""
+    headings = ("no cache, s", "cache, s", "eager, s", "eager, MB", "first, MB", "later, MB")
+    print(f"{'the longest of the first calls; memory':44}{''.join([f'{each:>13}' for each in headings])}", flush=True)
+    for workload in _chosen(only):
+        with tempfile.TemporaryDirectory() as folder:
+            runs = [run_fresh(workload.name, compiled, Path(folder)) for compiled in (True, True, False)]
+        without, cached, eager = runs
+        seconds = "".join([f"{each.longest:13.2f}" for each in runs])
+        peaks = [max(eager.megabytes, eager.later_megabytes), without.megabytes, cached.later_megabytes]
+        print(f"{workload.name:44}{seconds}{''.join([f'{each:13.0f}' for each in peaks])}", flush=True)
+    return 0
 
 
 def _line(torch: Any, flambeau: Any, workload: Workload, quick: bool, with_torch_compile: bool) -> bool:

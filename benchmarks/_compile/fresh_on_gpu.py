@@ -1,0 +1,81 @@
+"""One step on a GPU in a process of its own: how long its first calls take, and the peaks of the device's memory.
+
+python -m _compile.fresh_on_gpu 'MLP, batch 64' 1   # in the folder of the benchmarks; compiled; prints JSON
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import _measure
+from _train_steps.cuda import WORKLOADS
+from _train_steps.fresh import BYTECODE, CACHE_VARIABLE
+
+_FIRST = 7
+"""The fourth call of a compiled function is a program, the seventh a graph."""
+_LATER = 3
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Of the first calls the seconds of the longest and of all, and the most memory in use meanwhile, in megabytes; and
+    of later calls."""
+
+    longest: float
+    together: float
+    megabytes: float
+    later_megabytes: float
+
+
+def run_fresh(workload: str, compiled: bool, cache: Path) -> Fresh:
+    """Start the process. `cache` is where compiled kernels are kept."""
+    environment = {
+        **os.environ, CACHE_VARIABLE: str(cache), "CUPY_CACHE_DIR": str(cache / "kernels"),
+        "PYTHONPYCACHEPREFIX": BYTECODE.name,
+    }  # fmt: skip
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    process = subprocess.run(
+        [sys.executable, "-m", "_compile.fresh_on_gpu", workload, str(int(compiled))],
+        cwd=_measure.BENCHMARKS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if process.returncode != 0:
+        raise RuntimeError((process.stderr.strip().splitlines() or [f"exit status {process.returncode}"])[-1])
+    return Fresh(*json.loads(process.stdout.splitlines()[-1]))
+
+
+def _peak(cuda: Any, step: Any, calls: int) -> tuple[list[float], float]:
+    """Seconds of calls, and the most megabytes in use meanwhile."""
+    cuda.reset_peak_memory_stats()
+    seconds = []
+    for _ in range(calls):
+        begin = perf_counter()
+        step()
+        cuda.synchronize()
+        seconds.append(perf_counter() - begin)
+    return seconds, cuda.max_memory_allocated() / 1e6
+
+
+def main() -> None:
+    """Build, then call."""
+    flambeau = _measure.load("flambeau")
+    step = next(each for each in WORKLOADS if each.name == sys.argv[1]).build(flambeau)
+    if sys.argv[2] == "1":
+        step = flambeau.compile(step)
+    seconds, first = _peak(flambeau.cuda, step, _FIRST)
+    _, later = _peak(flambeau.cuda, step, _LATER)
+    print(json.dumps([max(seconds), sum(seconds), first, later]))
+
+
+if __name__ == "__main__":
+    main()

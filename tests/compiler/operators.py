@@ -1,6 +1,7 @@
 """PyTorch's operator database under `compile`: each sample compiled, with other elements too, equal to the bit.
 
-`python -m tests.compiler.operators` examines all entries and prints what differs, and how many samples are compiled.
+`python -m tests.compiler.operators` examines all entries and prints what differs, and how many samples are compiled;
+with `--device simulated` on the CUDA backend with simulated memory, with `--device cuda` on a GPU.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from flambeau.compiler._compiled import Compiled
 
 from ..conformance.checks import translated
 from ..conformance.entries import UNINITIALISED, Entry, entries
+from ..conformance.foreign import STANDS, on_device
 
 
 class Outcome(NamedTuple):
@@ -50,9 +52,10 @@ def with_other_elements(given: Any) -> Any:
 
 def bits(value: Any) -> Any:
     if isinstance(value, flambeau.Tensor):
-        if not isinstance(getattr(value, "_array", None), np.ndarray):
+        array = getattr(value.detach().cpu() if value.is_cuda else value, "_array", None)
+        if not isinstance(array, np.ndarray):
             return repr(value)
-        content = np.ascontiguousarray(value._array).tobytes()
+        content = np.ascontiguousarray(array).tobytes()
         return str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad, content
     if isinstance(value, (list, tuple)):
         return [bits(each) for each in value]
@@ -81,13 +84,15 @@ def examined() -> list[Entry]:
     return [each for each in entries() if each.dtypes and each.name not in UNINITIALISED]
 
 
-def examine(entry: Entry, limit: int | None, requires_grad: bool) -> Iterator[Outcome]:
+def examine(entry: Entry, limit: int | None, requires_grad: bool, device: str = "cpu") -> Iterator[Outcome]:
     """What becomes of the samples of an entry."""
     dtype = entry.main_dtype
     needs = requires_grad and entry.info.supports_autograd and dtype is pytorch.float32
     for sample in itertools.islice(entry.samples(dtype, needs), limit):
         given = translated(sample)
         other = with_other_elements(given)
+        if device != "cpu":
+            given, other = (on_device(each, {}, device) for each in (given, other))
         op = entry.op
         compiled = Compiled(lambda *args, **kwargs: op(*args, **kwargs))  # noqa: B023  (it is called at once)
         different = ""
@@ -101,21 +106,23 @@ def examine(entry: Entry, limit: int | None, requires_grad: bool) -> Iterator[Ou
         yield Outcome(len(compiled.programs), compiled.reasons[-1] if compiled.reasons else "", different)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=None, help="so many of each entry; all unless given")
     parser.add_argument("--part", default="0/1", help="i/n: every n-th entry, from the i-th on")
     parser.add_argument("--gradients", action="store_true")
+    parser.add_argument("--device", choices=("cpu", "cuda", "simulated"), default="cpu")
     parser.add_argument("names", nargs="*", help="entries whose names contain one of these; all unless given")
     options = parser.parse_args()
     first, step = map(int, options.part.split("/"))
+    device = "cpu" if options.device == "cpu" else STANDS[options.device]().device
     whys: dict[str, int] = {}
     samples = compiled = wrong = 0
     for entry in examined()[first::step]:
         if options.names and not any(each in entry.name for each in options.names):
             continue
         try:
-            for each in examine(entry, options.samples, options.gradients):
+            for each in examine(entry, options.samples, options.gradients, device):
                 samples, compiled, wrong = samples + 1, compiled + bool(each.programs), wrong + bool(each.different)
                 if each.different:
                     print(f"{entry.name}: {each.different}", flush=True)
@@ -129,9 +136,10 @@ def main() -> None:
     print(f"{samples} samples, {compiled} compiled, {wrong} wrong")
     for why, count in sorted(whys.items(), key=lambda each: -each[1]):
         print(f"{count:6} {why}")
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        main()
+        raise SystemExit(main())

@@ -99,6 +99,18 @@ class Trace:
             raise Untraceable("two traces meet")
         return operand if operand.dtype == dtype else self.apply("cast", dtype, operand)
 
+    def inlined(self, program: Program, operands: Sequence[Any]) -> list[Expr]:
+        """The results of a program of some operands, whose steps are written behind those that are there."""
+        numbers: list[int] = []
+        for name, type_name, *rest in program.steps:
+            if name == "input":
+                numbers.append(self.cast(operands[rest[0]], np.dtype(type_name)).number)
+            elif name == "constant":
+                numbers.append(self.number(name, type_name, *rest))
+            else:
+                numbers.append(self.number(name, type_name, *[numbers[each] for each in rest]))
+        return [Expr(self, numbers[each], np.dtype(program.steps[each][1])) for each in program.results]
+
     def program(self, results: Sequence[Expr]) -> Program:
         """Everything that was written down."""
         return Program(tuple(self.steps), tuple(each.number for each in results))

@@ -169,6 +169,10 @@ def pointwise_at_any_size(kernel: Body) -> Body:
     return _compiled_from(1, kernel)
 
 
+BODIES: dict[Body, Body] = {}
+"""The kernels that are marked as elementwise, each with what it was made of: whoever fuses kernels traces that."""
+
+
 def _compiled_from(least: int, kernel: Body) -> Body:
     compiled: dict[tuple[Any, ...], Any] = {}
     of_one_array: dict[tuple[Any, ...], Any] = {}
@@ -211,6 +215,7 @@ def _compiled_from(least: int, kernel: Body) -> Body:
                 return kernel(*args)
         return found.binary(*arrays) if len(arrays) == 2 else found.many(*arrays)[0]
 
+    BODIES[run] = kernel
     return run
 
 

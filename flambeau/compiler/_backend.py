@@ -11,8 +11,9 @@ from typing import Any
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ._compiled import Compiled, Recording, write_checks
-from ._emit import Source, is_pure
+from ._emit import Source
 from ._program import Call
+from ._pure import is_pure
 from ._split import Definition
 from ._watch import Uncompilable
 

@@ -9,18 +9,11 @@ import numpy as np
 
 from .._core.process.caller import GENERATED
 from .._core.tensor import Tensor, View
-from .._dispatch.composite import Composite
-from .._dispatch.dispatch import Primitive
-from .._dispatch.elementwise import Elementwise
-from .._dispatch.factory import Factory
-from .._dispatch.gradients.fused_derivatives import Derivative
 from ._lower import lowered
 from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
 from .device.stretches import stretches
 from .plan.segment import Output, Segment, segments
-
-_PURE = (Primitive, Elementwise, Composite, Factory, Derivative)
 
 
 class Source:
@@ -212,8 +205,3 @@ def _numbers_made(part: Item | Segment) -> set[int]:
     """The values that have names afterwards."""
     items = part.items if isinstance(part, Segment) else [part]
     return {value.number for item in items for value in values_in(getattr(item, "results", None))}
-
-
-def is_pure(call: Call) -> bool:
-    """Whether a call does nothing but make its results, the same ones from the same arguments."""
-    return isinstance(call.op, _PURE) and not call.op.writes and not call.op.draws

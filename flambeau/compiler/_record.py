@@ -18,9 +18,9 @@ from .._dispatch.composite import Composite
 from .._dispatch.host_read import sizes
 from .._dispatch.interpreter import Interpreter
 from .._dispatch.op import Op
-from ._emit import is_pure
 from ._parts import code_behind
 from ._program import Call, Outside, Read, SetGrad, Value, is_usable
+from ._pure import is_pure
 from ._reads import Written, differs, needed
 from ._state import State
 from ._watch import Watch, line_in

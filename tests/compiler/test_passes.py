@@ -150,6 +150,24 @@ def copy_is_the_result(x: Any) -> Any:
     return y, y.clone()
 
 
+def copies_twice(x: Any) -> Any:
+    y = x * 2
+    return y.clone(), y.clone()
+
+
+def copy_of_a_part(x: Any) -> Any:
+    y = x * 2
+    return y[0].clone()
+
+
+def copy_that_changes_later(x: Any) -> Any:
+    y = x * 2
+    z = y + 1
+    copy = y.clone()
+    copy.add_(z)
+    return copy
+
+
 def repeated_results(x: Any) -> Any:
     return x * 2, x * 2
 
@@ -176,8 +194,8 @@ def other_numbers(x: Any) -> Any:
     [
         changed_argument, changed_view, changed_through_a_view, both_names, source_changes, result_changes,
         copy_changes, original_changes, copy_of_an_argument, changed_view_of_an_argument,
-        changed_part_of_an_argument, changed_constant, copy_is_the_result,
-        repeated_results, repeated_and_changed, repeated_around_a_change, other_numbers,
+        changed_part_of_an_argument, changed_constant, copy_is_the_result, copies_twice, copy_of_a_part,
+        copy_that_changes_later, repeated_results, repeated_and_changed, repeated_around_a_change, other_numbers,
     ],
 )  # fmt: skip
 def test_what_somebody_sees_is_left_as_it_is(function: Function) -> None:
@@ -221,6 +239,14 @@ def test_two_arguments_may_be_one_the_next_time(function: Function) -> None:
         mine, plain = torch.arange(8.0), torch.arange(8.0)
         found = bits(made(mine[first], mine[second]))
         assert (found, bits(mine)) == (bits(function(plain[first], plain[second])), bits(plain))
+
+
+def test_a_copy_that_is_given_back_is_what_it_would_be_a_copy_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        return y.exp() - y, y.clone()
+
+    assert ops_of(function, monkeypatch, torch.linspace(-1, 1, 6)) == ["mul", "exp", "sub"]
 
 
 def test_gradients_are_nobody_elses_memory() -> None:

@@ -164,6 +164,10 @@ class Pointwise:
             forms.append(form_of(shape, dtype, strides))
         return _Call(forms, self._planned(forms, operands) if forms[0].size else None)
 
+    def strides_for(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
+        """The strides of the results of `many` for such operands."""
+        return [form.strides for form in self._prepared(operands).forms]
+
     def flat(self, forms: str) -> Callable[..., Any]:
         """The kernel for operands without gaps."""
         count = len(self.results)
@@ -360,3 +364,12 @@ def pointwise(body: Callable[..., Any], operands: Sequence[Any], result: np.dtyp
     if not can_write(program):
         return None
     return Pointwise(program.stored_as(computed_type(result).name), memory, [result] * len(program.results))
+
+
+def kernel_for(
+    program: Program, operands: Sequence[np.dtype[Any]], results: Sequence[np.dtype[Any]]
+) -> Pointwise | None:
+    """The compiled form of a program whose results are of several dtypes; None: there is no code for it."""
+    if not can_write(program) or not all(each.name in TYPES for each in (*operands, *results)):
+        return None
+    return Pointwise(program, operands, results)

@@ -31,7 +31,18 @@ _WORDS = {
     "isnan isinf isfinite logical_and logical_or logical_xor logical_not select",
 }
 _OF_FLOATS, _OF_REALS, _OF_INTEGERS, _OF_COMPLEX = (frozenset(names.split()) for names in _WORDS.values())
-_ROUNDINGS = frozenset(("round_float16", "round_bfloat16"))
+_ROUNDINGS = frozenset(("round_float16", "round_bfloat16", "round_float32", "round_float64"))
+_SETTLED = """
+// A number as memory would keep it: what comes after is not joined with the multiplication that it may come from. It is
+// added to minus zero, which the compiler does not know to be that, since only a launch says how high a block is.
+#ifdef __CUDACC__
+FN float f_round_float32(float x) { return __fadd_rn(x, __uint_as_float(blockDim.y << 31)); }
+FN double f_round_float64(double x) { return __dadd_rn(x, (double)__uint_as_float(blockDim.y << 31)); }
+#else
+FN float f_round_float32(float x) { return x; }
+FN double f_round_float64(double x) { return x; }
+#endif
+"""
 
 
 @cache
@@ -153,6 +164,7 @@ def flat_source(program: Program, memory: Sequence[str], forms: str, width: int)
         + [f"((P{n}*)a.p{n})[chunk] = q{n};" for n in range(results)]
     )
     return _kernel(
+        program,
         fields,
         packs,
         f"""const i64 chunk = (i64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -216,6 +228,7 @@ def strided_source(
     walk += ["#pragma unroll", f"for (int j = 0; j < {width}; j++) {{", *inner, "}"]
     walk += [f"*(P{number}*)(a.p{number} + o{number}) = q{number};" for number in range(results)]
     return _kernel(
+        program,
         fields,
         packs,
         f"""{_joined(single)}
@@ -243,8 +256,9 @@ def _joined(lines: Sequence[str]) -> str:
     return "\n    ".join(lines)
 
 
-def _kernel(fields: Sequence[str], before: Sequence[str], body: str) -> str:
-    return f"""{functions()}
+def _kernel(program: Program, fields: Sequence[str], before: Sequence[str], body: str) -> str:
+    settles = any(step[0] in ("round_float32", "round_float64") for step in program.steps)
+    return f"""{functions()}{_SETTLED if settles else ""}
 struct Arguments {{
   {_joined(fields)}
 }};

@@ -1,5 +1,6 @@
-"""What of a program a device does by itself: stretches of calls, and how these are made fewer and shorter.
+"""What of a program a device does by itself: stretches of calls, and which kernels do them.
 
-`stretches.py` finds them; `copies.py`, `in_place.py` and `class_loss.py` are passes over their calls, and `uses.py`
-says who uses what. The backend of the device runs what is left of them (`_backends/cuda/stretches.py`).
+The passes for all devices (`../passes`) have run before. `stretches.py` finds the stretches; `changes.py`,
+`class_loss.py` and `fuse.py`, with `steps.py`, have one kernel for several calls, and `uses.py` says who uses what. The
+backend of the device runs what is left of them (`_backends/cuda/stretches.py`).
 """

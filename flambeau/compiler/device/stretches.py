@@ -8,9 +8,9 @@ from typing import Any
 from ..._core.backend import Backend
 from ..._core.tensor import Tensor
 from .._program import Call, Item, Stretch, Value, uses, values_in
+from .changes import with_single_changes
 from .class_loss import with_class_losses
-from .copies import without_copies
-from .in_place import in_place
+from .fuse import fused
 from .uses import memory_of, pairs
 
 _LEAST_CALLS = 3
@@ -48,9 +48,10 @@ def _stretch(calls: list[Call], end: int, last: dict[int, int], backend: Backend
             changed.update([memory_of(each) for _, each in written])
         made.update(dict.fromkeys([each for each in values_in(call.results) if each not in inputs]))
     results = [each for each in made if last.get(each.number, -1) >= end]
-    shorter = in_place(without_copies(calls, inputs, results), results)
+    shorter = with_single_changes(calls, results)
+    shorter = with_class_losses(shorter, results, backend.array_functions("class_loss"))
     return Stretch(
-        with_class_losses(shorter, results, backend.array_functions("class_loss")),
+        fused(shorter, results, backend.array_functions("pointwise")),
         list(inputs),
         results,
         [position for position, each in enumerate(inputs.values()) if memory_of(each) in changed],

@@ -24,38 +24,18 @@ def pairs(args: Any, examples: Any) -> Iterable[tuple[Value, Any]]:
             yield from pairs(arg, example)
 
 
-def made_by(call: Call) -> Iterable[tuple[Value, Any]]:
-    """The results of a call, each with what it was."""
-    return pairs([call.results], [call.made])
-
-
 class Uses:
-    """What is used where in a list of calls; `kept` is used afterwards."""
+    """What is used how often in a list of calls; `kept` is used afterwards."""
 
     def __init__(self, calls: Sequence[Call], kept: Iterable[Value]) -> None:
         self.memory: dict[Value, int] = {}
-        self._last_of_memory: dict[int, int] = {}
+        """What is the same for values that share memory."""
         self._count: Counter[Value] = Counter(kept)
-        self._maker: dict[Value, int] = {}
-        for position, call in enumerate(calls):
-            for value, example in (*pairs(call.args, call.examples), *made_by(call)):
-                memory = self.memory[value] = memory_of(example)
-                self._last_of_memory[memory] = position
+        for call in calls:
+            for value, example in (*pairs(call.args, call.examples), *pairs([call.results], [call.made])):
+                self.memory[value] = memory_of(example)
             self._count.update(values_in(call.args))
-            for value in values_in(call.results):
-                self._maker.setdefault(value, position)
-        for value in kept:
-            if value in self.memory:
-                self._last_of_memory[self.memory[value]] = len(calls)
 
     def count(self, value: Value) -> int:
         """How often a value is used."""
         return self._count[value]
-
-    def made_at(self, value: Value) -> int | None:
-        """The position of the call that makes a value; None: it was there before."""
-        return self._maker.get(value)
-
-    def last_of_memory(self, value: Value) -> int:
-        """The position of the last call that touches the memory of a value."""
-        return self._last_of_memory[self.memory[value]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._program import Call, Item, Value
-from .memory import Memory, renamed
+from .memory import Memory, renamed, with_names
 
 _COPIES = frozenset(("clone", "contiguous_clone", "copied_like"))
 
@@ -19,19 +19,21 @@ def without_copies(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]
     memory = Memory(items, wanted)
     given_back = {each.number for each in wanted}
     names: dict[int, Value] = {}
+    copies: dict[int, Value] = {}
+    """The originals that are given back: they get the names of their copies."""
     found: list[Item] = []
     for position, item in enumerate(items):
         item = renamed(item, names)
-        original = None
         if type(item) is Call and item.op.name in _COPIES and type(item.results) is Value:
-            if item.results.number not in given_back:
-                original = _original(item.args[0], item.results, position, memory)
+            original = _original(item.args[0], item.results, position, memory)
             if original is not None:
                 names[item.results.number] = original
                 memory.join(original.number, item.results.number)
+                if item.results.number in given_back:
+                    copies[original.number] = item.results
                 continue
         found.append(item)
-    return found
+    return [with_names(each, copies) for each in found]
 
 
 def _original(source: Value, copy: Value, position: int, memory: Memory) -> Value | None:

@@ -134,6 +134,14 @@ def renamed(item: Item, names: dict[int, Value]) -> Item:
     return replace(item, args=_renamed(item.args, names))
 
 
+def with_names(item: Item, names: dict[int, Value]) -> Item:
+    """An item that uses and makes other values in the place of some."""
+    item = renamed(item, names)
+    if not names or not isinstance(item, Call) or not any(each.number in names for each in values_in(item.results)):
+        return item
+    return replace(item, results=_renamed(item.results, names))
+
+
 def _renamed(tree: Any, names: dict[int, Value]) -> Any:
     if type(tree) is Value:
         return names.get(tree.number, tree)

@@ -127,7 +127,7 @@ class _Group:
 def _computed(launch: Launch, operands: list[Any], trace: Trace) -> list[Expr]:
     """The results of a launch as expressions."""
     if isinstance(launch.step, Program):
-        return _inlined(launch.step, operands, trace)
+        return trace.inlined(launch.step, operands)
     dtype = launch.writes[0].header.dtype
     if launch.step == COPY:
         result = operands[0]
@@ -139,19 +139,6 @@ def _computed(launch: Launch, operands: list[Any], trace: Trace) -> list[Expr]:
         assert launch.step is not None
         result = getattr(np, launch.step)(*operands)
     return [Expr(trace, trace.cast(result, dtype).number, dtype)]
-
-
-def _inlined(program: Program, operands: list[Any], trace: Trace) -> list[Expr]:
-    """The steps of a program, written behind those of a trace."""
-    numbers: list[int] = []
-    for name, type_name, *rest in program.steps:
-        if name == "input":
-            numbers.append(trace.cast(operands[rest[0]], np.dtype(type_name)).number)
-        elif name == "constant":
-            numbers.append(trace.number(name, type_name, *rest))
-        else:
-            numbers.append(trace.number(name, type_name, *[numbers[each] for each in rest]))
-    return [Expr(trace, numbers[each], np.dtype(program.steps[each][1])) for each in program.results]
 
 
 def _is_exact_extreme(launch: Launch) -> bool:

@@ -1,4 +1,4 @@
-"""Changes in place by one kernel: recorded they are a function of a copy, whose result is copied back."""
+"""Changes of what was there before by one kernel: recorded they are a function of a copy, which is copied back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._program import Call, Rewritten, Value
 from .uses import Uses
 
 
-def in_place(calls: Sequence[Call], kept: Sequence[Value]) -> list[Call]:
+def with_single_changes(calls: Sequence[Call], kept: Sequence[Value]) -> list[Call]:
     """The calls, with a single one for each change of a tensor by an elementwise function of itself."""
     uses = Uses(calls, kept)
     found: list[Call] = []

@@ -110,9 +110,11 @@ def _own_part(source: str) -> str:
 
 def _nvrtc() -> Any:
     try:
+        from cupy.cuda import compiler
         from cupy_backends.cuda.libs import nvrtc
 
         nvrtc.getVersion()
+        compiler.compile_using_nvrtc("", arch="90")  # on some machines it asks the driver, which may see no GPU
     except Exception:
         return None
     return nvrtc

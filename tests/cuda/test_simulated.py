@@ -15,8 +15,8 @@ from tests.support.simulated_cuda import COMPILER
 @pytest.mark.skipif(flambeau.cuda.is_available(), reason="libraries of the GPU would take the simulated memory")
 def test_on_the_simulated_device() -> None:
     command = [
-        sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "tests.support.simulated_device_plugin",
-        "tests/cuda/on_device",
+        sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:benchmark",
+        "-p", "tests.support.simulated_device_plugin", "tests/cuda/on_device",
     ]  # fmt: skip
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -31,7 +31,6 @@ def test_collectives() -> None:
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        "OMPI_MCA_btl": "self,sm,tcp",
     }  # fmt: skip
     command = [str(MPIEXEC), "-n", "2", sys.executable, "-m", "tests.distributed.mpi_program"]
     run = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)

@@ -19,7 +19,8 @@ import pytest
 
 import flambeau
 
-from .oracle import pytorch
+from .older_oracle import WARNED_SINCE_2_13
+from .oracle import older_than, pytorch
 from .own_warnings import OWN_REASONS, OWN_REASONS_IN
 
 Scenario = Callable[..., Any]
@@ -195,6 +196,8 @@ def _observed(scenario: Scenario, module: Any, args: tuple[Any, ...]) -> tuple[A
         finally:
             module.set_warn_always(False)
     heads = {head(each) for each in caught if _counts(each)}
+    if older_than(2, 13):
+        heads -= WARNED_SINCE_2_13
     return result, description, heads - OWN_REASONS.keys() - OWN_REASONS_IN.get(_home(scenario), {}).keys()
 
 

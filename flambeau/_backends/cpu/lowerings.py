@@ -67,6 +67,9 @@ _GENERATED = {
     "gamma": "rejection.gamma",
     "dirichlet": "rejection.dirichlet",
     "multinomial": "rejection.multinomial",
+    "fft_c2c": "fourier.complex_to_complex",
+    "fft_r2c": "fourier.real_to_complex",
+    "fft_c2r": "fourier.complex_to_real",
 }
 """Ops with generated kernels, as `family.function`."""
 

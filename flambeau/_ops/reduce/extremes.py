@@ -173,10 +173,11 @@ def _pairwise(result: Tensor, out: Any) -> Tensor:
 
 
 def _aminmax_gradients(
-    grads: Any, needs: Any, self: Tensor, min: Tensor, max: Tensor, dim: tuple[int, ...], keepdim: bool
+    grads: Any, needs: Any, self: Tensor, min: Tensor, max: Tensor, dim: int | None, keepdim: bool
 ) -> list[Any]:
+    dims = reduced_dims(dim, self.ndim)
     parts = [
-        evenly_distributed(grad, self, result, dim, keepdim)
+        evenly_distributed(grad, self, result, dims, keepdim)
         for grad, result in zip(grads, (min, max), strict=True)
         if grad is not None
     ]
@@ -194,8 +195,9 @@ def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
 
 
 @several("AminmaxBackward0", joint=_aminmax_gradients, results=("min", "max"))
-def _aminmax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Any:
-    return reduced(np.minimum, self, dim, keepdim), reduced(np.maximum, self, dim, keepdim)
+def _aminmax(self: Array, dim: int | None, keepdim: bool) -> Any:
+    dims = None if dim is None else reduced_dims(dim, self.ndim)
+    return reduced(np.minimum, self, dims, keepdim), reduced(np.maximum, self, dims, keepdim)
 
 
 def _bounds(name: str, kernel: str, op: Any, input: Tensor, dim: Dims, keepdim: bool, out: Any) -> Tensor:
@@ -241,12 +243,10 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity: the input "
                 f"has shape {list(input._array.shape)}."
             )
-        dims = tuple(range(input._array.ndim))
     else:
-        dims = reduced_dims(dim, input._array.ndim)
-        for each in dims:
-            check_nonempty("aminmax", input, each)
-    return store_exactly(named(AMINMAX, _aminmax(input, dims, keepdim)), out)
+        dim = wrap_dim(dim, input._array.ndim)
+        check_nonempty("aminmax", input, dim)
+    return store_exactly(named(AMINMAX, _aminmax(input, dim, keepdim)), out)
 
 
 @primitive(None)

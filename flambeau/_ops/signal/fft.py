@@ -138,20 +138,27 @@ def _fft_c2r(self: Array, dim: Dim, normalization: int, last_dim_size: int) -> A
 
 
 def _scale(norm: Any, forward: bool) -> int:
+    if norm is None:
+        return NOTHING if forward else WHOLE
     if isinstance(norm, bytes):
         norm = norm.decode(errors="replace")
-    if norm is not None and not isinstance(norm, str):
+    if not isinstance(norm, str):
         raise TypeError(f"argument 'norm' must be str, not {type(norm).__name__}")
     if norm not in _SCALES:
         raise RuntimeError(f'Invalid normalization mode: "{norm}": expected "backward", "ortho" or "forward"')
     return _SCALES[norm] if forward else 2 - _SCALES[norm]
 
 
+_TRANSFORMABLE = frozenset((float32, float64, complex64, complex128))
+
+
 def transformable(input: Tensor) -> Tensor:
     """`input` in a dtype that there are transforms of."""
+    if input._kind.dtype in _TRANSFORMABLE:
+        return input
     input = as_floating(input)
     dtype = input._kind.dtype
-    if dtype not in (float32, float64, complex64, complex128):
+    if dtype not in _TRANSFORMABLE:
         raise RuntimeError(f"Unsupported dtype {LEGACY_NAMES[dtype]}: convert the input, as in .to(torch.float32)")
     return input
 
@@ -190,6 +197,9 @@ def _fitted(input: Tensor, dims: Dim, sizes: Dim) -> Tensor:
 
 def _one_dim(input: Tensor, n: Any, dim: Any, half: bool = False) -> tuple[int, int]:
     """The dimension to transform and how many points it gets; `half`: the input is half of a Hermitian spectrum."""
+    shape = input._array.shape
+    if n is None and dim == -1 and shape and shape[-1] > half:  # the usual case
+        return len(shape) - 1, 2 * (shape[-1] - 1) if half else shape[-1]
     dim = _dim_of(dim, input)
     if n is None:
         present = input._array.shape[dim]

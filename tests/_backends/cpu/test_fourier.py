@@ -1,0 +1,79 @@
+"""Generated Fourier transforms beside NumPy's in float64: factors, few rows and many, halves, scales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau._backends import tiers
+from flambeau._backends.cpu import fourier
+
+POINTS = [1, 2, 3, 4, 5, 6, 8, 15, 16, 25, 27, 60, 125, 243, 1000, 1024]
+NAMES = {"float32": np.complex64, "float64": np.complex128}
+SCALES = ("backward", "ortho", "forward")
+"""What NumPy calls 0, 1 and 2 in a forward transform."""
+
+
+def signals(rows: int, points: int, dtype: str) -> Any:
+    noise = np.random.default_rng(points).standard_normal((2, rows, points))
+    return (noise[0] + 1j * noise[1]).astype(NAMES[dtype])
+
+
+def check(got: Any, exact: Any, dtype: str) -> None:
+    assert got.shape == exact.shape
+    assert np.abs(got - exact).max() <= 8 * np.finfo(dtype).eps * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("dtype", NAMES)
+@pytest.mark.parametrize("rows", [1, 4, 17])
+def test_every_form(rows: int, dtype: str) -> None:
+    for number, points in enumerate(POINTS):
+        scale = number % 3
+        z = signals(rows, points, dtype)
+        wide = z.astype(np.complex128)
+        x, half = np.ascontiguousarray(z.real), np.ascontiguousarray(z[:, : points // 2 + 1])
+        check(fourier.complex_to_complex(z, (1,), scale, True), np.fft.fft(wide, norm=SCALES[scale]), dtype)
+        back = np.fft.ifft(wide, norm=SCALES[2 - scale])
+        check(fourier.complex_to_complex(z, (1,), scale, False), back, dtype)
+        check(fourier.real_to_complex(x, (1,), scale, True), np.fft.rfft(wide.real, norm=SCALES[scale]), dtype)
+        check(fourier.real_to_complex(x, (1,), scale, False), np.fft.fft(wide.real, norm=SCALES[scale]), dtype)
+        real = np.fft.irfft(half.astype(np.complex128), points, norm=SCALES[2 - scale])
+        check(fourier.complex_to_real(half, (1,), scale, points), real, dtype)
+
+
+@pytest.mark.parametrize("shape", [(3, 7), (2, 8192), (0, 4)])
+def test_what_numpy_has_to_do(shape: tuple[int, int]) -> None:
+    assert fourier.real_to_complex(np.ones(shape), (1,), 0, True) is None
+
+
+def test_other_layouts_are_numpys() -> None:
+    x = np.ones((4, 4, 4))
+    assert fourier.real_to_complex(x, (0,), 0, True) is None
+    assert fourier.real_to_complex(x, (1, 2), 0, True) is None
+    assert fourier.real_to_complex(x.swapaxes(0, 1), (2,), 0, True) is None
+    assert fourier.complex_to_complex(x.astype(complex), (), 0, True) is None
+
+
+def test_rows_do_not_meet() -> None:
+    """A row has the same bits beside any others, and what is not finite stays in its row."""
+    x = flambeau.randn(20, 60)
+    alone = flambeau.stack([flambeau.fft.rfft(row) for row in x])
+    assert flambeau.equal(flambeau.fft.rfft(x), alone)
+    x[3, 5] = float("nan")
+    damaged = flambeau.fft.rfft(x)
+    assert damaged[3].isnan().all()
+    assert flambeau.equal(damaged[4:], alone[4:])
+    assert flambeau.equal(damaged[:3], alone[:3])
+
+
+def test_the_ops_use_it() -> None:
+    x = flambeau.randn(16, 100)
+    with tiers.numpy_only():
+        reference = flambeau.fft.fft(x), flambeau.fft.irfft(flambeau.fft.rfft(x))
+    quick = flambeau.fft.fft(x), flambeau.fft.irfft(flambeau.fft.rfft(x))
+    for left, right in zip(quick, reference, strict=True):
+        assert not flambeau.equal(left, right)  # other additions in another order
+        flambeau.testing.assert_close(left, right, rtol=1e-4, atol=1e-5)

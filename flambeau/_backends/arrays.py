@@ -47,6 +47,12 @@ def concatenated(arrays: Sequence[Array], dim: int) -> Array | None:
     return None if kernels is None else kernels.concatenated(arrays, dim)
 
 
+def fill_spaced(target: Array, first: float, last: float, step: float) -> bool:
+    """Fill `target`, a new vector, with numbers at equal distances, counted from the nearer end."""
+    kernels = _kernels("spaced", target)
+    return kernels is not None and kernels.fill_spaced(target, first, last, step)
+
+
 def fill_where(array: Array, mask: Array, value: Array) -> bool:
     """Write `value`, one element of the array's dtype, where the mask holds."""
     kernels = _kernels("masks", array)

@@ -1,8 +1,8 @@
 """Generator: the stream of random bits of the CPU, the same stream as PyTorch's for the same seed.
 
 The engine is mt19937. It makes 624 words at a time; this class keeps the current block of finished words and a
-position in it, so that a small draw is a slice, and takes many blocks at once from NumPy's engine for a large one.
-NumPy's engine always stands at the end of the current block, which is what makes `state_bytes` exact at every moment.
+position in it, so that a small draw is a slice, and takes many blocks at once from the engine for a large one. The
+engine always stands at the end of the current block, which is what makes `state_bytes` exact at every moment.
 """
 
 from __future__ import annotations
@@ -13,33 +13,27 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .arrays.lazy_signs import content
-from .backend import LARGE, faster
+from .backend import faster
 from .device import CPU, usable_device
 from .device import device as Device
 from .modes import beside_the_ops
 from .process.locks import new_reentrant_lock
 from .random import c_library
+from .random.mersenne import BLOCK, Mersenne, Words
 from .tensor import Tensor
-
-if TYPE_CHECKING:
-    from numpy.random import RandomState
 
 # NumPy's own names of these are in a module that would have to be imported.
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-Words = np.ndarray[Any, np.dtype[np.uint32]]
 LongWords = np.ndarray[Any, np.dtype[np.uint64]]
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Doubles = np.ndarray[Any, np.dtype[np.float64]]
 
-BLOCK = 624
 DEFAULT_SEED = 67280421310721
-_MANY_WORDS = 8 * LARGE
-"""From so many words on, generated code makes them: to take the engine's state and put it back costs some time."""
 _LOW_24_BITS = np.uint32(0xFFFFFF)
 _LOW_21_BITS = np.uint32(0x1FFFFF)
 _TWO_TO_MINUS_24 = np.float32(2.0**-24)
@@ -99,10 +93,10 @@ class Generator:
         self._start(DEFAULT_SEED)
 
     def _start(self, seed: int) -> None:
-        """Begin the stream of `seed`; NumPy's engine is made at the first draw, since importing it takes time."""
+        """Begin the stream of `seed`; the engine is made at the first draw, since importing NumPy's takes time."""
         beside_the_ops("random numbers are seeded, or their state is looked at,")
         self._seed = seed
-        self._engine: RandomState | None = None
+        self._engine: Mersenne | None = None
         self._block: Words | None = None
         self._units: Floats | None = None
         self._position = BLOCK
@@ -184,13 +178,13 @@ class Generator:
         """
         with self._lock:
             if self._engine is None:
-                self._engine = _seeded_engine(self._seed)
+                self._engine = Mersenne(self._seed)
             rest = _NO_WORDS if self._block is None else self._block[self._position :]
             if count <= len(rest) or (len(rest) >= 64 and count < BLOCK):
                 return rest[:count]
             blocks = -(-(count - len(rest)) // BLOCK)
-            key = self._engine.get_state(legacy=False)["state"]["key"].copy()
-        return np.concatenate((rest, faster("random").mersenne_words(key, blocks)))
+            state = self._engine.state
+        return np.concatenate((rest, faster("random").mersenne_words(state, blocks)))
 
     def draw64(self, count: int) -> LongWords:
         """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""
@@ -288,11 +282,11 @@ class Generator:
             return np.empty(0, dtype=np.uint32)
         engine = self._engine
         if engine is None:
-            engine = self._engine = _seeded_engine(self._seed)
+            engine = self._engine = Mersenne(self._seed)
         rest = None if self._block is None else self._block[self._position :]
         missing = count - (0 if rest is None else len(rest))
         blocks = max(1, -(-missing // BLOCK))
-        words = _next_words(engine, blocks)
+        words = engine.words(blocks)
         self._use_block(words[-BLOCK:].copy() if blocks > 1 else words, missing - (blocks - 1) * BLOCK)
         if rest is None or len(rest) == 0:
             return words[:missing]
@@ -312,10 +306,10 @@ class Generator:
         record = np.zeros((), dtype=_STATE_LAYOUT)
         with self._lock:
             if self._engine is None:
-                self._engine = _seeded_engine(self._seed)
+                self._engine = Mersenne(self._seed)
             record["seed"] = self._seed
             record["seeded"] = 1
-            record["words"] = self._engine.get_state(legacy=False)["state"]["key"]
+            record["words"] = self._engine.state
             untouched = self._block is None
             record["left"] = 1 if untouched else BLOCK + 1 - self._position
             record["next"] = 0 if untouched else self._position
@@ -357,8 +351,8 @@ class Generator:
                 "pass the unchanged result of get_state()"
             )
         words = record["words"].astype(np.uint32)
-        engine = _seeded_engine(0)
-        engine.set_state({"bit_generator": "MT19937", "state": {"key": words, "pos": BLOCK}})
+        engine = Mersenne(0)
+        engine.state = words
         with self._lock:
             self._start(int(record["seed"]))
             self._engine = engine
@@ -396,12 +390,6 @@ def _from_state(state: bytes) -> Generator:
     return generator
 
 
-def _seeded_engine(seed: int) -> RandomState:
-    from numpy.random import RandomState
-
-    return RandomState(seed & 0xFFFFFFFF)
-
-
 def _unit32(words: Words) -> Floats:
     units = (words & _LOW_24_BITS).astype(np.float32)
     units *= _TWO_TO_MINUS_24
@@ -410,16 +398,6 @@ def _unit32(words: Words) -> Floats:
 
 def _unit64(high: int, low: int) -> float:
     return ((high & 0x1FFFFF) << 32 | low) * 2.0**-53
-
-
-def _next_words(engine: RandomState, blocks: int) -> Words:
-    """The next blocks of words of an engine that stands at the end of one."""
-    if blocks * BLOCK >= _MANY_WORDS and (kernels := faster("random")) is not None:
-        state = engine.get_state(legacy=False)
-        words: Words = kernels.mersenne_words(state["state"]["key"], blocks)
-        engine.set_state(state)
-        return words
-    return engine.randint(0, 2**32, size=blocks * BLOCK, dtype=np.uint32)
 
 
 def _tempered(words: Words) -> Words:

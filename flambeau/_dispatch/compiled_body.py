@@ -231,13 +231,13 @@ def compiled_at_any_size(body: Body) -> Body:
     def run(*operands: Any) -> Any:
         first = operands[0]
         kind = type(first)
-        for each in operands:
-            if type(each) is not kind:
-                return body(*operands)
-        module = faster_for(first, "pointwise")
+        second = operands[-1]  # there are one or two
+        if type(second) is not kind:
+            return body(*operands)
+        module = _HOST.array_functions("pointwise") if kind is np.ndarray else faster_for(first, "pointwise")
         if module is None:
             return body(*operands)
-        key = (kind, first.dtype) if len(operands) == 1 else (kind, *[each.dtype for each in operands])
+        key = (kind, first.dtype) if len(operands) == 1 else (kind, first.dtype, second.dtype)
         try:
             found = compiled[key]
         except KeyError:

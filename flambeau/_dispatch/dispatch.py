@@ -205,11 +205,13 @@ class Primitive(Op, Generic[P, Results]):
         base = source if origin is None else origin.base
         creation = INFERENCE if modes.inference else MULTI_OUTPUT if modes.grad else NO_GRAD
         for array in arrays:
+            if type(array) not in ARRAY_CLASSES:  # NumPy's reductions give numbers where no dimension is left
+                array = kind.backend.asarray(array)
             if self.is_view and counter is not None and type(array) is np.ndarray and array.dtype is dtype:
                 window = Tensor._from_parts((array, kind, counter))  # as `view_of` makes it
                 window._view = View(base, counter[0], creation)
                 outputs.append(window)
-            elif type(array) not in ARRAY_CLASSES or self.makes_windows:
+            elif self.makes_windows:
                 outputs.append(self._wrap(array, source, modes, True))
             else:
                 own = kind if array.dtype is dtype else kind_of_array(array.dtype, kind.device)

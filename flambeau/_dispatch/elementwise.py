@@ -274,45 +274,11 @@ def unary(
     if node is None and derivative is not None:
         node = f"{name.replace('_', ' ').title().replace(' ', '')}Backward0"
     op = Elementwise(name, body, rule, node, ("self",), formulas, refuses)
-    table = op.table
-
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if type(input) in PLAIN_TYPES and out is None:
-            modes = THREAD.modes
-            entry = table.get(input._kind)
-            if entry is not None and modes.plain:
-                array = input._array
-                try:
-                    array = entry[0](array) if array.size < LARGE else entry[2](array)
-                except MemoryError as error:
-                    explain(error, name, {})
-                    raise
-                kind = entry[1]
-                if type(array) is not np.ndarray:
-                    array = kind.backend.asarray(array)
-                output: Tensor = new(Tensor)
-                output._array = array
-                output._kind = kind
-                output._counter = None if modes.inference else [0, None]
-                output._requires_grad = False
-                output._grad_fn = None
-                output._output_nr = 0
-                output._grad = None
-                output._view = None
-                output._extra = None
-                if (
-                    modes.grad
-                    and (input._requires_grad or (input._view is not None and input.requires_grad))
-                    and kind.differentiable
-                    and not modes.inference
-                ):
-                    op.record_plainly((input,), output)
-                return output
-        return slow(input, out)
 
     def slow(input: Tensor, out: Tensor | None) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input,)):
-            return run_override(function, (input,), (input,), {} if out is None else {"out": out})
+            answer: Tensor = run_override(function, (input,), (input,), {} if out is None else {"out": out})
+            return answer
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         cast = THREAD.modes.cast
@@ -329,6 +295,7 @@ def unary(
             _check_same_dtype(result._kind.dtype, out._kind.dtype)
         return write_out(result, out, (input,))
 
+    function = short_unary(op, name, slow)
     return _published(op, function, (name, *aliases), doc, True, method, inplace)
 
 
@@ -400,6 +367,47 @@ def _published(
     if inplace:
         _publish_inplace(op, function, of_tensors)
     return published
+
+
+def short_unary(op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor]) -> Callable[..., Tensor]:
+    """The function of an op of one tensor: the short path, and `slow` for what is not on it."""
+    table = op.table
+
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if type(input) in PLAIN_TYPES and out is None:
+            modes = THREAD.modes
+            entry = table.get(input._kind)
+            if entry is not None and modes.plain:
+                array = input._array
+                try:
+                    array = entry[0](array) if array.size < LARGE else entry[2](array)
+                except MemoryError as error:
+                    explain(error, name, {})
+                    raise
+                kind = entry[1]
+                if type(array) is not np.ndarray:
+                    array = kind.backend.asarray(array)
+                output: Tensor = new(Tensor)
+                output._array = array
+                output._kind = kind
+                output._counter = None if modes.inference else [0, None]
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._view = None
+                output._extra = None
+                if (
+                    modes.grad
+                    and (input._requires_grad or (input._view is not None and input.requires_grad))
+                    and kind.differentiable
+                    and not modes.inference
+                ):
+                    op.record_plainly((input,), output)
+                return output
+        return slow(input, out)
+
+    return function
 
 
 def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Tensor]) -> Callable[..., Tensor]:

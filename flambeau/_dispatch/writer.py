@@ -28,6 +28,8 @@ class Writer(Op):
         self.kernel = kernel
         self.parameters, self.tensor_positions, self.list_position = tensor_parameters(kernel)
         self.writes = tuple([self.parameters.index(each) for each in writes])
+        self.of_one = self.tensor_positions == (0,) == self.writes and self.list_position is None
+        """Whether the first argument is the only tensor."""
         self.counted = counted
         """Whether the change is one of version: PyTorch leaves that out where no derivative can be misled."""
         self.draws = draws
@@ -38,12 +40,18 @@ class Writer(Op):
         if modes.interpreters:
             interpret(self, args, modes)
             return
-        if args[self.writes[0]].stands_for_many:
-            at_level(self, args, args[self.writes[0]])
+        target = args[self.writes[0]]
+        if target.stands_for_many:
+            at_level(self, args, target)
             return
-        kind = args[self.writes[0]]._kind
+        kind = target._kind
         if not kind.dataless:
             run = kind.runs.get(self) or kind.backend.prepare(self)
+            if self.of_one and not kind.indirect:
+                run(target._array, *args[1:])
+                if self.counted:
+                    end_change(target)
+                return
             arrays = list(args)
             indirect = False
             for position in self.tensor_positions:

@@ -86,6 +86,8 @@ def load_file(file: Any, options: Options, *, mmap: bool = False, path: Any = No
     start = file.tell()
     head = file.read(512)
     file.seek(start)
+    if not isinstance(head, (bytes, bytearray)):
+        raise AssertionError(f"Expected bytes, got {type(head).__name__}: open the file in binary mode, as with 'rb'")
     if not head:
         raise EOFError("Ran out of input: the file is empty")
     if head.startswith(ZIP_START):

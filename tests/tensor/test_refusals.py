@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,19 @@ REFUSED: Refused = {
     ),
     "addcmul by a word": (lambda T: T.addcmul(*[T.ones(2)] * 3, value="a"), "must be Number, not str"),
     "addcmul by a complex number": (lambda T: T.addcmul(*[T.ones(2)] * 3, value=1j), "without overflow"),
+    "threshold of bools": (
+        lambda T: T.nn.functional.threshold(T.ones(2, dtype=T.bool), 0, 1),
+        "\"threshold_cpu\" not implemented for 'Bool'",
+    ),
+    "kl_div with whole numbers as target": (
+        lambda T: T.nn.functional.kl_div(T.ones(2), T.ones(2, dtype=T.int64), reduction="sum"),
+        "Integral inputs not supported",
+    ),
+    "kl_div of bools": (
+        lambda T: T.nn.functional.kl_div(T.ones(2, dtype=T.bool), T.ones(2), reduction="sum"),
+        "Integral inputs not supported",
+    ),
+    "a file of text": (lambda T: T.load(io.StringIO("abc")), "Expected bytes, got str"),
     "relu6 of bools": (lambda T: T.nn.functional.relu6(T.ones(2, dtype=T.bool)), "Bool inputs not supported"),
     "relu6 of complex numbers": (
         lambda T: T.nn.functional.relu6(T.ones(2, dtype=T.complex64)),

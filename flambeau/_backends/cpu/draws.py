@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.random import draws as kernels
-from ..._codegen.random.words import shuffled
+from ..._codegen.random.words import normals_by_polynomials, shuffled
 from ..._core.generator import Generator
+from ..._core.process.processor import ON_X86_64
 from ..._core.random.normal_sampling import NORMAL_BLOCK
 from ..._core.random.permutation import SWAPPED_FORWARDS
 from .random import throw_coins
@@ -28,39 +29,41 @@ def _float_name(out: Array, generator: Generator) -> str | None:
     return _FLOATS.get(out.dtype.num)
 
 
-def _are_numbers(first: Any, second: Any = 0.0) -> bool:
-    return type(first) in _NUMBERS and type(second) in _NUMBERS
-
-
 _NUMBERS = (float, int)
 _FLOATS = {np.dtype(name).num: name for name in ("float32", "float64")}
 _INT64 = {np.dtype(np.int64).num, np.dtype(np.longlong).num}
 
 
 def _drawn(out: Array, generator: Generator, distribution: str, first: float, second: float = 0.0) -> Array | None:
-    name = _float_name(out, generator)
+    size = out.size
+    if type(generator) is not Generator or type(out) is not np.ndarray or not out.flags.c_contiguous or not size:
+        return None
+    name = _FLOATS.get(out.dtype.num)
     if name is None:
         return None
-    size = out.size
     return kernels.drawn(distribution, name)(out, generator.draw32(2 * size), size, first, second)
 
 
 def exponential(out: Array, generator: Generator, rate: float = 1.0) -> Array | None:
-    return _drawn(out, generator, "exponential", -1.0 / rate) if _are_numbers(rate) and rate > 0 else None
+    return _drawn(out, generator, "exponential", -1.0 / rate) if type(rate) in _NUMBERS and rate > 0 else None
 
 
 def cauchy(out: Array, generator: Generator, median: float = 0.0, sigma: float = 1.0) -> Array | None:
-    return _drawn(out, generator, "cauchy", median, sigma) if _are_numbers(median, sigma) and sigma > 0 else None
+    if type(median) not in _NUMBERS or type(sigma) not in _NUMBERS or not sigma > 0:
+        return None
+    return _drawn(out, generator, "cauchy", median, sigma)
 
 
 def geometric(out: Array, generator: Generator, p: float) -> Array | None:
-    return _drawn(out, generator, "geometric", math.log1p(-p)) if _are_numbers(p) and 0 < p < 1 else None
+    return _drawn(out, generator, "geometric", math.log1p(-p)) if type(p) in _NUMBERS and 0 < p < 1 else None
 
 
 def uniform(out: Array, generator: Generator, low: float = 0.0, high: float = 1.0) -> Array | None:
     """Numbers in [low, high)."""
     name = _float_name(out, generator)
-    if name is None or not _are_numbers(low, high) or not -_LARGEST_FLOAT32 / 2 <= low <= high <= _LARGEST_FLOAT32 / 2:
+    if name is None or type(low) not in _NUMBERS or type(high) not in _NUMBERS:
+        return None
+    if not -_LARGEST_FLOAT32 / 2 <= low <= high <= _LARGEST_FLOAT32 / 2:
         return None
     size = out.size
     words = generator.draw32(size if name == "float32" else 2 * size)
@@ -84,23 +87,52 @@ def _in_pairs(out: Array, generator: Generator, mean: float, std: float, exponen
 
 
 def normal(out: Array, generator: Generator, mean: float = 0.0, std: float = 1.0) -> Array | None:
-    """Few normal numbers: many are made in blocks, by another method."""
-    if out.size >= NORMAL_BLOCK or not _are_numbers(mean, std) or not std >= 0:
+    """Normal numbers: few in pairs, many in blocks, by another method."""
+    if type(mean) not in _NUMBERS or type(std) not in _NUMBERS or not std >= 0:
         return None
-    return _in_pairs(out, generator, mean, std, False)
+    if out.size < NORMAL_BLOCK:
+        return _in_pairs(out, generator, mean, std, False)
+    if not ON_X86_64 or _float_name(out, generator) != "float32":
+        return None
+    return _in_blocks(out.reshape(-1), generator, mean, std).reshape(out.shape)
+
+
+def _in_blocks(out: Array, generator: Generator, mean: float, std: float) -> Array:
+    """Whole blocks; where they do not fill `out`, its end is made again of words of its own."""
+    size = out.size
+    rest = size % NORMAL_BLOCK
+    kernel, words = normals_by_polynomials(True), generator.draw32(size + NORMAL_BLOCK if rest else size)
+    kernel(out, words, size // NORMAL_BLOCK, mean, std)
+    if rest:
+        kernel(out[size - NORMAL_BLOCK :], words[size:], 1, mean, std)
+    return out
 
 
 def log_normal(out: Array, generator: Generator, mean: float = 1.0, std: float = 2.0) -> Array | None:
     """The exponential function of normal numbers."""
-    return _in_pairs(out, generator, mean, std, True) if _are_numbers(mean, std) and std > 0 else None
+    if type(mean) not in _NUMBERS or type(std) not in _NUMBERS or not std > 0:
+        return None
+    return _in_pairs(out, generator, mean, std, True)
 
 
 def coins(out: Array, generator: Generator, p: Any) -> Array | None:
     """Ones with probability `p`, else zeros."""
-    if _float_name(out, generator) is None or not _are_numbers(p) or not 0 <= p <= 1:
+    if type(p) not in _NUMBERS or _float_name(out, generator) is None or not 0 <= p <= 1:
         return None
     throw_coins(out, generator.draw32(2 * out.size), p)
     return out
+
+
+def coins_of_chances(chances: Array, generator: Generator | None) -> Array | None:
+    """For each chance a coin: one with that probability, else zero."""
+    name = None if generator is None else _float_name(chances, generator)
+    if name is None or generator is None:
+        return None
+    if not (np.minimum.reduce(chances, None) >= 0 and np.maximum.reduce(chances, None) <= 1):
+        return None  # the reference kernel says what is wrong
+    size = chances.size
+    words = generator.draw32(size if name == "float32" else 2 * size)
+    return kernels.coins_of_chances(name)(np.empty(chances.shape, chances.dtype), chances, words, size)
 
 
 def permutation(out: Array, generator: Generator, n: int) -> Array | None:

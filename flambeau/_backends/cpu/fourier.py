@@ -13,10 +13,10 @@ Array = Any
 Dim = tuple[int, ...]
 
 _SINGLE, _DOUBLE = "float32", "float64"
-_REAL = {np.dtype(np.float32): _SINGLE, np.dtype(np.float64): _DOUBLE}
-_COMPLEX = {np.dtype(np.complex64): _SINGLE, np.dtype(np.complex128): _DOUBLE}
-_COMPLEX_TYPES = {name: dtype for dtype, name in _COMPLEX.items()}
-_REAL_TYPES = {name: dtype for dtype, name in _REAL.items()}
+_REAL_TYPES: dict[str, np.dtype[Any]] = {_SINGLE: np.dtype(np.float32), _DOUBLE: np.dtype(np.float64)}
+_COMPLEX_TYPES: dict[str, np.dtype[Any]] = {_SINGLE: np.dtype(np.complex64), _DOUBLE: np.dtype(np.complex128)}
+_REAL = {dtype: name for name, dtype in _REAL_TYPES.items()}
+_COMPLEX = {dtype: name for name, dtype in _COMPLEX_TYPES.items()}
 _LANES = {_SINGLE: 16, _DOUBLE: 8}
 _FEW_ROWS = 4
 """Fewer rows are transformed one by one."""

@@ -61,6 +61,7 @@ _GENERATED = {
     "geometric_": "draws.geometric",
     "random_between_": "draws.whole_between",
     "bernoulli_number_": "draws.coins",
+    "bernoulli": "draws.coins_of_chances",
     "randperm_": "draws.permutation",
     "poisson": "rejection.poisson",
     "binomial": "rejection.binomial",

@@ -67,6 +67,10 @@ class Pointwise:
         if type(y) is np.ndarray and type(x) is np.ndarray:
             if x.shape == y.shape and x.flags.c_contiguous and y.flags.c_contiguous:
                 return (self._flat.get("cc") or self.flat("cc"))(np.empty(x.shape, self.results[0]), x, y)
+            if y.size == 1 and x.size > 1 and y.ndim <= x.ndim and x.flags.c_contiguous:
+                return self.flat(CONTIGUOUS + SINGLE)(np.empty(x.shape, self.results[0]), x, y)
+            if x.size == 1 and y.size > 1 and x.ndim <= y.ndim and y.flags.c_contiguous:
+                return self.flat(SINGLE + CONTIGUOUS)(np.empty(y.shape, self.results[0]), x, y)
             if x.shape != y.shape and x.size > 1 and y.size > 1:
                 shape = joint_shape(x.shape, y.shape)
                 whole = x if x.shape == shape else y
@@ -83,10 +87,17 @@ class Pointwise:
 
     def many(self, *operands: Any) -> tuple[Any, ...]:
         """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
-        if (forms := _all_alike(operands)) is not None:
-            shape = operands[0].shape
+        shape: Any = getattr(operands[0], "shape", None)
+        for each in operands:
+            if type(each) is not np.ndarray or each.shape != shape or not each.flags.c_contiguous:
+                break
+        else:
+            forms = CONTIGUOUS * len(operands)
+            kernel = self._flat.get(forms) or self.flat(forms)
+            if len(self.results) == 1:
+                return (kernel(np.empty(shape, self.results[0]), *operands),)
             results = tuple([np.empty(shape, dtype) for dtype in self.results])
-            self.flat(forms)(*results, *operands)
+            kernel(*results, *operands)
             return results
         arrays = [each for each in operands if type(each) is np.ndarray]
         shape = arrays[0].shape
@@ -115,15 +126,6 @@ class Pointwise:
             for each, name in zip(operands, kinds, strict=True)
         ]
         self.strided()(*results, *arrays)
-
-
-def _all_alike(operands: tuple[Any, ...]) -> str | None:
-    """The forms of operands that are all arrays of one shape without gaps."""
-    shape = getattr(operands[0], "shape", None)
-    for each in operands:
-        if type(each) is not np.ndarray or each.shape != shape or not each.flags.c_contiguous:
-            return None
-    return CONTIGUOUS * len(operands)
 
 
 def _laid_out_like(model: Any, dtype: np.dtype[Any]) -> Any:

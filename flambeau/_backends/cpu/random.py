@@ -43,7 +43,7 @@ def throw_coins(out: Array, words: Array, p: float) -> None:
 def normals_by_polynomials(units: Array) -> Array:
     """Standard normal numbers from blocks of 16 float32 units, as PyTorch makes them on x86-64."""
     units = np.ascontiguousarray(units)
-    return kernels.normals_by_polynomials()(np.empty_like(units), units, units.size // 16)
+    return kernels.normals_by_polynomials(False)(np.empty_like(units), units, units.size // 16, 0.0, 1.0)
 
 
 def c_function(name: str, x: Array) -> Array:

@@ -37,6 +37,11 @@ def reduced(kind: str, array: Any, dims: tuple[int, ...] | None, dtype: np.dtype
     first, last = (0, array.ndim - 1) if dims is None else (min(dims, default=0), max(dims, default=-1))
     neighbours = last >= first and (dims is None or len(dims) == last - first + 1)
     if neighbours and array.size and array.flags.c_contiguous:
+        passes, shape = _passes(kind, array.shape, first, last, array.dtype, computed)
+        if bench is DIRECT and len(passes) == 1:
+            kernel, _, numbers = passes[0]
+            done = kernel(np.empty(shape, computed), array, *numbers, array)
+            return done if computed is dtype else done.astype(dtype)
         return _reduced_run(kind, array, first, last, computed, bench).astype(dtype, copy=False)
     laid = _laid_out(array, dims)
     if laid is None:

@@ -14,9 +14,11 @@ from ..._codegen.random.rejection import (
     poisson_counts,
     shares_of_rows,
 )
-from ..._core.generator import BLOCK, Generator
+from ..._core.generator import Generator
+from ..._core.random.mersenne import BLOCK
 from ..._core.random.rejection_sampling import STIRLING_TAILS, shares_of
 from ..._core.random.sampling import rounded
+from . import draws, select
 
 Array = Any
 
@@ -24,6 +26,7 @@ _NAMES: dict[np.dtype[Any], str] = {np.dtype(np.float32): "float32", np.dtype(np
 _HALF_SIZE = 2
 _TAILS = np.array(STIRLING_TAILS)
 _SMALLEST = {dtype: float(np.finfo(name).tiny) for dtype, name in _NAMES.items()}
+_LARGEST = {dtype: float(np.finfo(name).max) for dtype, name in _NAMES.items()}
 _LARGEST_SHARE = {dtype: 1.0 - float(np.finfo(name).epsneg) for dtype, name in _NAMES.items()}
 _AT_ONCE = 65536
 """For so many elements words are made at a time: they are to stay in the cache."""
@@ -116,13 +119,31 @@ def dirichlet(concentrations: Array, generator: Any) -> Array | None:
     return shares_of_rows(name)(np.empty(parts.shape, dtype), parts, parts.size // columns, columns, *limits)
 
 
+def _chosen_once(weights: Array, count: int, generator: Generator) -> Array | None:
+    """Different places: those that wait least, where each is waited for as long as its weight says."""
+    totals = np.add.reduce(weights, -1, keepdims=True)
+    if not (np.minimum.reduce(weights, None) >= 0 and 0 < np.minimum.reduce(totals, None) <= _LARGEST[weights.dtype]):
+        return None  # also where there is a NaN
+    waiting = draws.exponential(np.empty(weights.shape, weights.dtype), generator)
+    if waiting is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = weights / waiting
+    chosen = select.leading(scores, weights.ndim - 1, count, True, count == 1)
+    if chosen is not None:
+        return chosen[1]
+    return np.ascontiguousarray((-scores).argsort(-1, kind="stable")[..., :count])
+
+
 def multinomial(weights: Array, num_samples: int, replacement: bool, generator: Any) -> Array | None:
-    """Places in rows, chosen by their weights; only where one place may be chosen several times."""
+    """Places in rows, chosen by their weights."""
     taken = _taken(weights, generator)
-    if taken is None or not replacement or num_samples <= 1 or weights.ndim not in (1, 2):
+    if taken is None or weights.ndim not in (1, 2):
         return None
     name, source = taken
     columns = source.shape[-1]
+    if not replacement or num_samples <= 1:
+        return _chosen_once(source, num_samples, generator) if 0 < num_samples <= columns <= 2**24 else None
     rows = source.size // columns
     wrong = np.zeros(1, np.int64)
     cumulative = cumulative_chances(name)(np.empty(source.shape), source, wrong, rows, columns)

@@ -48,6 +48,8 @@ def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) 
     if last:
         return values, positions
     shape = (*array.shape[:dim], count, *array.shape[dim + 1 :])
+    if count == 1:  # the others are in their order
+        return values.reshape(shape), positions.reshape(shape)
     # By way of one dimension, so that dimensions of size 1 have the strides of a new array too.
     first, second = [dim_moved(each, -1, dim).reshape(-1).reshape(shape) for each in (values, positions)]
     return first, second

@@ -69,6 +69,22 @@ def uniform_between(b: Builder, arguments: Arguments, dtype: str) -> None:
 
 
 @kernel
+def coins_of_chances(b: Builder, arguments: Arguments, dtype: str) -> None:
+    """(out, chances, words, count): one where the number of a word, in float64 of two, is below the chance, or zero."""
+    scalar = SCALARS[dtype]
+    captured = [arguments.array(number).data for number in range(3)]
+    with b.parallel(arguments.integer(3), GRAIN, *captured, unlock=True) as (c, begin, end, inside):
+        out, chances, words = inside
+        with c.loop(begin, end) as position:
+            if dtype == "float32":
+                unit = c.convert(c.load(words, WORD, position) & 0xFFFFFF, F32) * 2.0**-24
+            else:
+                unit = _unit(c, words, position)
+            below = unit < c.load(chances, scalar, position)
+            c.store(out, scalar, position, c.convert(below, scalar.compute))
+
+
+@kernel
 def whole_between(b: Builder, arguments: Arguments) -> None:
     """(out, words, count, low, choices): whole numbers from `low` on in int64, of one word each."""
     out, words = (arguments.array(number).data for number in range(2))

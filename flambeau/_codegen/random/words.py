@@ -117,20 +117,29 @@ def c_function(b: Builder, arguments: Arguments, name: str) -> None:
 
 
 @kernel
-def normals_by_polynomials(b: Builder, arguments: Arguments) -> None:
-    """(out, units, blocks): normal numbers from blocks of 8 units for the radii and 8 for the angles.
+def normals_by_polynomials(b: Builder, arguments: Arguments, of_words: bool) -> None:
+    """(out, source, blocks, mean, std): normal numbers from blocks of 8 words for the radii and 8 for the angles.
 
-    The same bits as `_core/random/normal_polynomials.py`, which explains them.
+    Or from float32 numbers in [0, 1) that were made of such words. The same bits as
+    `_core/random/normal_polynomials.py`, which explains them.
     """
     scalar = SCALARS["float32"]
-    out, units = (arguments.array(number).data for number in range(2))
-    with b.parallel(arguments.integer(2), GRAIN // 16, out, units, unlock=True) as (c, begin, end, (out_, units_)):
-        for block, _ in c.lanes(begin, end, 1):
+    out, source = (arguments.array(number).data for number in range(2))
+    captured = [out, source, arguments.float32(3), arguments.float32(4)]
+    with b.parallel(arguments.integer(2), GRAIN // 16, *captured, unlock=True) as (c, begin, end, inside):
+        out_, source_, mean, std = inside
+
+        def units(position: Value) -> Value:
+            if not of_words:
+                return c.load(source_, scalar, position, 8)
+            return c.convert(c.load(source_, WORD, position, 8) & 0xFFFFFF, F32) * 2.0**-24
+
+        with c.loop(begin, end) as block:
             first, second = block * 16, block * 16 + 8
-            radius = c.sqrt(_logarithm(c, -c.load(units_, scalar, first, 8) + 1.0) * -2.0)
-            sine, cosine = _sine_and_cosine(c, c.load(units_, scalar, second, 8) * _single(c, 2 * math.pi))
-            c.store(out_, scalar, first, radius * cosine)
-            c.store(out_, scalar, second, radius * sine)
+            radius = c.sqrt(_logarithm(c, -units(first) + 1.0) * -2.0)
+            sine, cosine = _sine_and_cosine(c, units(second) * _single(c, 2 * math.pi))
+            c.store(out_, scalar, first, c.fma(radius * cosine, std, mean))
+            c.store(out_, scalar, second, c.fma(radius * sine, std, mean))
 
 
 def _single(b: Builder, number: float) -> Value:

@@ -109,20 +109,17 @@ def made(array: Any, kind: Kind, requires_grad: bool = False) -> Tensor:
     """A new leaf over `array`, which holds data from outside."""
     if requires_grad:
         _check_differentiable(kind)
-    if THREAD.modes.interpreters:
-        tensor = constant(array, kind)
-        tensor._requires_grad = requires_grad
-        return tensor
-    return _leaf(array, kind, requires_grad)
-
-
-def _leaf(array: Any, kind: Kind, requires_grad: bool) -> Tensor:
+    modes = THREAD.modes
+    if modes.interpreters:
+        watched = constant(array, kind)
+        watched._requires_grad = requires_grad
+        return watched
     tensor: Tensor = new(Tensor)
     if not kind.is_cpu and type(array) is np.ndarray:
         array = meta_array(array) if kind.dataless else kind.backend.from_host(array)
     tensor._array = array
     tensor._kind = kind
-    tensor._counter = None if THREAD.modes.inference else [0, None]
+    tensor._counter = None if modes.inference else [0, None]
     tensor._requires_grad = requires_grad
     tensor._grad_fn = None
     tensor._output_nr = 0
@@ -137,7 +134,8 @@ def computed(
 ) -> Tensor:
     """A new leaf over what `numbers` gives, in `out` if that was given; where there is no data, nothing is computed."""
     array = empty_meta(shape, kind.dtype.numpy) if kind.dataless else numbers()
-    return delivered(made(array, kind, requires_grad), out)
+    tensor = made(array, kind, requires_grad)
+    return tensor if out is None else delivered(tensor, out)
 
 
 def delivered(result: Tensor, out: Any) -> Tensor:
@@ -371,11 +369,14 @@ def full(
 ) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with one value, which also decides the dtype if none is given."""
     shape = whole_shape(size, "full", 1)
-    check_options(layout, None, "full")
-    number = fill_number(fill_value, "full")
+    if layout is not None:
+        check_options(layout, None, "full")
+    number = fill_value if type(fill_value) is float else fill_number(fill_value, "full")
     if dtype is None:
         dtype = out.dtype if out is not None else _dtype_of_number(fill_value, number)
     kind = chosen_kind(dtype, device, None, "full")
+    if out is None:
+        return filled(shape, kind, fitting(number, kind.dtype), requires_grad)
     return delivered(filled(shape, kind, fitting(number, kind.dtype), requires_grad), out)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends import arrays
 from ..._core.dtype import BOOL, COMPLEX, DEFAULTS, FLOAT, INTEGER, LEGACY_NAMES, complex128, float64, int64
 from ..._core.dtype import dtype as DType
 from ..._core.kind import Kind
@@ -133,6 +134,9 @@ def _spaced(start: Any, end: Any, steps: int, dtype: DType) -> Any:
     else:
         first, last = array_type.type(start), array_type.type(end)
         step = (last - first) / array_type.type(steps - 1)
+        values = np.empty(steps, array_type)
+        if steps and not dtype.is_complex and arrays.fill_spaced(values, float(first), float(last), float(step)):
+            return values
         # Half precision rounds every operation; the others multiply and add in one.
         wide = array_type if array_type.itemsize == 2 else np.dtype(np.complex128 if dtype.is_complex else np.float64)
         first, last, step = wide.type(first), wide.type(last), wide.type(step)

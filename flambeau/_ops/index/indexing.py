@@ -21,7 +21,7 @@ import numpy as np
 from ..._backends.arrays import add_slices, within
 from ..._core.arrays.from_data import BOOL, FLOAT32, INT64, array_from_data, is_sequence, type_name
 from ..._core.arrays.lazy_signs import content
-from ..._core.arrays.quick import joint_shape
+from ..._core.arrays.quick import joint_shape, spread
 from ..._core.backend import LARGE, all_within, as_array, beside, is_array, read
 from ..._core.geometry.layout import contiguous_array
 from ..._core.modes import beside_the_ops
@@ -450,7 +450,8 @@ def _broadcast_values(values: Any, view: Array, advanced: Advanced) -> Array:
     if array.shape == target:
         return array
     try:
-        return np.broadcast_to(_without_leading_ones(array), target)
+        broadcast: Array = spread(_without_leading_ones(array), target)
+        return broadcast
     except ValueError:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(array.shape)} cannot be broadcast to indexing result of "

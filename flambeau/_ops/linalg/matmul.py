@@ -18,7 +18,7 @@ from ..._dispatch.composite import composite
 from ..._dispatch.dispatch import Array, primitive
 from ..._dispatch.elementwise import shape_error
 from ..._dispatch.public.overrides import has_override, run_override
-from ..._dispatch.public.registry import CASTING, by_rule, export_method, public, write_out
+from ..._dispatch.public.registry import CASTING, by_rule, explain, export_method, public, write_out
 from ..pointwise.binary import conj, mul
 from ..shape.view import _contiguous_clone, _t, _transpose, _unsafe_view, _unsqueeze, expanded_shape, reshaped
 from .products import array_dot
@@ -403,7 +403,11 @@ def _matmul_operator(self: Any, other: Any) -> Any:
     if type(self) in DIRECT_TYPES and type(other) in DIRECT_TYPES:
         left, right = self._array, other._array
         if left.ndim == 2 and right.ndim == 2 and self._kind is other._kind and left.shape[1] == right.shape[0]:
-            return (_mm_by_rule if CASTING else _mm)(self, other)
+            try:
+                return (_mm_by_rule if CASTING else _mm)(self, other)
+            except MemoryError as error:
+                explain(error, "matmul", {})
+                raise
         return (_matmul_by_rule if CASTING else matmul)(self, other)
     if has_override((self, other)):
         return run_override(_matmul_operator, (self, other), (self, other), {})

@@ -80,14 +80,14 @@ def _threshold(self: Array, threshold: Any, value: Any) -> Array:
 @public("nn.functional.threshold", "nn.functional._threshold", function=False, method=False)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`."""
-    refuse("threshold", input, COMPLEX)
+    refuse("threshold", input, BOOL, COMPLEX)
     return _in_place_or_new(_threshold, "threshold", input, inplace, threshold, value)
 
 
 @public(method=False, out=True, name="threshold")
 def _threshold_function(input: Tensor, threshold: float, value: float) -> Tensor:
     """`input` where it is above `threshold`, elsewhere `value`."""
-    refuse("threshold", input, COMPLEX)
+    refuse("threshold", input, BOOL, COMPLEX)
     return _threshold(input, threshold, value)
 
 
@@ -521,11 +521,12 @@ def _glu(self: Array, dim: int) -> Array:
 @public("nn.functional.glu", function=False, method=False)
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second."""
-    if input.dim() == 0:
+    shape = input._array.shape
+    if not shape:
         raise RuntimeError("glu does not support 0-dimensional tensors")
-    dim = wrap_dim(dim, input.dim())
-    if input.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+    dim = wrap_dim(dim, len(shape))
+    if shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
     refuse("glu", input, *_FLOATS_ONLY)
     return _glu(input, dim)
 

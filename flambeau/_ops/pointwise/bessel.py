@@ -7,22 +7,24 @@ from collections.abc import Callable
 from ..._core.dtype import COMPLEX
 from ..._core.tensor import Tensor
 from ..._dispatch.dispatch import Array
-from ..._dispatch.elementwise import FLOATING, Elementwise, run_unary
+from ..._dispatch.elementwise import FLOATING, Elementwise, run_unary, short_unary
 from ..._dispatch.public.registry import public
 from . import bessel_kernels, special_kernels
 
 Kernel = Callable[[Array], Array]
 
 
-def _op(name: str, kernel: Kernel) -> Elementwise:
-    return Elementwise(name, kernel, FLOATING, None, ("self",), {}, (COMPLEX,))
+def _of_tensors(name: str, kernel: Kernel) -> Callable[[Tensor], Tensor]:
+    op = Elementwise(name, kernel, FLOATING, None, ("self",), {}, (COMPLEX,))
+    function = op.short = short_unary(op, name, lambda input, out: run_unary(op, input))
+    return function
 
 
 def _publish(name: str, kernel: Kernel, doc: str) -> None:
-    op = _op(name, kernel)
+    of_tensor = _of_tensors(name, kernel)
 
     def function(input: Tensor) -> Tensor:
-        return run_unary(op, input)
+        return of_tensor(input)
 
     function.__doc__ = doc
     public(f"special.{name}", function=False, method=False, out=True, name=name)(function)
@@ -30,10 +32,10 @@ def _publish(name: str, kernel: Kernel, doc: str) -> None:
 
 def _publish_of_x(name: str, kernel: Kernel, doc: str) -> None:
     """The same for those whose argument PyTorch calls `x`."""
-    op = _op(name, kernel)
+    of_tensor = _of_tensors(name, kernel)
 
     def function(x: Tensor) -> Tensor:
-        return run_unary(op, x)
+        return of_tensor(x)
 
     function.__doc__ = doc
     public(f"special.{name}", function=False, method=False, out=True, name=name)(function)

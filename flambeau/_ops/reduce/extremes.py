@@ -122,7 +122,8 @@ def _extreme(name: str, op: Any, kind: Any, input: Tensor, dim: int, keepdim: bo
         raise RuntimeError(f"{name}(): does not support complex input")
     dim = wrap_dim(dim, input._array.ndim)
     check_nonempty(name, input, dim)
-    return store_exactly(named(kind, op(input, dim, keepdim)), out)
+    result = named(kind, op(input, dim, keepdim))
+    return result if out is None else store_exactly(result, out)
 
 
 @public()
@@ -246,7 +247,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
     else:
         dim = wrap_dim(dim, input._array.ndim)
         check_nonempty("aminmax", input, dim)
-    return store_exactly(named(AMINMAX, _aminmax(input, dim, keepdim)), out)
+    result = named(AMINMAX, _aminmax(input, dim, keepdim))
+    return result if out is None else store_exactly(result, out)
 
 
 @primitive(None)

@@ -58,18 +58,22 @@ def _norm_tangent(
     return (product.real if product.dtype.is_complex else product).sum(dim, keepdim)
 
 
-def _norm_of(array: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
-    if ord == 2 and array.size >= LARGE:
-        done = arrays.reduced("square", array, dim, np.dtype(np.float64))
+_DOUBLE = np.dtype(np.float64)
+
+
+def _norm_of(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
+    """The `ord`-norm along `dim`, summed up in float64 where there is much to sum."""
+    if ord == 2 and self.size >= LARGE:
+        done = arrays.reduced("square", self, dim, _DOUBLE)
         if done is not None:
-            norms = as_array(np.sqrt(done)).astype(array.dtype)
-            return norms.reshape(kept_shape(array.shape, dim)) if keepdim else norms
-    wide = in_single(array)
+            norms = as_array(np.sqrt(done)).astype(self.dtype)
+            return norms.reshape(kept_shape(self.shape, dim)) if keepdim else norms
+    wide = in_single(self)
     if ord == 2 and wide.dtype.kind == "f":
         value = np.sqrt(reduced(np.add, wide * wide, dim, keepdim))
     else:
         value = _norm_of_sizes(np.absolute(wide), ord, dim, keepdim)
-    return as_array(value).astype(array.real.dtype, copy=False)
+    return value if value.dtype is self.dtype else as_array(value).astype(self.real.dtype, copy=False)
 
 
 def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -88,11 +92,7 @@ def _norm_of_sizes(size: Any, ord: float, dim: tuple[int, ...], keepdim: bool) -
     return reduced(np.add, size**ord, dim, keepdim) ** (1 / ord)
 
 
-@primitive("LinalgVectorNormBackward0", self=_norm_gradient)
-def _vector_norm(self: Array, ord: float, dim: tuple[int, ...], keepdim: bool) -> Array:
-    return _norm_of(self, ord, dim, keepdim)
-
-
+_vector_norm = primitive("LinalgVectorNormBackward0", op_name="vector_norm", self=_norm_gradient)(_norm_of)
 _vector_norm.tangent = _norm_tangent
 
 
@@ -105,10 +105,11 @@ def vector_norm(
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {LEGACY_NAMES[input.dtype]}"
         )
-    if isinstance(ord, complex):
-        raise RuntimeError(f"linalg.vector_norm: Expected a non-complex scalar as the order of norm, not {ord}")
-    if not isinstance(ord, (int, float)):
-        raise TypeError(f"linalg.vector_norm: ord must be a number, not {type(ord).__name__}")
+    if type(ord) is not int and type(ord) is not float:
+        if isinstance(ord, complex):
+            raise RuntimeError(f"linalg.vector_norm: Expected a non-complex scalar as the order of norm, not {ord}")
+        if not isinstance(ord, (int, float)):
+            raise TypeError(f"linalg.vector_norm: ord must be a number, not {type(ord).__name__}")
     if dtype is not None:
         input = input.to(as_dtype(dtype, "linalg_vector_norm"))
     dims = reduced_dims(dim, input._array.ndim)
@@ -119,7 +120,8 @@ def vector_norm(
                 f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not "
                 f"have an identity: shape {list(input._array.shape)}, dims {list(dims)}"
             )
-    return store_exactly(_vector_norm(input, float(ord), dims, keepdim), out)
+    result = _vector_norm(input, float(ord), dims, keepdim)
+    return result if out is None else store_exactly(result, out)
 
 
 @public(method=False)

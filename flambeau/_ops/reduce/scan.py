@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -14,19 +15,20 @@ from ..._core.dtype import BOOL, COMPLEX, FLOAT
 from ..._core.geometry.layout import contiguous_array
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.exact_out import store_exactly
-from ..._dispatch.dispatch import Array, primitive, several
+from ..._dispatch.dispatch import Array, Primitive, primitive, several
 from ..._dispatch.public.registry import public
 from ..._dispatch.public.return_types import named, return_type
 from ..create.like import zeros_like
 from ..index.gather import value_selecting_reduction_backward
 from ..pointwise.binary import conj
-from ..shape.view import wrap_dim
+from ..shape.view import narrow, wrap_dim
 from .reductions import no_kernel, sum_dtype
 
 CUMMAX = return_type("cummax", ("values", "indices"))
 CUMMIN = return_type("cummin", ("values", "indices"))
 
 
+@functools.cache
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """What running sums and products of `dtype` are kept in: errors must not build up over a long dimension."""
     if dtype.kind not in "fcV":
@@ -37,7 +39,8 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
     if array.ndim == 0:
         return array.astype(dtype.numpy)
-    array = array.astype(dtype.numpy, copy=False)
+    if array.dtype is not dtype.numpy:
+        array = array.astype(dtype.numpy, copy=False)
     if array.size >= LARGE:
         done = arrays.running(ufunc.__name__, array, dim)
         if done is not None:
@@ -47,11 +50,17 @@ def _running(ufunc: Any, array: Any, dim: int, dtype: Any) -> Any:
     return result if array.flags.c_contiguous else np.array(result, order="C", like=array)
 
 
-def _running_dtype(name: str, input: Tensor, dtype: Any, out: Any) -> Any:
+def _scanned(op: Primitive[..., Tensor], name: str, input: Tensor, dim: int, dtype: Any, out: Any) -> Tensor:
+    """What `op` gives along `dim`, in the dtype that it is to be in."""
+    own = input._kind.dtype
+    if dtype is None and out is None and own.category >= FLOAT:
+        return op(input, wrap_dim(dim, input._array.ndim), own)
     result = sum_dtype(name, input, dtype, out)
     if result.category == BOOL:
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
-    return result
+    if op is _cumprod and result is not own and result.category >= FLOAT:
+        input = input.to(result)
+    return store_exactly(op(input, wrap_dim(dim, input._array.ndim), result), out)
 
 
 def reverse_cumsum(tensor: Tensor, dim: int) -> Tensor:
@@ -71,8 +80,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Te
     >>> flambeau.tensor([1, 2, 3]).cumsum(0)
     tensor([1, 3, 6])
     """
-    result = _running_dtype("cumsum", input, dtype, out)
-    return store_exactly(_cumsum(input, wrap_dim(dim, input._array.ndim), result), out)
+    return _scanned(_cumsum, "cumsum", input, dim, dtype, out)
 
 
 def _cumprod_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -101,10 +109,7 @@ def _cumprod(self: Array, dim: int, dtype: Any) -> Array:
 @public(inplace=True)
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """Running product along `dim`."""
-    result = _running_dtype("cumprod", input, dtype, out)
-    if result is not input._kind.dtype and result.category >= FLOAT:
-        input = input.to(result)
-    return store_exactly(_cumprod(input, wrap_dim(dim, input._array.ndim), result), out)
+    return _scanned(_cumprod, "cumprod", input, dim, dtype, out)
 
 
 def _running_extreme(array: Any, dim: int, largest: bool) -> tuple[Any, Any]:
@@ -152,13 +157,15 @@ def _ordered(name: str, input: Tensor, dim: int) -> int:
 @public()
 def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Running maximum along `dim`, with the index of each."""
-    return store_exactly(named(CUMMAX, _cummax(input, _ordered("cummax_cpu", input, dim))), out)
+    result = named(CUMMAX, _cummax(input, _ordered("cummax_cpu", input, dim)))
+    return result if out is None else store_exactly(result, out)
 
 
 @public()
 def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Running minimum along `dim`, with the index of each."""
-    return store_exactly(named(CUMMIN, _cummin(input, _ordered("cummin_cpu", input, dim))), out)
+    result = named(CUMMIN, _cummin(input, _ordered("cummin_cpu", input, dim)))
+    return result if out is None else store_exactly(result, out)
 
 
 def _fading_gradient(grad: Tensor, fade: Tensor, dim: int) -> Tensor:
@@ -255,10 +262,10 @@ def diff(
     ends = [each for each in (prepend, input, append) if each is not None]
     result = _cat(ends, dim) if len(ends) > 1 else input
     for _ in range(n):
-        size = result.shape[dim]
+        size = result._array.shape[dim]
         if size == 0:
             break
-        later, earlier = result.narrow(dim, 1, size - 1), result.narrow(dim, 0, size - 1)
+        later, earlier = narrow(result, dim, 1, size - 1), narrow(result, dim, 0, size - 1)
         result = later.logical_xor(earlier) if result._kind.dtype.category == BOOL else later - earlier
     return result
 

@@ -430,7 +430,7 @@ def unique_consecutive(
 def _searchsorted(sorted_sequence: Array, values: Array, right: bool, dtype: Any) -> Array:
     side: Any = "right" if right else "left"
     if sorted_sequence.ndim == 1:
-        return as_array(np.searchsorted(sorted_sequence, values, side)).astype(dtype.numpy)
+        return as_array(sorted_sequence.searchsorted(values, side)).astype(dtype.numpy)
     result = np.empty(values.shape, dtype.numpy, like=sorted_sequence)
     for place in np.ndindex(values.shape[:-1]):
         result[place] = np.searchsorted(sorted_sequence[place], values[place], side)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -256,10 +257,21 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 # ----- triangles and diagonals --------------------------------------------------------------------------------------
 
 
+_MANY = 2**16
+"""Masks of so many elements are not kept."""
+
+
 def _lower(array: Any, diagonal: int) -> Any:
     """Which elements of a matrix are on a diagonal or below it."""
     rows, columns = array.shape[-2:]
+    if type(array) is np.ndarray and rows * columns < _MANY and type(diagonal) is int:
+        return _kept_lower(rows, columns, diagonal)
     return np.arange(diagonal, rows + diagonal, like=array)[:, None] >= np.arange(columns, like=array)
+
+
+@functools.lru_cache(64)
+def _kept_lower(rows: int, columns: int, diagonal: int) -> Any:
+    return np.arange(diagonal, rows + diagonal)[:, None] >= np.arange(columns)
 
 
 def _kept(self: Any, keep: Any) -> Any:

@@ -24,6 +24,8 @@ _CALLS: dict[str, Any] = {
     "repeat": lambda torch: torch.ones(2).repeat(10**15),
     "resize_": lambda torch: torch.ones(2).resize_(10**15),
     "UntypedStorage": lambda torch: torch.UntypedStorage(10**15),
+    "@": lambda torch: torch.ones(1, 1).expand(10**12, 1) @ torch.ones(1, 1000),
+    "getitem": lambda torch: torch.ones(1).expand(10**15)[torch.tensor(0).expand(10**15)],
     "Linear": lambda torch: torch.nn.Linear(10**8, 10**8),
 }
 

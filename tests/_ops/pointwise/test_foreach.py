@@ -214,3 +214,30 @@ def test_errors(T: Any) -> Any:
         outcome(lambda: T._foreach_add([T.ones(3)], b[:1]), "must match the size of tensor b"),
         outcome(lambda: T._foreach_add_([T.tensor([1])], 1.5), "can't be cast"),
     )
+
+
+@differential
+def test_many_small_tensors(T: Any) -> Any:
+    """One kernel for all, where that gives the same as an op for each."""
+    tensors = [T.arange(4.0) + number for number in range(20)]
+    turned = [each.reshape(4, 1) for each in tensors]
+    whole = [each.long() for each in tensors]
+    wide = [each.double() for each in tensors]
+    return (
+        T._foreach_add(tensors, tensors),
+        T._foreach_add(tensors, tensors, alpha=2),
+        T._foreach_sub(tensors, 1.5),
+        T._foreach_mul(tensors, [float(number) for number in range(20)]),
+        T._foreach_add(tensors, 1j),
+        T._foreach_add(tensors, turned),
+        T._foreach_mul(turned, tensors),
+        T._foreach_add(whole, 0.5),
+        T._foreach_add(tensors, wide),
+        T._foreach_div(tensors, whole),
+        T._foreach_maximum(tensors, 3.0),
+        T._foreach_pow(tensors, 2),
+        T._foreach_addcmul(tensors, tensors, tensors, 0.5),
+        T._foreach_addcmul(tensors, turned, tensors, 0.5),
+        T._foreach_lerp(tensors, [each * 2 for each in tensors], 0.25),
+        [each.tolist() for each in tensors],
+    )

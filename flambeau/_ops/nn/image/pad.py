@@ -59,20 +59,29 @@ def _constant_pad_gradient(grad: Tensor, pad: Pads) -> Tensor:
 
 @primitive("ConstantPadNdBackward0", self=_constant_pad_gradient)
 def _constant_pad_nd(self: Array, pad: Pads, value: Any) -> Array:
-    amounts = _amounts(pad, self.ndim)
     kept = self
     if min(pad, default=0) < 0:
+        amounts = _amounts(pad, self.ndim)
         cut = [slice(max(-a, 0), size - max(-b, 0)) for size, (a, b) in zip(self.shape, amounts, strict=True)]
         kept = self[tuple(cut)]
     if max(pad, default=0) <= 0:  # nothing is added: a copy, which keeps the order of the memory
         result = empty_array(kept.shape, strides_like(kept, None), self.dtype, backend_of_array(self))
         result[...] = kept
         return result
-    result = _new(tuple([size + a + b for size, (a, b) in zip(self.shape, amounts, strict=True)]), self)
+    shape, inside = _room(self.shape, pad)
+    result = _new(shape, self)
     result[...] = value
-    inside = [slice(max(a, 0), size - max(b, 0)) for size, (a, b) in zip(result.shape, amounts, strict=True)]
-    result[tuple(inside)] = kept
+    result[inside] = kept
     return result
+
+
+@functools.lru_cache(256)
+def _room(sizes: Shape, pad: Pads) -> tuple[Shape, tuple[slice, ...]]:
+    """The shape of a padded array, and where in it the elements are that it is made of."""
+    amounts = _amounts(pad, len(sizes))
+    shape = tuple([size + before + after for size, (before, after) in zip(sizes, amounts, strict=True)])
+    inside = [slice(max(a, 0), size - max(b, 0)) for size, (a, b) in zip(shape, amounts, strict=True)]
+    return shape, tuple(inside)
 
 
 def _checked_value(value: Any, input: Tensor) -> Any:
@@ -134,7 +143,7 @@ def _flat_places(sources: Sources, sizes: Shape, pad: Pads) -> Any:
 def _taken(array: Any, pad: Pads, sources: Sources) -> Any:
     """Elements along the padded dimensions, each from the place that `sources` names."""
     amounts = _amounts(pad, array.ndim)
-    shape = tuple([size + before + after for size, (before, after) in zip(array.shape, amounts, strict=True)])
+    shape, _ = _room(array.shape, pad)
     last = array.ndim in (4, 5) and suggests_channels_last(array)
     if not last and array.size < _MANY:
         rank = len(pad) // 2

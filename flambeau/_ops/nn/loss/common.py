@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 
 from ...._core.backend import as_array, read
-from ...._core.dtype import BOOL, COMPLEX, INTEGER, LEGACY_NAMES, bool_, int64, uint8
+from ...._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, int64, uint8
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single, refuse
 from ...._dispatch.changes.inplace import check_castable
@@ -93,7 +94,7 @@ def _matched(name: str, input: Tensor, target: Tensor, kernel: str | None = None
 
 
 def _count(self: Any, target: Any) -> int:
-    return int(np.prod(common_shape((self, target)), dtype=np.int64))
+    return math.prod(common_shape((self, target)))
 
 
 def _mse_gradient(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
@@ -594,6 +595,8 @@ def _kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target:
     """The Kullback-Leibler divergence of distributions; `input` holds log-probabilities."""
     if COMPLEX in (input._kind.dtype.category, target._kind.dtype.category):
         raise RuntimeError("kl_div: Complex inputs not supported.")
+    if min(input._kind.dtype.category, target._kind.dtype.category) < FLOAT:
+        raise RuntimeError(f"kl_div: Integral inputs not supported. Got {input.dtype} and {target.dtype}")
     goal = target
     losses = goal.exp() * (goal - input) if log_target else goal.xlogy(goal) - goal * input
     return reduce_losses(losses, reduction)

@@ -1,0 +1,59 @@
+"""mt19937, from which the words of a generator come: NumPy's engine, or generated code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..backend import LARGE, faster
+
+if TYPE_CHECKING:
+    from numpy.random import RandomState
+
+Words = np.ndarray[Any, np.dtype[np.uint32]]
+
+BLOCK = 624
+"""The engine makes so many words at a time."""
+
+
+class Mersenne:
+    """The engine at the end of a block of words.
+
+    Its state is NumPy's until many words are asked for at once, and from then on an array that generated code moves on:
+    NumPy takes longer to give its state away, or to take one, than that code to make a hundred blocks.
+    """
+
+    __slots__ = ("_numpy", "_own")
+
+    def __init__(self, seed: int) -> None:
+        from numpy.random import RandomState  # importing it takes time
+
+        self._numpy: RandomState = RandomState(seed & 0xFFFFFFFF)
+        self._own: Words | None = None
+
+    @property
+    def state(self) -> Words:
+        """A copy of the 624 words that the next block is made of."""
+        if self._own is not None:
+            return self._own.copy()
+        words: Words = self._numpy.get_state(legacy=False)["state"]["key"]
+        return words
+
+    @state.setter
+    def state(self, words: Words) -> None:
+        self._numpy.set_state({"bit_generator": "MT19937", "state": {"key": words, "pos": BLOCK}})
+        self._own = None
+
+    def words(self, blocks: int) -> Words:
+        """The next blocks of words."""
+        if self._own is not None or blocks * BLOCK >= LARGE:
+            kernels = faster("random")
+            if kernels is not None:
+                if self._own is None:
+                    self._own = self.state
+                made: Words = kernels.mersenne_words(self._own, blocks)
+                return made
+            if self._own is not None:  # generated code is not wanted any more
+                self.state = self._own
+        return self._numpy.randint(0, 2**32, size=blocks * BLOCK, dtype=np.uint32)

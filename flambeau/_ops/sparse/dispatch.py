@@ -18,7 +18,7 @@ from ..._core.tensor import Tensor
 from ..._dispatch.changes.history import end_change
 from ..._dispatch.dispatch import Primitive, fresh
 from ..._dispatch.op import Formula, Kernel, name_of_kernel
-from ..._dispatch.public.registry import load_family
+from ..._dispatch.public.registry import explain, load_family
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -58,6 +58,14 @@ def about_sparse(body: Function) -> Function:
 
 def run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a public function with a sparse tensor among its arguments, or refuse it."""
+    try:
+        return _run(function, args, kwargs)
+    except MemoryError as error:
+        explain(error, public_name(function), {})
+        raise
+
+
+def _run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     body = getattr(function, "__wrapped__", None)
     if body in _BODIES:
         return _with_out(body, args, kwargs)

@@ -25,6 +25,7 @@ _CALLS: dict[str, Any] = {
     "resize_": lambda torch: torch.ones(2).resize_(10**15),
     "UntypedStorage": lambda torch: torch.UntypedStorage(10**15),
     "@": lambda torch: torch.ones(1, 1).expand(10**12, 1) @ torch.ones(1, 1000),
+    "to_dense": lambda torch: torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1), (10**15,)).to_dense(),
     "getitem": lambda torch: torch.ones(1).expand(10**15)[torch.tensor(0).expand(10**15)],
     "Linear": lambda torch: torch.nn.Linear(10**8, 10**8),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ._lower import lowered
 from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
 from .device.stretches import stretches
+from .plan.proof import Proof
 from .plan.segment import Output, Segment, segments
 
 
@@ -29,6 +31,8 @@ class Source:
         """The stages of the backward part."""
         self.checks = 0
         """So many lines say whether a call is the recorded one."""
+        self._unproven: dict[str, Segment] = {}
+        """The tapes, by the names of what runs them."""
         self.tensors = tensors or {}
         """Where the tensors are that were there before, by their identity."""
         self.constants: dict[str, Any] = {} if constants is None else dict(constants)
@@ -68,6 +72,8 @@ class Source:
         text = f"def {name}({parameters}):\n" + "".join([f"    {line}\n" for line in self.lines or ["pass"]])
         namespace = dict(self.constants)
         exec(compile(text, f"{GENERATED}compiled {name}>", "exec"), namespace)
+        for run, segment in self._unproven.items():
+            namespace[run] = Proof(segment, functools.partial(namespace.__setitem__, run))
         made = namespace[name]
         made.source, made.stretches = text, self.stretches
         return made
@@ -98,7 +104,7 @@ class Source:
         """Write the call of a tape, and what is to be done where that refuses."""
         made = [self._output(each) for each in segment.outputs]
         given = [f"v{number}" for number in segment.inputs]
-        run, table = self.constant(segment.tape.run), self.constant(segment.tape.table)
+        run, table = self._tape(segment), self.constant(segment.tape.table)
         self.constants.setdefault("tapes", []).append(segment.tape)
         self.lines.append(f"if not {run}({', '.join([table, 'True', 'False', *given, *made])}):")
         before, self.lines = self.lines, []
@@ -107,6 +113,12 @@ class Source:
         self.lines = before + [f"    {line}" for line in self.lines]
         for item in segment.windows:
             self._item(item)
+
+    def _tape(self, segment: Segment) -> str:
+        """A name for what runs a tape."""
+        name = self.constant(None)
+        self._unproven[name] = segment
+        return name
 
     def _output(self, output: Output) -> str:
         """Write the new memory for values; its name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import inspect
 import sys
+import weakref
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
@@ -22,6 +23,7 @@ from ._parts import code_behind
 from ._program import Call, Outside, Read, SetGrad, Value, is_usable
 from ._pure import is_pure
 from ._reads import Written, differs, needed
+from ._shadows import Shadows
 from ._state import State
 from ._watch import Watch, line_in
 from .capture import Capture
@@ -49,6 +51,9 @@ class Recorder(Capture):
         self._at_first = self._versions()
         self._counted_outside = dict.fromkeys(self._at_first, 0)
         self._written = Written()
+        self._shadows = Shadows([tensor._array for tensor, _ in state.tensors.values()])
+        self._alive: dict[int, Any] = {}
+        """What tells, for the arrays that are known by their identity, when they are gone."""
         self._changed_outside = False
         """Whether Python that runs outside has changed tensors that were there before."""
 
@@ -65,11 +70,11 @@ class Recorder(Capture):
                 return op.decomposition(*args)
         noted = self._noted(op, tuple(args))
         results = op(*args)
-        self._written.note(op, args)
         self._write(op, args, noted, results)
+        self._written.note(op, self._example(args))
         if getattr(op.shape, "refuses", False):  # what follows may depend on the shape, which depends on elements
             for each in _tensors(results):
-                shape = Call(sizes, (self._values[id(each._array)],), None, (each,), each._array.shape)
+                shape = Call(sizes, (self._values[id(each._array)],), None, self._example((each,)), each._array.shape)
                 self._note_read(shape, self._watched_frame())
                 self._goes_on()
         return results
@@ -79,7 +84,7 @@ class Recorder(Capture):
         frame = self._watched_frame()
         found = op(*args)
         noted = self._noted(op, tuple(args))
-        read = Call(op, noted, None, tuple(args), _kept(found))
+        read = Call(op, noted, None, self._example(tuple(args)), _kept(found))
         self._note_read(read, frame)
         if frame.f_code is not self._root or self._watch.calls_out_of(frame) or not _returns_next(frame):
             self._goes_on()
@@ -146,6 +151,7 @@ class Recorder(Capture):
             modes.refresh()
         if result is not None:
             self.refuse("a step of an optimizer returns something")
+        self._state.let_go(self._values)
         self._grads = {id(tensor): tensor._grad for tensor, _ in self._state.tensors.values()}
         for key, version in self._versions().items():
             self._counted_outside[key] += version - before[key]
@@ -211,7 +217,29 @@ class Recorder(Capture):
         kind = tensor._kind
         if not is_usable(kind):
             self.refuse(f"it makes a tensor of {kind!r}")
-        return super()._new(tensor)
+        value = super()._new(tensor)
+        if type(tensor._array) is np.ndarray:
+            self._let_go(value, tensor._array)
+        return value
+
+    def _let_go(self, value: Value, array: Any) -> None:
+        """Keep no more of an array than what it looks like: it is the call's own."""
+        shadow = self._shadows.of(array)
+        if shadow is array:
+            return
+        self.tensors[value.number] = Tensor._from_parts((shadow, self.tensors[value.number]._kind, [0, None]))
+        key, values, alive = id(array), self._values, self._alive
+
+        def forget(_: Any) -> None:
+            del values[key], alive[key]
+
+        alive[key] = weakref.ref(array, forget)
+
+    def _example(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            known = self._values.get(id(value._array))
+            return value if known is None else self.tensors[known.number]
+        return type(value)([self._example(each) for each in value]) if type(value) in (list, tuple) else value
 
 
 def _tensors(tree: Any) -> list[Tensor]:

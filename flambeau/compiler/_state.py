@@ -13,7 +13,7 @@ import builtins
 import functools
 import sys
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextvars import ContextVar
 from io import TextIOWrapper
 from types import (
@@ -101,6 +101,8 @@ class State:
         """The names under which modules have `sys`."""
         self._variables = 0
         self._at_gradients = False
+        self._gradients: dict[int, Tensor] = {}
+        """Whose gradients were found, by the identity of their arrays."""
 
     def of_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> State:
         """Write down what a call depends on."""
@@ -115,6 +117,12 @@ class State:
     def has_seen(self, value: Any) -> bool:
         """Whether what an object holds is part of the checks."""
         return id(value) in self._seen
+
+    def let_go(self, used: Container[int]) -> None:
+        """Hold gradients no longer that their tensors hold no longer, but for arrays that are `used`, by identity."""
+        for key, owner in list(self._gradients.items()):
+            if owner._grad is not self.tensors[key][0] and key not in used:
+                del self.tensors[key], self._gradients[key]
 
     def fingerprint(self) -> list[Any]:
         """Equal before and after a call that changed nothing but the elements of tensors."""
@@ -216,7 +224,6 @@ class State:
         else:
             self._check(f"type({place}) is not {self._constant(type(value))}")
         self._seen[id(value)] = place
-        self.kept.append(value)
         if type(value) not in PLAIN_TYPES:
             raise Uncompilable(f"it uses a {type(value).__name__}, a subclass with a protocol of its own")
         if value._view is not None and (value.requires_grad or value._grad_fn is not None):
@@ -254,6 +261,8 @@ class State:
             self._visit(value._grad, f"{place}._grad", False)
             self._at_gradients = False
             self.of_gradients[id(value)], self.lines = self.lines, before
+            if value._grad is not None:
+                self._gradients[id(value._grad._array)] = value
 
     def _object(self, value: Any, expression: str) -> None:
         """What is known by its identity; what can be read from it is checked once."""

@@ -48,8 +48,14 @@ class Capture(Interpreter):
     def _write(self, op: Op, args: Sequence[Any], noted: tuple[Any, ...], results: Any) -> Any:
         """Write an op down that has run."""
         place, position = calling_place(), len(self.program.items)
-        self.program.items.append(Call(op, noted, self._made(results), tuple(args), results, place, position))
+        made = self._made(results)
+        call = Call(op, noted, made, self._example(tuple(args)), self._example(results), place, position)
+        self.program.items.append(call)
         return results
+
+    def _example(self, value: Any) -> Any:
+        """An argument or a result, as it is kept beside its value."""
+        return value
 
     @property
     def calls(self) -> list[Call]:
@@ -94,7 +100,7 @@ class Capture(Interpreter):
         return results
 
     def _new(self, tensor: Tensor) -> Value:
-        value = self._values[id(tensor._array)] = Value(len(self._values))
+        value = self._values[id(tensor._array)] = Value(len(self.tensors))
         self.tensors[value.number] = tensor._kind.tensor_from_parts(tensor._parts())  # no other array gets its address
         return value
 

@@ -18,6 +18,7 @@ from ..._codegen.products.gemm import as_array, tile_for
 from ..._core.arrays.quick import dim_moved
 from ..._core.geometry.moving_windows import Geometry, Shape, new_array, strides_for
 from . import winograd, winograd_gradient
+from .bench import DIRECT, Bench
 from .conv_depthwise import Planes, fits, planes
 from .conv_images import (
     Image,
@@ -41,6 +42,8 @@ from .winograd_gradient import GradientPlan, gradient_plan
 
 _AT_ONCE = 256
 """The most depths of a weight's gradient that are written to where they belong, and not first to a dense matrix."""
+
+_NOT_WRITTEN = "a kernel whose result is looked at before it counts, or one that takes no bench"
 
 
 def _common_type(*arrays: Any) -> str | None:
@@ -71,8 +74,19 @@ def _spatial(steps: Shape) -> Shape:
     return (*(0,) * (5 - len(steps)), *steps[2:])
 
 
-def _written(work: Product | Planes | Tiles, result: Any, weight: Any, source: Any, bias: Any, last: bool) -> bool:
+def _new(shape: Shape, dtype: Any, last: bool, bench: Bench) -> Any:
+    """New memory for a result."""
+    return bench.arranged(shape, strides_for(shape, last), dtype) if last else bench.empty(shape, dtype)
+
+
+def _written(
+    work: Product | Planes | Tiles, result: Any, weight: Any, source: Any, bias: Any, last: bool, bench: Bench = DIRECT
+) -> bool:
     """Let `work` write `result`; whether it could. Tiles are written plane by plane, and then put in another order."""
+    if isinstance(work, Product):
+        return work.run(result, weight, source, bias, bench)
+    if bench is not DIRECT:
+        raise NotImplementedError(_NOT_WRITTEN)
     if not (last and isinstance(work, Tiles)):
         return work.run(result, weight, source, bias)
     planes_first = np.empty(result.size, result.dtype)
@@ -99,7 +113,9 @@ class _Correlation(NamedTuple):
     work: Product | Planes | Tiles
 
 
-def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool) -> Any:
+def correlate(
+    input: Any, weight: Any, bias: Any, output: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+) -> Any:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
     dtype = _common_type(input, weight, bias)
     if dtype is None:
@@ -109,10 +125,10 @@ def correlate(input: Any, weight: Any, bias: Any, output: Shape, geometry: Geome
     if steps is None or weight_steps is None:
         return None
     computed = _computed_in(dtype)
-    result = new_array((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, input)
+    result = _new((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, bench)
     for by_tiles in (True, False):
         made = _correlation(dtype, input.shape, steps, weight.shape, weight_steps, output, geometry, last, by_tiles)
-        if _written(made.work, result, weight, made.image.read(input, computed), bias, last):
+        if _written(made.work, result, weight, made.image.read(input, computed, bench), bias, last, bench):
             break
     return _rounded(result, input.dtype, last)
 
@@ -177,7 +193,9 @@ class _Spreading(NamedTuple):
     """Whether they write every element of the result."""
 
 
-def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool) -> Any:
+def spread(
+    grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT
+) -> Any:
     """The transpose of `correlate` with respect to its input, of spatial `sizes`, plus `bias`."""
     dtype = _common_type(grad, weight, bias)
     if dtype is None:
@@ -186,14 +204,16 @@ def spread(grad: Any, weight: Any, bias: Any, sizes: Shape, geometry: Geometry, 
     if steps is None or weight_steps is None:
         return None
     computed = _computed_in(dtype)
-    result = new_array((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, grad)
+    result = _new((grad.shape[0], weight.shape[1] * geometry.groups, *sizes), np.dtype(computed), last, bench)
     for by_tiles in (True, False):
         made = _spreading(dtype, grad.shape, steps, weight.shape, weight_steps, sizes, geometry, last, by_tiles)
         if not made.covers:
+            if bench is not DIRECT:
+                raise NotImplementedError(_NOT_WRITTEN)
             result[...] = 0 if bias is None else bias.reshape(-1, *(1,) * len(sizes))
-        source = made.image.read(grad, computed) if made.parts else None
+        source = made.image.read(grad, computed, bench) if made.parts else None
         if all(
-            _written(work, result[(..., *[slice(at, None) for at in first])], weight, source, bias, last)
+            _written(work, result[(..., *[slice(at, None) for at in first])], weight, source, bias, last, bench)
             for first, work in made.parts
         ):
             break
@@ -300,7 +320,7 @@ class _Weighing(NamedTuple):
     """Whether the product is written to the result itself."""
 
 
-def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool) -> Any:
+def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, last: bool, bench: Bench = DIRECT) -> Any:
     """The gradient of the weight of `correlate`, from the gradient of its result."""
     dtype = _common_type(input, grad)
     if dtype is None:
@@ -311,29 +331,32 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         return None
     computed = _computed_in(dtype)
     outputs, channels = grad.shape[1], input.shape[1] // geometry.groups
-    result = new_array((outputs, channels, *kernel), np.dtype(computed), last, input)
-    if channels == 1 and outputs == geometry.groups and not last:
+    by_planes = channels == 1 and outputs == geometry.groups and not last
+    in_tiles = winograd_gradient.fits(computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:])
+    if bench is not DIRECT and (by_planes or in_tiles):
+        raise NotImplementedError(_NOT_WRITTEN)
+    result = _new((outputs, channels, *kernel), np.dtype(computed), last, bench)
+    if by_planes:
         image, work = _depthwise_weighing(dtype, input.shape, steps, grad.shape, kernel, geometry)
         work.run_weights(result, np.ascontiguousarray(grad, computed), image.read(input, computed))
         return _rounded(result, input.dtype, last)
-    if winograd_gradient.fits(computed, kernel, geometry, channels, outputs, len(input), grad.shape[2:]):
+    if in_tiles:
         by_tiles = _weighing_by_tiles(input.shape, steps, grad.shape, grad_steps, geometry, last)
         if by_tiles.run(result, input, grad, dtype):
             return _rounded(result, input.dtype, last)
     made = _weighing(dtype, input.shape, steps, grad.shape, grad_steps, kernel, geometry, last)
-    source = np.empty(made.size, np.dtype(computed))
-    channels_innermost_copy(dtype, computed)(source, input, made.layout)
+    source = bench.empty(made.size, np.dtype(computed))
+    bench.run(channels_innermost_copy(dtype, computed), source, input, made.layout)
     product = made.product
     if made.is_direct:
-        product.run(result, grad, source)
+        product.run(result, grad, source, bench=bench)
         return _rounded(result, input.dtype, last)
-    size = product.chunks * outputs * made.columns
-    sums = np.empty(size, np.dtype(computed))
-    product.run(sums, grad, source)
-    total, *others = sums[:size].reshape(product.chunks, outputs, *kernel, channels)
+    sums = bench.empty((product.chunks, outputs, *kernel, channels), np.dtype(computed))
+    product.run(sums, grad, source, bench=bench)
+    total, *others = sums
     for each in others:
-        total += each
-    result[...] = dim_moved(total, -1, 1)
+        np.add(total, each, total)
+    np.copyto(result, dim_moved(total, -1, 1))
     return _rounded(result, input.dtype, last)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..._codegen.images.conv import Layout, planar_copy
 from ..._codegen.products.gemm import as_array
 from ..._core.geometry.moving_windows import Geometry, Shape
+from .bench import DIRECT, Bench
 from .dtypes import float_name
 
 SLACK = 256
@@ -87,13 +88,12 @@ class Image(NamedTuple):
     depth_step: int
     row_step: int
 
-    def read(self, input: Any, computed: str) -> Any:
+    def read(self, input: Any, computed: str, bench: Bench = DIRECT) -> Any:
         """The elements, in the dtype of the sums."""
         if self.layout is None:
             return input
-        source = np.empty(self.size, np.dtype(computed))
-        planar_copy(float_name(input), computed)(source, input, self.layout)
-        return source
+        source = bench.empty(self.size, np.dtype(computed))
+        return bench.run(planar_copy(float_name(input), computed), source, input, self.layout)
 
 
 def in_place(shape: Shape, steps: Shape) -> Image:

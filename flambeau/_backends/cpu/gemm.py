@@ -81,7 +81,7 @@ class Product(NamedTuple):
         packed = bench.empty(self.packed_size, np.dtype(self.dtype))
         pack = packed_rows(float_name(left), self.dtype, self.tile.rows)
         bench.run(pack, packed, left, self.left_offsets, self.table)
-        self.run_packed(out, packed, source, self.zeros if bias is None else self._starts(bias), bench)
+        self.run_packed(out, packed, source, self.zeros if bias is None else self._starts(bias, bench), bench)
         return True
 
     def run_packed(self, out: Any, packed: Any, source: Any, starts: Any, bench: Bench = DIRECT) -> None:
@@ -89,10 +89,14 @@ class Product(NamedTuple):
         kernel = tiled_product(self.dtype, tuple(self.tile))
         bench.run(kernel, out, packed, source, starts, self.offsets, *self.columns, self.table)
 
-    def _starts(self, bias: Any) -> Any:
+    def _starts(self, bias: Any, bench: Bench) -> Any:
+        """A number for each row of the tiles."""
         groups, rows = self.sizes.groups, self.sizes.row_tiles * self.tile.rows
-        found = np.zeros((groups, rows), self.dtype)
-        found[:, : self.sizes.rows] = bias.reshape(groups, self.sizes.rows)
+        dtype = np.dtype(self.dtype)
+        if rows == self.sizes.rows and bias.dtype is dtype and bias.flags.c_contiguous:
+            return bias
+        found = bench.zeros((groups, rows), dtype)
+        bench.run(np.copyto, found[:, : self.sizes.rows], bias.reshape(groups, self.sizes.rows))
         return found
 
 

@@ -62,7 +62,7 @@ def _geometry(
 ) -> tuple[Array, int, int]:
     """The sizes as kernels want them, and width and step of the windows where there is a kernel for them."""
     width, columns = spatial[1], counts[1]
-    known = dilation[1] == 1 and (kernel[1], stride[1]) in _KNOWN_WINDOWS
+    known = dilation == (1, 1) and (kernel[1], stride[1]) in _KNOWN_WINDOWS
     length, step = (kernel[1], stride[1]) if known else (0, 0)
     # Every second element of a vector is read with its neighbour, which has to be there.
     reach = (kernel[1] - 1) * dilation[1] + 1 + (step == 2 and kernel[1] % 2)

@@ -120,7 +120,8 @@ def _every(c: Builder, pointer: Value, scalar: Scalar, index: Value, lanes: int,
 def max_pool_planes(b: Builder, arguments: Arguments, dtype: str, length: int, step: int, indices: bool) -> None:
     """(out, places, x, geometry).
 
-    `length`, the windows' width, and `step`, from one to the next, are 0 unless known; then windows have no gaps.
+    `length`, the windows' width, and `step`, from one to the next, are 0 unless known; then windows have no gaps,
+    neither in rows nor in columns.
     """
     scalar = SCALARS[dtype]
     captured = [arguments.array(number).data for number in range(4)]
@@ -130,11 +131,11 @@ def max_pool_planes(b: Builder, arguments: Arguments, dtype: str, length: int, s
         out, places, x, geometry = inside
         g = Geometry(c, geometry)
         height, width, rows, columns = g.height, g.width, g.rows, g.columns
-        stride_x, pad_x, spread_x, spread_y = c.integer(step or g.stride_x), g.pad_x, g.spread_x, g.spread_y
+        stride_x, pad_x = c.integer(step or g.stride_x), g.pad_x
+        spread_y, spread_x = (c.integer(1), c.integer(1)) if length else (g.spread_y, g.spread_x)
         kernel_x, kernel_y = c.integer(length or g.kernel_x), g.kernel_y
-        with c.loop(begin, end) as number:
-            plane = number // rows
-            top = (number - plane * rows) * g.stride_y - g.pad_y
+        for number, plane, row in _rows_of_planes(c, begin, end, rows):
+            top = row * g.stride_y - g.pad_y
             first_y, last_y = clipped(c, top, kernel_y, spread_y, height)
             source = c.at(x, scalar, plane * height * width)
 
@@ -174,6 +175,18 @@ def max_pool_planes(b: Builder, arguments: Arguments, dtype: str, length: int, s
             for begin_, end_ in ((c.integer(0), g.inner_begin), (g.inner_end, columns)):
                 with c.loop(begin_, end_) as column:
                     window(column, 1, *clipped(c, column * stride_x - pad_x, kernel_x, spread_x, width), False)
+
+
+def _rows_of_planes(c: Builder, begin: Value, end: Value, rows: Value) -> Iterator[tuple[Value, Value, Value]]:
+    """A loop over rows of planes: the number of each, its plane, and its number there; one division for all of them."""
+    plane = c.variable(I64, begin // rows)
+    row = c.variable(I64, begin - plane.value * rows)
+    with c.loop(begin, end) as number:
+        yield number, plane.value, row.value
+        row.add(1)
+        with c.when(row.value == rows):
+            row.value = 0
+            plane.add(1)
 
 
 def _neighbours(

@@ -14,6 +14,7 @@ from ..build import Builder, Value
 from ..functions import exp, log
 from ..kernel import kernel
 from ..types import SCALARS, Scalar
+from .gemm import BLOCK, transposed
 from .tile import Product, free_scratch, scratch
 
 QUERIES = 32
@@ -61,14 +62,24 @@ def _turned(
     into: Value,
 ) -> None:
     """Rows of a matrix as columns: (width, QUERIES), zeros where there are fewer rows, multiplied by a factor."""
-    with c.loop(0, QUERIES) as column, c.either(column < count) as (inside, outside):
-        with inside:
-            row = matrix.row(c, scalar, first + column)
-            with c.loop(0, width) as index:
-                value = c.load(row, scalar, index)
-                c.store(into, scalar, index * QUERIES + column, value if factor is None else value * factor)
-        with outside, c.loop(0, width) as index:
-            c.store(into, scalar, index * QUERIES + column, 0.0)
+
+    def scaled(value: Value) -> Value:
+        return value if factor is None else value * c.splat(factor, value.lanes)
+
+    with c.either((count == QUERIES) & (width % BLOCK == 0)) as (in_blocks, one_by_one):
+        with in_blocks, c.loop(0, QUERIES, BLOCK) as column:
+            rows = [matrix.row(c, scalar, first + column + number) for number in range(BLOCK)]
+            with c.loop(0, width, BLOCK) as index:
+                read = [scaled(c.load(row, scalar, index, BLOCK)) for row in rows]
+                for number, value in enumerate(transposed(c, read)):
+                    c.store(into, scalar, (index + number) * QUERIES + column, value)
+        with one_by_one, c.loop(0, QUERIES) as column, c.either(column < count) as (inside, outside):
+            with inside:
+                row = matrix.row(c, scalar, first + column)
+                with c.loop(0, width) as index:
+                    c.store(into, scalar, index * QUERIES + column, scaled(c.load(row, scalar, index)))
+            with outside, c.loop(0, width) as index:
+                c.store(into, scalar, index * QUERIES + column, 0.0)
 
 
 def _parts(scalar: Scalar) -> list[tuple[int, int]]:

@@ -152,7 +152,7 @@ _FAMILIES: dict[str, Any] = {
     "join": SimpleNamespace(concatenated=lambda arrays, dim: None),  # NumPy's copies are the same
     "matmul": SimpleNamespace(product=_product),
     "reduce": SimpleNamespace(reduced=_reduced),
-    **{family: _WithBench(family) for family in ("conv_few", "library")},
+    **{family: _WithBench(family) for family in ("conv_few", "conv", "library")},
 }
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import generated
-from .._lower import lowered
 from .._program import Call, Item, Value, uses, values_in
 from .draft import Draft
 from .fuse import fused
@@ -40,23 +39,10 @@ class Segment:
     windows: list[Call]
     """Ops that look at inputs in another way, or make constants, for those who come later."""
     tape: Any
-
-    def run(self, given: dict[int, Array]) -> dict[int, Array] | None:
-        """The values that it makes of given ones; None: it refuses."""
-        made: list[Array] = []
-        found: dict[int, Array] = {}
-        for output in self.outputs:
-            base = np.empty_like(output.like)
-            made.append(base)
-            for number, place in output.windows:
-                header = place.header
-                found[number] = (
-                    base
-                    if header is output.like
-                    else np.ndarray(header.shape, header.dtype, base, place.offset, header.strides)
-                )
-        done = self.tape.run(self.tape.table, True, False, *[given[number] for number in self.inputs], *made)
-        return found if done else None
+    changed: list[int]
+    """The inputs that it writes to."""
+    untouched: dict[int, Array]
+    """What the ops are given and look at from outside only, as it was when they were recorded."""
 
 
 def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segment]:
@@ -79,8 +65,7 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
     found += _closed(draft, len(items), last)
     # They run one after the other, and nothing that is needed later stays in there.
     arena = generated("tape").Arena(max([each.size for each in found if isinstance(each, _Plan)], default=0))
-    made = [_run_by_tape(each, arena) if isinstance(each, _Plan) else [each] for each in found]
-    return [part for parts in made for part in parts]
+    return [_run_by_tape(each, arena) if isinstance(each, _Plan) else each for each in found]
 
 
 @dataclass
@@ -108,11 +93,13 @@ def _closed(draft: Draft, position: int, last: dict[int, int]) -> list[Item | _P
     return [_planned(draft, list(dict.fromkeys(wanted)))]
 
 
-def _run_by_tape(plan: _Plan, arena: Any) -> Sequence[Item | Segment]:
-    """The segment of a plan, or its items where that would not do the same."""
+def _run_by_tape(plan: _Plan, arena: Any) -> Segment:
+    """The segment of a plan."""
     draft = plan.draft
-    segment = Segment(draft.items, plan.inputs, plan.outputs, plan.windows, _tape(plan, arena))
-    return [segment] if _is_right(segment, draft) else draft.items
+    changed = {each.given for each in draft.sheet.changed}
+    written = [number for number in plan.inputs if number in changed]
+    untouched = {number: array for number, array in draft.given.items() if number not in plan.inputs}
+    return Segment(draft.items, plan.inputs, plan.outputs, plan.windows, _tape(plan, arena), written, untouched)
 
 
 def _planned(draft: Draft, wanted: list[int]) -> _Plan:
@@ -192,10 +179,10 @@ def _shares(plan: _Plan) -> tuple[list[tuple[int, int]], list[int]]:
     """From where to where the arrays of a call reach, counted from their beginnings, and which of them change."""
     arrays = [*[plan.draft.given[number] for number in plan.inputs], *[each.like for each in plan.outputs]]
     changed = {each.given for each in plan.draft.sheet.changed}
-    return list(map(_extent, arrays)), [number for number, value in enumerate(plan.inputs) if value in changed]
+    return list(map(extent_of, arrays)), [number for number, value in enumerate(plan.inputs) if value in changed]
 
 
-def _extent(array: Array) -> tuple[int, int]:
+def extent_of(array: Array) -> tuple[int, int]:
     """Between how many bytes from its beginning the elements of an array are."""
     reach = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True)]
     return sum([min(each, 0) for each in reach]), sum([max(each, 0) for each in reach]) + array.itemsize
@@ -205,49 +192,3 @@ def _with_arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(
         [each.header if type(each) is Place else _with_arrays(each) if type(each) is tuple else each for each in args]
     )
-
-
-def _is_right(segment: Segment, draft: Draft) -> bool:
-    """Whether the tape gives what the ops give, to the bit, on what they were given when they were recorded."""
-    changed = {each.given for each in draft.sheet.changed}
-    values: dict[int, Any]
-    given: dict[int, Array]
-    values, given = (
-        {number: _copied(array) if number in changed else array for number, array in draft.given.items()}
-        for _ in range(2)
-    )
-    made = segment.run(given)
-    if made is None:
-        return False
-    made.update([(number, given[number]) for number in given if number in changed])
-    last = {value.number: position for position, item in enumerate(segment.items) for value in uses(item)}
-    for position, item in enumerate(segment.items):
-        results = lowered(item)(*[_arrays(each, values) for each in item.args])
-        for value, result in zip(*_lists(item.results, results), strict=True):
-            if type(value) is Value:
-                values[value.number] = np.asarray(result)
-        for value in (*values_in(item.args), *values_in(item.results)):  # there may be no memory for all of them
-            if last.get(value.number, -1) <= position and value.number not in made:
-                values.pop(value.number, None)
-    return all(
-        values[number].tobytes() == array.tobytes() and values[number].strides == array.strides
-        for number, array in made.items()
-    )
-
-
-def _copied(array: Array) -> Array:
-    """A copy in memory of its own, with the same strides."""
-    low, high = _extent(array)
-    made: Array = np.ndarray(array.shape, array.dtype, np.empty(high - low, np.uint8), -low, array.strides)
-    np.copyto(made, array)
-    return made
-
-
-def _lists(values: Any, results: Any) -> tuple[list[Any], list[Any]]:
-    return (values, results) if type(values) is list else ([values], [results])
-
-
-def _arrays(tree: Any, values: dict[int, Any]) -> Any:
-    if type(tree) is Value:
-        return values[tree.number]
-    return type(tree)([_arrays(each, values) for each in tree]) if type(tree) in (list, tuple) else tree

@@ -291,7 +291,7 @@ def _describe(program: Callable[..., Any], source: Source, items: Sequence[Item]
     """Let a program know where it looks at elements, and what it consists of."""
     vars(program).update(
         places={each.place for each in items if isinstance(each, Read)},
-        checks=source.checks,
+        checks=source.lines[: source.checks],
         stages=[*stages_of(source.parts), *source.behind],
     )
 

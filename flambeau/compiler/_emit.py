@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.process.caller import GENERATED
 from .._core.tensor import Tensor, View
 from ._lower import lowered
 from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
+from ._written import Written, in_pieces
 from .device.stretches import stretches
 from .plan.proof import Proof
 from .plan.segment import Output, Segment, segments
@@ -31,6 +31,8 @@ class Source:
         """The stages of the backward part."""
         self.checks = 0
         """So many lines say whether a call is the recorded one."""
+        self._refused: list[Written] = []
+        """What is run where tapes refuse."""
         self._unproven: dict[str, Segment] = {}
         """The tapes, by the names of what runs them."""
         self.tensors = tensors or {}
@@ -69,13 +71,18 @@ class Source:
 
     def function(self, name: str, parameters: str) -> Any:
         """The function of the lines."""
-        text = f"def {name}({parameters}):\n" + "".join([f"    {line}\n" for line in self.lines or ["pass"]])
         namespace = dict(self.constants)
-        exec(compile(text, f"{GENERATED}compiled {name}>", "exec"), namespace)
+        checks, lines = in_pieces(self.lines, self.checks, parameters)
+        written = [*checks, Written(name, parameters, lines)]
+        for each in written:
+            each.define(namespace)
+        for other in self._refused:
+            namespace[other.name] = functools.partial(other.define_and_call, namespace)
         for run, segment in self._unproven.items():
             namespace[run] = Proof(segment, functools.partial(namespace.__setitem__, run))
         made = namespace[name]
-        made.source, made.stretches = text, self.stretches
+        made.source = "\n".join([each.text for each in (*written, *self._refused)])
+        made.stretches = self.stretches
         return made
 
     def items(self, items: Sequence[Item], kept: Iterable[Value]) -> None:
@@ -107,12 +114,21 @@ class Source:
         run, table = self._tape(segment), self.constant(segment.tape.table)
         self.constants.setdefault("tapes", []).append(segment.tape)
         self.lines.append(f"if not {run}({', '.join([table, 'True', 'False', *given, *made])}):")
+        self.lines.append(f"    {self._one_by_one(segment)}")
+        for item in segment.windows:
+            self._item(item)
+
+    def _one_by_one(self, segment: Segment) -> str:
+        """Write the ops of a tape as a function of their own, which is seldom needed; the line that calls it."""
         before, self.lines = self.lines, []
         for item in segment.items:
             self._item(item)
-        self.lines = before + [f"    {line}" for line in self.lines]
-        for item in segment.windows:
-            self._item(item)
+        given = ", ".join([f"v{number}" for number in sorted(_numbers_used(segment))])
+        made = "".join([f"v{number}, " for output in segment.outputs for number, _ in output.windows])
+        written = Written(f"ops{len(self._refused) + 1}", given, [*self.lines, f"return {made or None}"])
+        self.lines = before
+        self._refused.append(written)
+        return f"{made}= {written.name}({given})" if made else f"{written.name}({given})"
 
     def _tape(self, segment: Segment) -> str:
         """A name for what runs a tape."""

@@ -51,7 +51,7 @@ class Explanation(str):
         """The stages of each program, line by line: time, memory, what it is, and the user's line."""
         lines = []
         for number, program in enumerate(self.programs):
-            lines.append(f"program {number}: {vars(program)['checks']} checks")
+            lines.append(f"program {number}: {len(vars(program)['checks'])} checks")
             lines += [f"  {_row(each)}" for each in joined(vars(program)["stages"])]
         return "\n".join(lines)
 
@@ -128,9 +128,8 @@ def _size(count: int) -> str:
 
 def _program(program: Callable[..., Any]) -> dict[str, Any]:
     known = vars(program)
-    lines = known["source"].splitlines()
     return {
-        "checks": [_readable(each.strip(), program.__globals__) for each in lines[1 : 1 + known["checks"]]],
+        "checks": [_readable(each, program.__globals__) for each in known["checks"]],
         "source": known["source"],
         "stages": [_stage(each) for each in joined(known["stages"])],
     }

@@ -304,7 +304,10 @@ class Seen:
         return given
 
     def shown(self, calls: Sequence[Call]) -> Difference | None:
-        """What differs if some ops alone are compiled, every value of theirs wanted."""
+        """What differs if some ops alone are compiled, every value of theirs wanted: in a first call, or later."""
+        return self._shown(calls, trusting=False) or self._shown(calls, trusting=True)
+
+    def _shown(self, calls: Sequence[Call], trusting: bool) -> Difference | None:
         given = self.given_to(calls)
         found: list[Difference] = []
 
@@ -316,7 +319,7 @@ class Seen:
                             Difference(list(calls), number, expected, np.array(arrays[number]), given, self.shown)
                         )
 
-        source = Stepped(look, _nothing, trusting=True)
+        source = Stepped(look, _nothing, trusting)
         source.items(calls, [value for each in calls for value in values_in(each.results)])
         own = {number: array.copy(order="K") for number, array in given.items()}
         with drawing_again([self._witness.drawn[id(self._of(each))] for each in calls]):

@@ -3,6 +3,7 @@
 - `in_place.py`: an op that changes an array of the program's own is one that makes a new array.
 - `copies.py`: copies that nobody could tell from what they are copies of.
 - `repeats.py`: ops that are given the same twice.
+- `joins.py`: large arrays that are joined, and then put in another order.
 - `extra.py`: results of an op that nobody uses.
 - `dead.py`: ops whose results nobody uses.
 
@@ -18,6 +19,7 @@ from .copies import without_copies
 from .dead import without_dead
 from .extra import without_extra
 from .in_place import without_changes
+from .joins import with_joins_in_order
 from .repeats import without_repeats
 
 
@@ -25,4 +27,4 @@ def improved(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item]:
     """The items of a program that is to give the values `wanted`, with less to do."""
     for change in (without_changes, without_copies, without_repeats):
         items = change(items, wanted)
-    return without_extra(without_dead(items, wanted), wanted)
+    return with_joins_in_order(without_extra(without_dead(items, wanted), wanted), wanted)

@@ -16,13 +16,13 @@ from ..._dispatch.factory import Factory
 from ..._dispatch.gradients.fused_derivatives import Derivative, is_operand
 from ..._dispatch.writer import Writer
 from .._lower import lowered, takes_number
-from .._program import Call, Value, values_in
+from .._program import Call, Rewritten, Value, values_in
 from . import families
 from .rules import CHANGES, TRACED, WINDOWS
 from .sheet import Array, Buffer, Place, Sheet, Untraceable, header_of
 from .stand_in import StandIn, copied
 
-_MOST_BYTES = 1 << 21
+MOST_BYTES = 1 << 21
 """Of larger results the work takes so long that what is between the calls does not matter; nor are they to be kept."""
 
 _MOST_CONSTANT_BYTES = 1 << 16
@@ -62,6 +62,8 @@ class Draft:
 
     def _results(self, call: Call) -> Any:
         op = call.op
+        if isinstance(call, Rewritten):
+            raise Untraceable("what stands for other ops")
         if op.draws or op.reads or (op.writes and op.name not in CHANGES):
             raise Untraceable("an op that does more than to compute")
         if not op.writes and (known := self._constants(call)) is not None:
@@ -193,7 +195,7 @@ def _address_of(array: Any) -> int:
     return place
 
 
-def _check(array: Any, most: int = _MOST_BYTES) -> None:
+def _check(array: Any, most: int = MOST_BYTES) -> None:
     if type(array) is not np.ndarray or array.dtype.char not in _DTYPES or not array.dtype.isnative:
         raise Untraceable("an array of another type")
     if not 0 < array.nbytes <= most:

@@ -14,8 +14,8 @@ import numpy as np
 
 from .._core.tensor import Tensor
 from ._entry import COMPILED
+from ._layout import Layout
 from ._stages import Stage, Step, joined
-from ._state import Layout
 
 _LONGEST = 90
 

@@ -18,11 +18,12 @@ import numpy as np
 from .._core.backend import LARGE
 from .._core.tensor import Tensor
 from ._emit import Source
+from ._layout import Layout
 from ._lower import lowered
 from ._program import Call, Item, Outside, Value, uses, values_in
 from ._region import Joint, Region
 from ._stages import stages_of
-from ._state import Layout, State
+from ._state import State
 
 _MOST_ROWS = 4096
 _OF_A_CALL = ("kept", "settings", "TABLE")

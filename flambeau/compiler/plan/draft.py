@@ -38,6 +38,8 @@ class Draft:
         self.items: list[Call] = []
         self.places: dict[int, Place] = {}
         """The arrays of the values that it makes or is given."""
+        self.size = 0
+        """Bytes of what the ops make."""
         self.given: dict[int, Array] = {}
         """The values from outside, as they were when the program was recorded."""
 
@@ -56,6 +58,7 @@ class Draft:
             for number in self.places.keys() - known:
                 del self.places[number], self.given[number]
             return False
+        self.size += sum([place.header.nbytes for place in made.values() if place.buffer.given is None])
         self.places.update(made)
         self.items.append(call)
         return True

@@ -33,7 +33,7 @@ class Proof:
         if not segment.tape.run(table, done, refused, *arrays):
             return False
         made |= {number: given[number] for number in segment.changed}
-        if _is_same(made, _by_ops(segment, {**segment.untouched, **given, **beside}, made)):
+        if _is_right(segment, {**segment.untouched, **given, **beside}, made):
             self._settle(segment.tape.run)
             return True
         for number, array in before.items():
@@ -59,25 +59,29 @@ def _named(segment: Segment, memory: Sequence[Array]) -> dict[int, Array]:
     return found
 
 
-def _by_ops(segment: Segment, values: dict[int, Array], wanted: dict[int, Array]) -> dict[int, Array]:
-    """What the ops make of values; what none of the rest reads is let go."""
-    last = {value.number: position for position, item in enumerate(segment.items) for value in uses(item)}
-    for position, item in enumerate(segment.items):
+def _is_right(segment: Segment, values: dict[int, Array], made: dict[int, Array]) -> bool:
+    """Whether the ops make of values what the tape has made; what is not needed any more is let go."""
+    items = segment.items
+    changing = any(item.op.writes for item in items)
+    last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
+    for position, item in enumerate(items):
         results = lowered(item)(*[_arrays(each, values) for each in item.args])
         for value, result in zip(*_lists(item.results, results), strict=True):
             if type(value) is Value:
                 values[value.number] = np.asarray(result)
-        for value in (*values_in(item.args), *values_in(item.results)):
-            if last.get(value.number, -1) <= position and value.number not in wanted:
-                values.pop(value.number, None)
-    return values
+        for value in {*values_in(item.args), *values_in(item.results)}:
+            number = value.number
+            if last.get(number, -1) > position or (changing and number in made) or number not in values:
+                continue
+            array = values.pop(number)
+            if number in made and not _is_same(made[number], array):
+                return False
+    return all(_is_same(made[number], array) for number, array in values.items() if number in made)
 
 
-def _is_same(made: dict[int, Array], values: dict[int, Array]) -> bool:
-    return all(
-        array.strides == values[number].strides and np.array_equal(_bits(array), _bits(values[number]))
-        for number, array in made.items()
-    )
+def _is_same(one: Array, other: Array) -> bool:
+    """Whether two arrays have the same bits, in the same order of memory."""
+    return one.strides == other.strides and np.array_equal(_bits(one), _bits(other))
 
 
 def _bits(array: Array) -> Array:

@@ -15,6 +15,9 @@ from .fuse import fused
 from .memory import arranged
 from .sheet import Array, Buffer, Place
 
+_MOST_TOGETHER = 1 << 21
+"""Bytes that the ops of one tape may make: what they are given, and what is needed later, is there until it ends."""
+
 _LEAST_CALLS = 2
 """One call alone is as quick from Python."""
 
@@ -57,6 +60,9 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
     draft = Draft()
     for position, item in enumerate(items):
         if type(item) is Call and draft.add(item):
+            if draft.size > _MOST_TOGETHER:
+                found += _closed(draft, position + 1, last)
+                draft = Draft()
             continue
         found += _closed(draft, position, last)
         draft = Draft()

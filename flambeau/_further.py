@@ -46,6 +46,8 @@ HOMES: dict[str, str] = {
         "ops._schema": "Argument FunctionSchema parse_schema",
         "ops._tags": "Tag",
         "jit": "JITException ScriptFunction ScriptModule CompilationUnit",
+        "jit._views": "BenchmarkConfig BufferDict ModuleDict ParameterDict",
+        "jit._module": "ScriptMethod",
         "jit._async": "fork wait",
         "jit.mobile": "LiteScriptModule",
         "storage": "StorageBase",
@@ -86,15 +88,17 @@ _table = (
         _SCRIPT,
         functions="import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir "
         "parse_type_comment",
-        classes="AliasDb ArgumentSpec BenchmarkConfig BenchmarkExecutionStats Block BufferDict CallStack Capsule Code "
-        "CompleteArgumentSpec ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable "
-        "DeserializationStorageContext ErrorReport ExecutionPlan Gradient Graph GraphExecutorState "
-        "IODescriptor ModuleDict Node OperatorInfo ParameterDict ScriptClass ScriptClassFunction ScriptMethod "
+        classes="AliasDb BenchmarkExecutionStats Block CallStack Code ConcreteModuleType ConcreteModuleTypeBuilder "
+        "DeserializationStorageContext ErrorReport ExecutionPlan Gradient Graph GraphExecutorState Node OperatorInfo "
         "ScriptModuleSerializer ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule "
         "TracingState Use Value",
     )
-    .absent("the layout of one CPU library is not used here", functions="mkldnn_adaptive_avg_pool2d "
-            "mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer")
+    .raising(  # PyTorch's compiler hands such objects to itself: nobody can make one, or ask it for anything
+        TypeError,
+        "torch._C.{name}: No constructor defined!",
+        classes="ArgumentSpec Capsule CompleteArgumentSpec DeepCopyMemoTable IODescriptor ScriptClass "
+        "ScriptClassFunction",
+    )
 )  # fmt: skip
 
 

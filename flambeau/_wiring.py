@@ -17,6 +17,7 @@ _FUNCTIONS = {
     "tensor_of_number": "_ops.create.constants:tensor",
     "zeros_like": "_ops.create.like:zeros_like",
     "dispatch_by_class": "_dispatch.public.class_dispatch:watch",
+    "is_compiling": "compiler._entry:is_compiling",
     "run_on_sparse": "_ops.sparse.dispatch:run",
     "run_on_quantized": "_ops.quantized.dispatch:run",
     "as_strided": "_ops.shape.view:as_strided_op",

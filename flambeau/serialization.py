@@ -31,6 +31,7 @@ from ._serialization.locations import (
     validate_cuda_device,
 )
 from ._serialization.settings import (
+    SWITCHES,
     LoadEndianness,
     get_crc32_options,
     get_default_load_endianness,
@@ -156,6 +157,8 @@ def load(
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if pickle_load_args and weights_only:
         warn_user("pickle_load_args only works if `weights_only=False`: nothing is unpickled by `pickle` otherwise.")
+    if mmap is None:
+        mmap = SWITCHES.mmap
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     options = reading.Options(map_location, weights_only, pickle_module, pickle_load_args)
@@ -257,3 +260,21 @@ def _is_zipfile(f: Any) -> bool:
         return bool(f.read(4) == b"PK\x03\x04")
     finally:
         f.seek(start)
+
+
+def _open_file_like(name_or_buffer: Any, mode: str) -> contextlib.AbstractContextManager[Any]:
+    """A file of a path, open in this block; a file that is open already stays so."""
+    if isinstance(name_or_buffer, (str, os.PathLike)):
+        opened: contextlib.AbstractContextManager[Any] = open(name_or_buffer, mode)  # noqa: SIM115  a context itself
+        return opened
+    return contextlib.nullcontext(name_or_buffer)
+
+
+def _legacy_load(f: Any, map_location: Any, pickle_module: Any, **pickle_load_args: Any) -> Any:
+    """What PyTorch wrote before 1.6, or `save` with `_use_new_zipfile_serialization=False`."""
+    return load(f, map_location, pickle_module, weights_only=False, **pickle_load_args)
+
+
+def storage_to_tensor_type(storage: Any) -> Any:
+    """The class of tensors over a storage: PyTorch's own function looks for a class that does not exist."""
+    raise AttributeError("module 'torch.storage' has no attribute 'TypedTensor'")

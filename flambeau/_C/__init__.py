@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._core.device import device, layout, memory_format
+from .._core.device import device, layout, memory_format, own_name
 from .._core.dtype import dtype, finfo, iinfo
 from .._core.generator import Generator, default_generator
 from .._core.modes import THREAD
@@ -77,7 +77,7 @@ def _get_accelerator(check: bool | None = None) -> device:
 
 def _get_privateuse1_backend_name() -> str:
     """What a device of one's own is called."""
-    return "privateuseone"
+    return own_name()
 
 
 def _set_math_sdp_allow_fp16_bf16_reduction(enabled: bool) -> None:

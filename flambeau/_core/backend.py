@@ -189,6 +189,13 @@ def install(backend: Backend) -> Backend:
     return backend
 
 
+def rename_backend(device_type: str, name: str) -> None:
+    """Let the backend of a type of devices be that of the same devices under another name."""
+    if device_type in _BACKENDS:
+        backend = _BACKENDS[name] = _BACKENDS.pop(device_type)
+        backend.device_type = name
+
+
 def know_arrays(backend: Backend) -> None:
     """Let `backend` be the one of its class of arrays."""
     _BY_ARRAY[backend.array_class] = backend

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar
 
-from .backend import is_installed
+from .backend import is_installed, rename_backend
 from .slots import SLOTS
 
 DEVICE_TYPES = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "mkldnn", "vulkan", "hpu", "mtia", "privateuseone", "ipu")
 """The names that `device(...)` accepts. Tensors live on `cpu` and `meta`, and on accelerators where one is found."""
+OWN_TYPE = "privateuseone"
+"""The type that a package may give a backend and a name of its own."""
 
 
 class device:
@@ -21,6 +23,8 @@ class device:
     dataless: bool
     """Whether tensors there have no data: on `meta`, and on the fake form of any other device."""
     _interned: ClassVar[dict[tuple[str, int | None], device]] = {}
+    _own_name: ClassVar[str] = OWN_TYPE
+    """What devices of the type `OWN_TYPE` are called."""
 
     def __new__(cls, type: Any = None, index: int | None = None) -> device:
         if isinstance(type, device):
@@ -48,7 +52,7 @@ class device:
                     f"Invalid device string: '{type}:{ordinal}'. Write a type and a number, as in 'cuda:0'"
                 )
             index = int(ordinal)
-        if type not in DEVICE_TYPES:
+        if type not in DEVICE_TYPES and type != cls._own_name:
             if not type:
                 raise RuntimeError("Device string must not be empty")
             if not type.isalpha():
@@ -60,7 +64,7 @@ class device:
             )
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must be -1 or non-negative, got {index}")
-        return cls._intern(type, index)
+        return cls._intern(cls._own_name if type == OWN_TYPE else type, index)
 
     @classmethod
     def _intern(cls, type: str, index: int | None) -> device:
@@ -115,6 +119,21 @@ class device:
 
 def _class_name(value: object) -> str:
     return value.__class__.__name__
+
+
+def own_name() -> str:
+    """What devices of the type `OWN_TYPE` are called."""
+    return device._own_name
+
+
+def rename_own_type(name: str) -> None:
+    """Call devices of the type `OWN_TYPE` otherwise, those included that exist."""
+    before, device._own_name = device._own_name, name
+    rename_backend(before, name)
+    for (kind, index), found in list(device._interned.items()):
+        if kind == before:
+            object.__setattr__(found, "type", name)
+            device._interned[name, index] = device._interned.pop((kind, index))
 
 
 CPU = device("cpu")
@@ -198,7 +217,7 @@ class memory_format:
 
 LAYOUTS = {
     name: layout(name)
-    for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+    for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
 }
 MEMORY_FORMATS = {
     name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")

@@ -5,23 +5,23 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from itertools import count
 from typing import Any
-
-_next_id = count().__next__
 
 
 class RemovableHandle:
     """Takes a hook off again: `handle.remove()`, or leave the `with` block."""
+
+    next_id: int = 0
 
     def __init__(self, hooks_dict: Any, hook: Any = None, *, prepend: bool = False, extra_dict: Any = None) -> None:
         """Take an id that is free in `hooks_dict`, and put `hook` there.
 
         `extra_dict` is one further dictionary, or a list of them, from which the id goes too when the hook does.
         """
-        self.id = _next_id()
+        self.id = RemovableHandle.next_id
         while self.id in hooks_dict:  # an unpickled module brings hooks whose ids were given elsewhere
-            self.id = _next_id()
+            self.id += 1
+        RemovableHandle.next_id = self.id + 1
         self.hooks_ref: Any = weakref.ref(hooks_dict)
         extras = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
         self.extra_refs = tuple([weakref.ref(each) for each in extras])

@@ -32,6 +32,7 @@ class Modes:
         "forward_level",
         "functions",
         "grad",
+        "grad_layout",
         "inference",
         "interpreters",
         "overrides_disabled",
@@ -43,6 +44,7 @@ class Modes:
 
     def __init__(self) -> None:
         self.grad = True
+        self.grad_layout = True  # whether gradients of leaves get the strides of the leaves
         self.inference = False
         self.interpreters: tuple[Any, ...] = tuple(BASE)  # those in charge, the innermost last
         self.anomaly, self.anomaly_check_nan = ANOMALY

@@ -32,6 +32,8 @@ class Slots:
     """Zeros in the shape, layout and dtype of a tensor."""
     dispatch_by_class: Callable[[Any], None]
     """Let the class of a tensor, which has a `__torch_dispatch__`, run the operators that the tensor is given to."""
+    is_compiling: Callable[[], bool]
+    """Whether a program is being compiled."""
     run_on_sparse: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     """`(function, args, kwargs)`: a public function, of arguments among which are sparse tensors."""
     run_on_quantized: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]

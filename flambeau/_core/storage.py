@@ -226,6 +226,10 @@ class UntypedStorage:
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
 
+    def new(self) -> UntypedStorage:
+        """An empty storage on the same device."""
+        return type(self)(0, device=self.device)
+
     def tolist(self) -> list[int]:
         """The bytes as Python ints."""
         numbers: list[int] = to_host(self.bytes()).tolist()

@@ -56,8 +56,9 @@ def submitted(pool: ThreadPoolExecutor, function: Callable[..., Any], *args: Any
 class ArchiveWriter:
     """Writes records one after another to a file that need not be seekable."""
 
-    def __init__(self, file: Any, folder: str, *, crc32: bool = True) -> None:
+    def __init__(self, file: Any, folder: str, *, crc32: bool = True, alignment: int = ALIGNMENT) -> None:
         self.file = file
+        self.alignment = alignment
         self.folder = folder
         self.crc32 = crc32
         self.position = 0
@@ -84,7 +85,7 @@ class ArchiveWriter:
         large = size >= _LIMIT_32
         extra = struct.pack("<2H2Q", 1, 16, size, size) if large else b""
         filled = start + _LOCAL_HEADER.size + len(encoded) + len(extra) + 4
-        padding = -filled % ALIGNMENT
+        padding = -filled % self.alignment
         extra += b"FB" + struct.pack("<H", padding) + b"Z" * padding
         told = _MARK_32 if large else 0
         self._put(

@@ -31,8 +31,6 @@ class PyTorchFileWriter:
     """
 
     def __init__(self, file_name: Any, compute_crc32: bool = True, storage_alignment: int = ALIGNMENT) -> None:
-        if storage_alignment != ALIGNMENT:
-            raise ValueError(f"records stand at multiples of {ALIGNMENT} bytes, not of {storage_alignment}")
         self._own = isinstance(file_name, (str, os.PathLike))
         self._file: Any = open(file_name, "wb") if self._own else file_name  # noqa: SIM115  (closed at the end)
         self._name = Path(file_name).stem if self._own else "archive"

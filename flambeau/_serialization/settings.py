@@ -26,19 +26,22 @@ class _Switches:
         self.endianness: LoadEndianness | None = None
         self.mmap_flags = MAP_PRIVATE
         self.crc32 = True
+        self.mmap = False
+        self.alignment = 64
+        self.storage_offsets = self.pinned = False
 
 
 class _ThreadSwitches(threading.local):
     skip_data = False
 
 
-_SWITCHES = _Switches()
+SWITCHES = _Switches()
 _THREAD = _ThreadSwitches()
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
     """The byte order assumed of archives that do not say theirs; None means little-endian."""
-    return _SWITCHES.endianness
+    return SWITCHES.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
@@ -48,12 +51,12 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
             "Invalid argument type in function set_default_load_endianness: a LoadEndianness or None is expected, not "
             f"{type(endianness).__name__}"
         )
-    _SWITCHES.endianness = endianness
+    SWITCHES.endianness = endianness
 
 
 def assumed_byteorder() -> str:
     """The byte order of an archive that does not say it."""
-    chosen = _SWITCHES.endianness
+    chosen = SWITCHES.endianness
     if chosen is LoadEndianness.BIG:
         return "big"
     return sys.byteorder if chosen is LoadEndianness.NATIVE else "little"
@@ -61,12 +64,12 @@ def assumed_byteorder() -> str:
 
 def mmap_flags() -> int:
     """MAP_PRIVATE or MAP_SHARED: whether changes of tensors loaded with `mmap=True` stay out of the file."""
-    return _SWITCHES.mmap_flags
+    return SWITCHES.mmap_flags
 
 
 def get_default_mmap_options() -> int:
     """The flags with which `load(mmap=True)` maps a file."""
-    return _SWITCHES.mmap_flags
+    return SWITCHES.mmap_flags
 
 
 class set_default_mmap_options:
@@ -81,24 +84,24 @@ class set_default_mmap_options:
                 "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, "
                 f"but got {flags}"
             )
-        self.before = _SWITCHES.mmap_flags
-        _SWITCHES.mmap_flags = flags
+        self.before = SWITCHES.mmap_flags
+        SWITCHES.mmap_flags = flags
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exception: object) -> None:
-        _SWITCHES.mmap_flags = self.before
+        SWITCHES.mmap_flags = self.before
 
 
 def get_crc32_options() -> bool:
     """Whether `save` computes the CRC-32 of every record, and `load` checks it."""
-    return _SWITCHES.crc32
+    return SWITCHES.crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
     """Choose whether `save` computes the CRC-32 of every record and `load` checks it, by which damage is found."""
-    _SWITCHES.crc32 = bool(compute_crc32)
+    SWITCHES.crc32 = bool(compute_crc32)
 
 
 def skips_data() -> bool:

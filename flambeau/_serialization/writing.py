@@ -30,7 +30,7 @@ from .._core.storage import UntypedStorage
 from .._core.tensor import Tensor, wrap
 from .._core.typed_storage import TypedStorage
 from . import rebuild, settings
-from .archive import ALIGNMENT, ArchiveWriter, write_all
+from .archive import ArchiveWriter, write_all
 from .byteorder import swap_bytes
 from .legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from .locations import location_tag
@@ -270,7 +270,8 @@ class Snapshot:
             self._write_archive(file, folder, say_order)
 
     def _write_archive(self, file: Any, folder: str, say_order: bool) -> None:
-        writer = ArchiveWriter(file, folder, crc32=settings.get_crc32_options())
+        alignment = settings.SWITCHES.alignment
+        writer = ArchiveWriter(file, folder, crc32=settings.get_crc32_options(), alignment=alignment)
         try:
             contents = [
                 (key, np.zeros(memory.nbytes, np.uint8) if self.skip else memory) for key, memory, _ in self.contents
@@ -278,7 +279,7 @@ class Snapshot:
             sums = [writer.prepare(memory) for _, memory in contents]
             writer.write("data.pkl", self.pickle)
             writer.write(".format_version", _FORMAT_VERSION)
-            writer.write(".storage_alignment", str(ALIGNMENT).encode())
+            writer.write(".storage_alignment", str(alignment).encode())
             if say_order:
                 writer.write("byteorder", sys.byteorder.encode())
             for (key, memory), checksum in zip(contents, sums, strict=True):

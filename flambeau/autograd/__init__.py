@@ -279,7 +279,8 @@ _LAZY = {
     "functional": "functional", "forward_ad": "forward_ad",
     "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
     "profiler": "profiler", "profiler_legacy": "profiler_legacy", "profiler_util": "profiler_util",
-    "set_multithreading_enabled": "grad_mode", "_force_original_view_tracking": "grad_mode",
+    "set_multithreading_enabled": "grad_mode", "enforce_grad_layout_policy": "grad_mode",
+    "_force_original_view_tracking": "grad_mode",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode", "anomaly_mode": "anomaly_mode",
 }  # fmt: skip
 

@@ -111,6 +111,18 @@ class FunctionNode(Node, FunctionCtx):
         results = self._user_backward()(self, *gradients)
         return self._for_edges(results if isinstance(results, (tuple, list)) else (results,))
 
+    def apply_boxed(self, *grads: Any) -> Any:
+        """The same; gradients come in one list, which is emptied, so that the user's function may free them."""
+        if len(grads) != 1 or not isinstance(grads[0], list):
+            return self.apply(*grads)
+        taken = list(grads[0])
+        grads[0].clear()
+        return self.apply(*taken)
+
+    def apply_jvp(self, *tangents: Any) -> Any:
+        """Run the user's `jvp`."""
+        return self._forward_cls.jvp(self, *tangents)
+
     def _user_backward(self) -> Callable[..., Any]:
         cls = self._forward_cls
         backward, vjp = cls.backward, cls.vjp

@@ -198,5 +198,24 @@ class set_multithreading_enabled(_ContextDecorator):
         pass
 
 
+class enforce_grad_layout_policy(_ContextDecorator):
+    """Whether the gradients of leaves get the strides of the leaves; otherwise a gradient may keep its own."""
+
+    def __init__(self, enable: bool = True) -> None:
+        self.enable = enable
+
+    def clone(self) -> enforce_grad_layout_policy:
+        """A fresh context of the same meaning."""
+        return type(self)(self.enable)
+
+    def __enter__(self) -> None:
+        modes = THREAD.modes
+        self._before = modes.grad_layout
+        modes.grad_layout = self.enable
+
+    def __exit__(self, *exception: object) -> None:
+        THREAD.modes.grad_layout = self._before
+
+
 class _force_original_view_tracking(set_multithreading_enabled):
     """Whether views remember how they were made: here they always do."""

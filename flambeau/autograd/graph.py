@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from .._core.hooks import RemovableHandle
 from .._core.modes import THREAD
 from .._core.node import AccumulateGrad, Node, SavedTensor, as_node
 from .._core.process.locks import new_lock
+from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.changes.history import end_change
 
@@ -22,6 +24,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "region_activation_memory_budget",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -51,6 +54,21 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Tell autograd that `tensor` was changed behind its back."""
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
         end_change(each)
+
+
+def region_activation_memory_budget(budget: float) -> contextlib.AbstractContextManager[None]:
+    """How much of what a compiled region would save may be saved; outside of compiled programs it is refused.
+
+    Programs that are compiled here save what their backward pass reads, whatever the budget.
+    """
+    if not 0 <= budget <= 1:
+        raise ValueError(f"region_activation_memory_budget: must be in [0, 1], got {budget}")
+    if not SLOTS.is_compiling():
+        raise RuntimeError(
+            "region_activation_memory_budget can only be used inside a torch.compile region; it has no effect in eager "
+            "mode."
+        )
+    return contextlib.nullcontext()
 
 
 class saved_tensors_hooks:

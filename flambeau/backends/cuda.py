@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from .._core.device import device as as_device
 from .._core.names.absent import Table
 from .._core.process.gpu_choices import CHOICES
 from .._dispatch.public.choices import set_float32_matmul_precision
@@ -69,7 +69,78 @@ class SDPAParams(NamedTuple):
     enable_gqa: bool
 
 
-cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
+class cuFFTPlanCacheAttrContextProp:
+    """A property of a cache of plans; without a setter it cannot be changed."""
+
+    def __init__(self, getter: Any, setter: Any) -> None:
+        self.getter, self.setter = getter, setter
+
+    def __get__(self, obj: Any, objtype: Any) -> Any:
+        return self if obj is None else self.getter(obj.device_index)
+
+    def __set__(self, obj: Any, val: Any) -> None:
+        if isinstance(self.setter, str):
+            raise RuntimeError(self.setter)
+        self.setter(obj.device_index, val)
+
+
+_PLANS: dict[int, int] = {}
+"""By device how many plans programs want to be kept: the library that makes plans keeps them by itself."""
+_MOST_PLANS = 4096
+
+
+def _with_device(index: int) -> int:
+    if not _has_device():
+        raise RuntimeError("Cannot access cuFFT plan cache without ATen_cuda library: there is no CUDA device")
+    return index
+
+
+class cuFFTPlanCache:
+    """The plans of Fourier transforms that are kept for a device: of this package none are, so `size` is 0."""
+
+    def __init__(self, device_index: int) -> None:
+        self.device_index = device_index
+
+    size = cuFFTPlanCacheAttrContextProp(
+        lambda index: 0 * _with_device(index), ".size is a read-only property showing the number of plans in the cache"
+    )
+    max_size = cuFFTPlanCacheAttrContextProp(
+        lambda index: _PLANS.get(_with_device(index), _MOST_PLANS),
+        lambda index, value: _PLANS.update({_with_device(index): value}),
+    )
+
+    def clear(self) -> None:
+        """Forget them."""
+        _with_device(self.device_index)
+
+
+class cuFFTPlanCacheManager:
+    """The caches of all devices, by number; its own attributes are those of the device in use."""
+
+    def __getitem__(self, device: Any) -> cuFFTPlanCache:
+        from ..cuda import device_count
+
+        index = device if isinstance(device, int) else (as_device(device).index or 0)
+        if not 0 <= index < device_count():
+            raise RuntimeError(
+                f"cufft_plan_cache: expected 0 <= device index < {device_count()}, but got device with index {index}"
+            )
+        return cuFFTPlanCache(index)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # who asks what the object is needs no device
+            raise AttributeError(name)
+        from ..cuda import current_device
+
+        return getattr(self[current_device()], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        from ..cuda import current_device
+
+        setattr(self[current_device()], name, value)
+
+
+cufft_plan_cache = cuFFTPlanCacheManager()
 
 __getattr__, __dir__ = (
     Table(__name__)

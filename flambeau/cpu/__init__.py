@@ -8,6 +8,7 @@ from typing import Any
 from .._core.device import CPU
 from .._core.device import device as as_device
 from . import amp, memory
+from ._capabilities import get_capabilities
 from .memory import (
     empty_cache,
     max_memory_allocated,
@@ -30,6 +31,7 @@ __all__ = [
     "current_stream",
     "device_count",
     "empty_cache",
+    "get_capabilities",
     "is_available",
     "is_initialized",
     "max_memory_allocated",

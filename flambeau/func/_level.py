@@ -107,3 +107,17 @@ class Wrapper(Tensor):
         with self.level.outside():
             inner = repr(self.value).replace("\n", "\n    ")
         return f"{type(self).__name__}(lvl={self.level.number}, {'bdim=0, ' * self.level.leading}value=\n    {inner}\n)"
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """What a tensor inside a transformed function stands for: all examples of `vmap`. To be looked at alone.
+
+    >>> flambeau.vmap(lambda x: (print(flambeau.func.debug_unwrap(x)), x)[1])(flambeau.arange(2))
+    tensor([0, 1])
+    tensor([0, 1])
+    """
+    while isinstance(tensor, Wrapper):
+        tensor = tensor.value
+        if not recurse:
+            break
+    return tensor

@@ -34,9 +34,16 @@ class ScriptMethod:
         return Graph(self._function)
 
     @property
+    def inlined_graph(self) -> Any:
+        """What the method runs; calls of submodules stay calls."""
+        return self.graph
+
+    @property
     def owner(self) -> Any:
         """The module."""
         return self._module
+
+    raw_owner = owner
 
 
 class ScriptModule(Module):

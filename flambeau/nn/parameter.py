@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-class _MarkedMeta(type):
+class _ParameterMeta(type):
     """Lets a class of tensors count tensors of other classes as its instances if they carry its mark."""
 
     _mark: str
@@ -34,7 +34,7 @@ class _MarkedMeta(type):
         return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
 
 
-class Parameter(Tensor, metaclass=_MarkedMeta):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A leaf that requires grad by default. Assigned to a module's attribute, it becomes one of its parameters.
 
     >>> layer = flambeau.nn.Module()
@@ -98,7 +98,7 @@ def _rebuild_parameter(cls: type[Parameter], data: Tensor, requires_grad: bool, 
 run_directly(Parameter)
 
 
-class Buffer(Tensor, metaclass=_MarkedMeta):
+class Buffer(Tensor, metaclass=_ParameterMeta):
     """Marks a tensor as state that is not trained. Assigned to a module's attribute, it becomes one of its buffers.
 
     With `persistent=False` it stays out of the state dict. What the call gives is a plain tensor that carries the mark.

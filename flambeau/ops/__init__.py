@@ -8,10 +8,10 @@ from typing import Any
 
 from .._core.names.absent import PAGE
 from .._dispatch.public.overloads import OpOverload, OpOverloadPacket
-from . import aten, flambeau
+from . import aten, flambeau, higher_order, prims
 from ._custom import OPERATORS, Namespace
 
-__all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau", "load_library"]
+__all__ = ["OpOverload", "OpOverloadPacket", "aten", "flambeau", "higher_order", "load_library", "prims"]
 
 
 def load_library(path: str | os.PathLike[str]) -> None:

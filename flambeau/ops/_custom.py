@@ -99,6 +99,7 @@ class Operator:
         self._batched: Callable[..., Any] | None = None
         self._watched: dict[type, Callable[..., Any]] = {}
         self._switched_off: set[str] = set()
+        self._symm_mem_args: tuple[str, ...] = ()
         self.__name__ = name
 
     @property

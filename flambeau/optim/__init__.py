@@ -59,6 +59,9 @@ Adafactor.__module__ = Muon.__module__ = __name__  # where PyTorch's pickles say
 
 
 def __getattr__(name: str) -> Any:
-    if name == "swa_utils":  # needs modules, which most programs have by then, and a script without them does not
-        return importlib.import_module(".swa_utils", __name__)
+    if name == "swap_in_optimizer_params_and_state":
+        return getattr(importlib.import_module("._swap_in", __name__), name)
+    # `swa_utils` needs modules, which most programs have by then, and a script without them does not.
+    if name in ("swa_utils", "_multi_tensor"):
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from itertools import chain
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 from .._core.dtype import dtype, float32, float64, get_default_dtype
 from .._core.hooks import RemovableHandle
@@ -64,6 +64,8 @@ class Optimizer:
         "load_state_dict_pre",
         "load_state_dict_post",
     )
+    OptimizerPreHook: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    OptimizerPostHook: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], None]
     _optimizer_step_pre_hooks: Hooks
     _optimizer_step_post_hooks: Hooks
     _optimizer_state_dict_pre_hooks: Hooks
@@ -519,3 +521,6 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
     """The devices whose graphs can record a step: PyTorch's list, none of which is here."""
     return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]
+
+
+_foreach_doc = "foreach (bool, optional): PyTorch's choice of updating many tensors at once, which is always so here"

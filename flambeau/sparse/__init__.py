@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from .._dispatch.public.registry import namespace
 
 _function_named, __all__, __dir__ = namespace("sparse")
-__all__ += ["check_sparse_tensor_invariants"]
+__all__ += ["as_sparse_gradcheck", "check_sparse_tensor_invariants"]
 
 
 class check_sparse_tensor_invariants:
@@ -53,6 +53,22 @@ class check_sparse_tensor_invariants:
                 return function(*args, **kwargs)
 
         return checked
+
+
+def as_sparse_gradcheck(gradcheck: Callable[..., bool]) -> Callable[..., bool]:
+    """`gradcheck`, or a function like it, for functions whose inputs or results are sparse.
+
+    The function is checked as one of the values that sparse inputs hold, at the same places; with `masked=False` as one
+    of all elements, those that are zero included.
+
+    >>> check = flambeau.sparse.as_sparse_gradcheck(flambeau.autograd.gradcheck)
+    >>> matrix = flambeau.eye(2, dtype=flambeau.float64).to_sparse().requires_grad_()
+    >>> check(lambda x: x * 2, (matrix,))
+    True
+    """
+    from ._gradcheck import checked_as_dense
+
+    return checked_as_dense(gradcheck)
 
 
 def __getattr__(name: str) -> Any:

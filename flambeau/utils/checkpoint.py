@@ -280,8 +280,16 @@ class _Frame:
 
     def unpack(self, placeholder: _Placeholder) -> Tensor:
         # The value goes with its use: what backward is done with is freed, and a second backward runs once more.
+        group = _GROUP.get()
         if placeholder.value is None:
+            if group is not None and self in group:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: a saved tensor is used a second time under one GraphExecGroup, whose "
+                    "backward passes must not overlap"
+                )
             _Recomputation(self).run()
+            if group is not None:
+                group.add(self)
         value, placeholder.value = placeholder.value, None
         if value is None:
             raise CheckpointError("torch.utils.checkpoint: the recomputation did not save a tensor that backward needs")
@@ -401,6 +409,38 @@ def _checkpoint_by_hooks(
     return result
 
 
+_GROUP: ContextVar[weakref.WeakSet[_Frame] | None] = ContextVar("graph_exec_group", default=None)
+"""The calls that ran a second time under the group in use."""
+
+
+class GraphExecGroup:
+    """A context for several backward passes over parts of one graph: a checkpointed call runs a second time only once.
+
+    No two of the passes may use the same saved tensor.
+    """
+
+    def __enter__(self) -> None:
+        if _GROUP.get() is not None:
+            raise RuntimeError("GraphExecGroup contexts cannot be nested")
+        self._token = _GROUP.set(weakref.WeakSet())
+
+    def __exit__(self, *exception: object) -> None:
+        _GROUP.reset(self._token)
+
+
+def _get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of autocast regions like the present ones, for a device and for the CPU."""
+
+    def options(kind: str) -> dict[str, Any]:
+        return {
+            "enabled": flambeau.is_autocast_enabled(kind),
+            "dtype": flambeau.get_autocast_dtype(kind),
+            "cache_enabled": flambeau.is_autocast_cache_enabled(),
+        }
+
+    return options(device_type), options("cpu")
+
+
 class CheckpointPolicy(enum.Enum):
     """What selective checkpointing does with an op's result."""
 
@@ -452,3 +492,13 @@ def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, devic
     """Put such states back."""
     if devices:
         raise RuntimeError(f"there are no accelerators {list(devices)} whose random states could be set")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SAC_IGNORED_OPS":  # operators that look at no element: no policy is asked about them
+        from flambeau.ops import aten
+
+        asked = ("is_contiguous", "numel", "size", "stride", "dim", "storage_offset", "detach")
+        found = globals()[name] = {getattr(aten, each).default for each in asked if hasattr(aten, each)}
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

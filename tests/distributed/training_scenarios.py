@@ -150,7 +150,26 @@ def compressed(torch: Any, rank: int, size: int) -> Any:
             model.zero_grad()
             model(_values(torch, (3, 8), 10 * step + rank)).pow(2).sum().backward()
             found.append([each.grad.clone() for each in model.parameters()])
+        found.append([*state.compression_stats(), state.iter, sorted(state.q_memory_dict), sorted(state.p_memory_dict)])
     return found
+
+
+def hooks_by_name(torch: Any, rank: int, size: int) -> Any:
+    """The hooks that have names."""
+    hooks = torch.distributed.algorithms.ddp_comm_hooks
+    found = {}
+    for name in ("ALLREDUCE", "FP16_COMPRESS", "NOOP", "POWER_SGD_RANK2", "BATCHED_POWER_SGD"):
+        model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Linear(6, 40))
+        with torch.no_grad():
+            for number, each in enumerate(model.parameters()):
+                each.copy_(_values(torch, tuple(each.shape), number))
+        model = _wrapped(torch, model)
+        hooks.register_ddp_comm_hook(hooks.DDPCommHookType[name], model, None)
+        for step in range(2):
+            model.zero_grad()
+            model(_values(torch, (3, 8), 10 * step + rank).float()).pow(2).sum().backward()
+        found[name] = [each.grad.clone() for each in model.parameters()]
+    return found, sorted(each.name for each in hooks.DDPCommHookType)
 
 
 def saved_tensor_hooks(torch: Any, rank: int, size: int) -> Any:
@@ -283,8 +302,8 @@ def differentiable(torch: Any, rank: int, size: int) -> Any:
 
 SCENARIOS: tuple[Scenario, ...] = (
     fifty_steps, small_buckets_as_views, accumulation, unused_parameters, forgotten_parameters, static_graph, hooks,
-    own_hook, uneven_inputs, differentiable, compressed, saved_tensor_hooks, static_and_unused, uneven_divided,
-    local_steps, *sharded_scenarios.SPREAD,
+    own_hook, uneven_inputs, differentiable, compressed, hooks_by_name, saved_tensor_hooks, static_and_unused,
+    uneven_divided, local_steps, *sharded_scenarios.SPREAD,
 )  # fmt: skip
 
 
@@ -298,6 +317,7 @@ def run_all(torch: Any, rank: int, size: int) -> Iterator[tuple[str, Any]]:
     for module in (
         "nn.parallel",
         "distributed.nn.functional",
+        "distributed.algorithms.ddp_comm_hooks",
         "distributed.algorithms.ddp_comm_hooks.default_hooks",
         "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook",
         "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",

@@ -23,8 +23,8 @@ class Environment:
         self.python = folder / "bin" / "python"
         self.libraries = libraries
 
-    def run(self, program: Path, only: list[str], limit: float) -> dict[str, Any]:
-        """What `child.py` reports of a program, or that it had to be ended."""
+    def run(self, program: Path, only: list[str], limit: float, times: int = 1) -> dict[str, Any]:
+        """What `child.py` reports of a program whose cases run so many times, or that it had to be ended."""
         variables = {**os.environ, "HF_HUB_OFFLINE": "1", "YOLO_CONFIG_DIR": tempfile.gettempdir(), "TQDM_DISABLE": "1"}
         variables.pop("PYTHONPATH", None)
         if self.libraries is not None:
@@ -32,7 +32,7 @@ class Environment:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 done = subprocess.run(
-                    [str(self.python), "-X", "faulthandler", str(HERE / "child.py"), str(program), *only],
+                    [str(self.python), "-X", "faulthandler", str(HERE / "child.py"), str(program), str(times), *only],
                     cwd=folder,
                     env=variables,
                     capture_output=True,
@@ -99,6 +99,8 @@ def compared(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
                 entry["why"] = "other numbers: " + ", ".join(differing(mine["numbers"], oracle["numbers"]))
         if "seconds" in mine and "seconds" in oracle:
             entry["seconds"], entry["pytorch_seconds"] = round(mine["seconds"], 3), round(oracle["seconds"], 3)
+        if "again" in mine and "again" in oracle:
+            entry["again"], entry["pytorch_again"] = round(mine["again"], 3), round(oracle["again"], 3)
         found[name] = entry
     return {
         "cases": found,

@@ -193,12 +193,19 @@ def has_format(array: Any, wanted: memory_format) -> bool:
 
 def is_channels_last(array: Any) -> bool:
     """Whether the strides say that the channel (dimension 1) is innermost, as PyTorch reads them."""
-    if array.ndim not in (4, 5) or array.flags.c_contiguous or array.strides[1] == 0:
+    if array.ndim not in (4, 5) or array.flags.c_contiguous:
+        return False
+    return channels_innermost(array.shape, array.strides)
+
+
+def channels_innermost(shape: Shape, strides: Shape) -> bool:
+    """The same of sizes and strides, for which row by row may be as true."""
+    if strides[1] == 0:
         return False
     least = 0
-    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
-        step, size = array.strides[dim], array.shape[dim]
-        if size == 0 or step < least or (dim == 0 and least == array.strides[1]):
+    for dim in (1, *range(len(shape) - 1, 1, -1), 0):
+        step, size = strides[dim], shape[dim]
+        if size == 0 or step < least or (dim == 0 and least == strides[1]):
             return False
         least = step * size
     return True

@@ -28,6 +28,11 @@ __all__ = [
 Result = TypeVar("Result")
 
 
+ARRANGED: dict[str, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
+"""By the name of a function how its arguments are arranged for those who override it, where it may be called in several
+ways."""
+
+
 def run_override(
     function: Callable[..., Result], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Result:
@@ -36,6 +41,8 @@ def run_override(
     What they return may be anything; to the package's own code it is what the function would have returned.
     """
     result: Result
+    if function.__name__ in ARRANGED:
+        args = ARRANGED[function.__name__](args)
     found: list[Any] = []
     for value in overriding(relevant):
         if not any(type(value) is type(other) for other in found):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..._core.tensor import Tensor
 from ..._dispatch.abstract.list_rules import unrecorded
 from ..._dispatch.arguments.promotion import Operand
+from ..._dispatch.public.overrides import ARRANGED
 from ..._dispatch.public.registry import by_rule, public
 from ..pointwise.binary import mul
 from ..shape.view import _permute, diagonal, reshaped, unsqueeze
@@ -70,6 +71,19 @@ def einsum(*args: Operand) -> Tensor:
             f"{len(equation.inputs)} subscripts"
         )
     return _contracted(equation, operands)
+
+
+def _one_by_one(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An equation, and operands one by one: what those who override `einsum` are given."""
+    if not isinstance(args[0], str):
+        equation, operands = _from_lists(args)
+        left = ",".join("".join(each) for each in equation.inputs)
+        text = left if equation.output is None else f"{left}->{''.join(equation.output)}"
+        return text.replace(_ELLIPSIS, "..."), *operands
+    return (args[0], *args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else args
+
+
+ARRANGED["einsum"] = _one_by_one
 
 
 # ----- two operands -------------------------------------------------------------------------------------------------

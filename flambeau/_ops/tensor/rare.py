@@ -10,7 +10,7 @@ from ..._core.process.caller import warn_user
 from ..._core.storage import UntypedStorage
 from ..._core.tensor import Tensor
 from ..._dispatch.changes.inplace import check_writable
-from ..._dispatch.public.registry import export_method, public, with_types
+from ..._dispatch.public.registry import export_method, public
 from ..create.constants import empty
 from ..create.constants import tensor as make_tensor
 from ..reduce.softmax import softmax
@@ -198,15 +198,6 @@ export_method(
     ),
     "to_padded_tensor",
 )
-
-
-def _absent(name: str, reason: str) -> Any:
-    from ..._core.names.absent import absent_function
-
-    return with_types(absent_function(f"torch.Tensor.{name}", reason))
-
-
-export_method(_absent("to_mkldnn", "kernels take ordinary tensors, and use that library where it helps"), "to_mkldnn")
 
 
 @public(method=False)

@@ -49,6 +49,11 @@ class MaskedTensor(Carrier):
 
         return run(func, args, kwargs or {})
 
+    @classmethod
+    def unary(cls, fn: Any, data: Tensor, mask: Tensor) -> MaskedTensor:
+        """What a function gives of the elements, with a mask."""
+        return cls(fn(data), mask)
+
     def _around(self, inner: Tensor) -> MaskedTensor:
         return _masked(inner, self._mask)
 

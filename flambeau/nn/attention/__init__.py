@@ -17,11 +17,10 @@ WARN_FOR_UNFUSED_KERNELS = False
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules("experimental flex_attention varlen")
-    .returning(lambda: None, functions="current_flash_attention_impl")
-    .returning(list, functions="list_flash_attention_impls")
-    .absent(
-        "other ways of computing attention cannot be added yet",
-        functions="activate_flash_attention_impl register_flash_attention_impl restore_flash_attention_impl",
+    .elsewhere(
+        "activate_flash_attention_impl current_flash_attention_impl list_flash_attention_impls "
+        "register_flash_attention_impl restore_flash_attention_impl",
+        "nn.attention._registry",
     )
     .parts()
 )

@@ -102,6 +102,9 @@ class Module(Hooks, StateDict, Conversions):
     tensor([3., 3.], grad_fn=<MulBackward0>)
     """
 
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
+    """The type of the dictionary that `state_dict` fills."""
+
     dump_patches: bool = False
     training: bool
     call_super_init: bool = False

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from ... import __future__ as choices
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ..modules.container import ModuleDict, ModuleList
@@ -339,3 +340,13 @@ def transfer_parametrizations_and_params(from_module: Module, to_module: M, tens
         for key in ["original"] if target.is_tensor else [f"original{i}" for i in range(target.ntensors)]:
             setattr(target, key, getattr(source[name], key))
     return to_module
+
+
+def _maybe_set(dest: Tensor, src: Tensor) -> None:
+    """Give a tensor the content of another: by exchange of the two where modules are told to, else by `data`."""
+    if choices.get_swap_module_params_on_conversion():
+        from ...utils import swap_tensors
+
+        swap_tensors(dest, src if isinstance(src, Parameter) else Parameter(src, requires_grad=dest.requires_grad))
+        return
+    dest.data = src

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._base import LRScheduler, Rate, _LRScheduler
+from ._base import LRScheduler, Rate, _enable_get_lr_call, _LRScheduler
 from ._combined import ChainedScheduler, SequentialLR
 from ._cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from ._cyclic import CyclicLR, OneCycleLR

@@ -156,7 +156,7 @@ class LRScheduler:
             )
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        with self._computing():
+        with _enable_get_lr_call(self):
             if epoch is None:
                 self.last_epoch += 1
                 rates = self.get_lr()
@@ -169,15 +169,6 @@ class LRScheduler:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             assign(group, rate)
         self._last_lr = current(self.optimizer)
-
-    @contextmanager
-    def _computing(self) -> Iterator[None]:
-        """Calls of `get_lr` are rightful in this block."""
-        self._get_lr_called_within_step = True
-        try:
-            yield
-        finally:
-            self._get_lr_called_within_step = False
 
     def _warn_outside_step(self) -> None:
         """To be called first in `get_lr`, which is not for users."""
@@ -215,3 +206,13 @@ def _watch_steps(optimizer: Any) -> None:
 
     setattr(step, _WRAPPED, True)
     optimizer.step = step
+
+
+@contextmanager
+def _enable_get_lr_call(o: LRScheduler) -> Iterator[None]:
+    """Calls of `get_lr` are rightful in this block."""
+    o._get_lr_called_within_step = True
+    try:
+        yield
+    finally:
+        o._get_lr_called_within_step = False

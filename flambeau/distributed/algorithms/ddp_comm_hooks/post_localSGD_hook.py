@@ -18,6 +18,8 @@ class PostLocalSGDState:
     or nobody without `post_local_gradient_allreduce`. Without a `subgroup` it is the processes of a machine.
     """
 
+    __slots__ = ("iter", "post_local_gradient_allreduce", "process_group", "start_localSGD_iter", "subgroup")
+
     def __init__(
         self, process_group: Any, subgroup: Any, start_localSGD_iter: int, post_local_gradient_allreduce: bool = True
     ) -> None:

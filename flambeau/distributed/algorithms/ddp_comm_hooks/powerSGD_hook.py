@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,11 +19,23 @@ from ..._buckets import GradBucket
 from ..._world import group_of
 from .default_hooks import allreduce_hook
 
-__all__ = ["PowerSGDState", "powerSGD_hook"]
+__all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
+
+_logger = logging.getLogger(__name__)
 
 
 class PowerSGDState:
-    """What is kept between iterations: what was lost so far, and the factors from which the next step starts."""
+    """What is kept between iterations: what was lost so far, and the factors from which the next step starts.
+
+    `batch_tensors_with_same_shape` is a matter of speed on GPUs: the numbers are the same.
+    """
+
+    __slots__ = (
+        "batch_tensors_with_same_shape", "compression_stats_logging_frequency", "error_dict", "iter",
+        "matrix_approximation_rank", "min_compression_rate", "next_stats_report", "orthogonalization_epsilon",
+        "p_memory_dict", "process_group", "q_memory_dict", "rng", "start_powerSGD_iter",
+        "total_numel_after_compression", "total_numel_before_compression", "use_error_feedback", "warm_start",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -50,13 +64,32 @@ class PowerSGDState:
         self.orthogonalization_epsilon = orthogonalization_epsilon
         self.rng = np.random.RandomState(random_seed)
         self.error_dict: dict[int, Tensor] = {}
+        self.p_memory_dict: dict[int, list[Tensor]] = {}
         self.q_memory_dict: dict[int, list[Tensor]] = {}
         self.iter = 0
+        self.total_numel_before_compression = self.total_numel_after_compression = 0
+        self.compression_stats_logging_frequency = max(1, compression_stats_logging_frequency)
+        self.next_stats_report = 0
+        self.batch_tensors_with_same_shape = batch_tensors_with_same_shape
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
         """Count the iterations."""
         if bucket.is_last():
             self.iter += 1
+
+    def compression_stats(self) -> tuple[float, int, int]:
+        """How many times fewer numbers travelled than there were, how many there were, and how many travelled."""
+        before, after = self.total_numel_before_compression, self.total_numel_after_compression
+        return (before / after if after else 0), before, after
+
+    def count(self, before: int, after: int) -> None:
+        """Note how many numbers there were and how many travel instead; now and then a line of the log says so."""
+        self.total_numel_before_compression += before
+        self.total_numel_after_compression += after
+        if self.iter >= self.next_stats_report:
+            _logger.info("PowerSGD, iteration %d: %.1f times fewer numbers, %d of %d", self.iter,
+                         self.compression_stats()[0], after, before)  # fmt: skip
+            self.next_stats_report = self.iter + self.compression_stats_logging_frequency
 
     def is_worth_it(self, gradient: Tensor) -> bool:
         """Whether the factors are enough smaller than the matrix."""
@@ -104,8 +137,45 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
             buffer.add_(state.error_dict[index])
         kept = buffer.clone()
     gradients = bucket.gradients()
-    _summed(state, [each.div_(size) for each in gradients if not state.is_worth_it(each)])
+    plain = [each for each in gradients if not state.is_worth_it(each)]
+    _summed(state, [each.div_(size) for each in plain])
     matrices = _by_shape([each.view(each.shape[0], -1) for each in gradients if state.is_worth_it(each)])
+    factors = _replaced_by_factors(state, index, matrices, size)
+    state.count(buffer.numel(), factors + sum(each.numel() for each in plain))
+    if kept is not None:
+        state.error_dict[index] = kept - buffer
+    state.maybe_increase_iter(bucket)
+    future: Future[Tensor] = Future()
+    future.set_result(buffer)
+    return future
+
+
+def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
+    """The mean over all processes: the whole bucket is one square matrix, filled up with zeros, in two factors."""
+    if state.iter < state.start_powerSGD_iter:
+        state.maybe_increase_iter(bucket)
+        return allreduce_hook(state.process_group, bucket)
+    buffer, index = bucket.buffer(), bucket.index()
+    length = buffer.numel()
+    side = math.ceil(math.sqrt(length))
+    square = cat([buffer, buffer.new_zeros(side * side - length)])
+    kept = None
+    if state.use_error_feedback:
+        if index in state.error_dict:
+            square.add_(state.error_dict[index])
+        kept = square.clone()
+    factors = _replaced_by_factors(state, index, [square.view(side, side)], group_of(state.process_group).size())
+    state.count(length, factors)
+    if kept is not None:
+        state.error_dict[index] = kept - square
+    state.maybe_increase_iter(bucket)
+    future: Future[Tensor] = Future()
+    future.set_result(buffer.copy_(square[:length]))
+    return future
+
+
+def _replaced_by_factors(state: PowerSGDState, index: int, matrices: Sequence[Tensor], size: int) -> int:
+    """Put the product of two thin factors of its mean into each matrix; how many numbers travelled."""
     rights = state.first_factors(index, matrices)
     lefts = [matrix @ right for matrix, right in zip(matrices, rights, strict=True)]
     _summed(state, lefts)
@@ -114,15 +184,10 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
     _summed(state, rights)
     rights = [right / size for right in rights]
     if state.warm_start:
-        state.q_memory_dict[index] = rights
+        state.p_memory_dict[index], state.q_memory_dict[index] = lefts, rights
     for matrix, left, right in zip(matrices, lefts, rights, strict=True):
         matrix.copy_(left @ right.t())
-    if kept is not None:
-        state.error_dict[index] = kept - buffer
-    state.maybe_increase_iter(bucket)
-    future: Future[Tensor] = Future()
-    future.set_result(buffer)
-    return future
+    return sum(each.numel() for each in (*lefts, *rights))
 
 
 def _by_shape(matrices: Sequence[Tensor]) -> list[Tensor]:

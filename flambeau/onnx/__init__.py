@@ -15,7 +15,10 @@ __getattr__, __dir__ = (
     .elsewhere("ONNXProgram", "onnx._program")
     .elsewhere("load_module", "onnx._reading")
     .elsewhere("OperatorExportTypes TensorProtoDataType TrainingMode", "_C._onnx")
-    .submodules("errors ops operators symbolic_helper symbolic_opset9 symbolic_opset11 symbolic_opset12 utils")
+    .submodules(
+        "errors ops operators symbolic_helper symbolic_opset9 symbolic_opset11 symbolic_opset12 "
+        "testing utils verification"
+    )
     .parts()
 )
 

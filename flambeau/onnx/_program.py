@@ -132,3 +132,28 @@ class ONNXProgram:
         given = [each for each in tree_leaves((list(args), kwargs)) if isinstance(each, Tensor)]
         made = load_module(self._message)(*given)
         return [made] if isinstance(made, Tensor) else list(made)
+
+    def compute_values(
+        self, value_names: Sequence[str], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Sequence[Tensor]:
+        """The values that stand under these names inside the model, by onnxruntime."""
+        onnx = onnx_package("ONNXProgram.compute_values")
+        known = {name for node in self._message.graph.node for name in node.output}
+        known |= {each.name for each in (*self._message.graph.input, *self._message.graph.initializer)}
+        missing = [name for name in value_names if name not in known]
+        if missing:
+            raise ValueError(f"the model has no values called {', '.join(missing)}")
+        message = onnx.ModelProto()
+        message.CopyFrom(self._message)
+        del message.graph.output[:]
+        message.graph.output.extend(onnx.ValueInfoProto(name=name) for name in value_names)
+        return ONNXProgram(message, self.exported_program)(*args, **(kwargs or {}))
+
+    def rename_axes(self, rename_mapping: Mapping[str, str]) -> None:
+        """Give sizes that vary other names."""
+        infos = (*self._message.graph.input, *self._message.graph.output, *self._message.graph.value_info)
+        for info in infos:
+            for size in info.type.tensor_type.shape.dim:
+                if size.dim_param in rename_mapping:
+                    size.dim_param = rename_mapping[size.dim_param]
+        self.release()

@@ -20,7 +20,6 @@ from . import fake_quantize, observer, qconfig, qconfig_mapping, quant_type, stu
 __all__ = ["ObserverOrFakeQuantize", "fuse_modules", "quantize"]
 
 ObserverOrFakeQuantize = Any
-_NO_GRAPHS = "models are quantized module by module here, and not as graphs"
 _HOMES = {
     "fake_quantize": fake_quantize.__all__,
     "observer": [each for each in observer.__all__ if not each.startswith("_")],
@@ -52,7 +51,7 @@ _HOMES = {
 _table = (
     Table(__name__)
     .submodules("quantization_mappings fuser_method_mappings quantize_fx quantize_jit utils")
-    .absent(_NO_GRAPHS, functions="default_eval_fn")
+    .elsewhere("default_eval_fn", "ao.quantization.quantize")
     .elsewhere("quantize_weights_", "ao.quantization._layers")
     .elsewhere(
         "convert_dynamic_jit convert_jit fuse_conv_bn_jit prepare_dynamic_jit prepare_jit quantize_dynamic_jit "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import flambeau as torch
 
@@ -50,7 +50,7 @@ class QConfig(_Pair):
         return super().__new__(cls, activation, weight)
 
 
-QConfigAny = QConfig | None
+QConfigAny = Optional[QConfig]  # noqa: UP045  not an annotation: programs look at it as at PyTorch's
 
 
 class QConfigDynamic(_Pair):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import flambeau as torch
@@ -330,3 +330,9 @@ def quantize_qat(model: Any, run_fn: Any, run_args: Any, inplace: bool = False) 
     _prepare_training(model, inplace=True)
     run_fn(model, *run_args)
     return _convert_model(model, None, True)
+
+
+def default_eval_fn(model: Any, calib_data: Iterable[Any]) -> None:
+    """Let observers see the inputs of pairs of inputs and labels."""
+    for data, _ in calib_data:
+        model(data)

@@ -7,7 +7,7 @@ from ..._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .submodules(
-        "default_planner filesystem format_utils hf_storage state_dict state_dict_loader state_dict_saver stateful"
+        "api default_planner filesystem format_utils hf_storage state_dict state_dict_loader state_dict_saver stateful"
     )
     .elsewhere("save async_save", "distributed.checkpoint.state_dict_saver")
     .elsewhere("load", "distributed.checkpoint.state_dict_loader")

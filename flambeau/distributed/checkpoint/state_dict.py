@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 from ..._core.tensor import Tensor
 from ..._ops.create.like import zeros_like
@@ -22,6 +22,18 @@ __all__ = [
     "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
     "set_optimizer_state_dict", "set_state_dict",
 ]  # fmt: skip
+
+
+# ruff: noqa: UP007  programs look at these as at PyTorch's, which are unions of `typing`
+FQNS_T: TypeAlias = set[str]
+"""The names of one parameter."""
+PrimitiveType: TypeAlias = Union[DTensor, Tensor, int, float, str]
+ValueType: TypeAlias = Union[PrimitiveType, list[PrimitiveType], tuple[PrimitiveType, ...], dict[str, Any]]
+"""What a state holds under a name."""
+DictValueType: TypeAlias = dict[str, ValueType]
+ListDictValueType: TypeAlias = list[DictValueType]
+OptimizerStateType: TypeAlias = dict[str, Union[DictValueType, ListDictValueType]]
+"""The state of an optimizer."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ __all__ = [
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .submodules("experimental parallel placement_types _utils")
+    .submodules("device_mesh experimental parallel placement_types _utils")
     .elsewhere("Partial Placement Replicate Shard", "distributed.tensor.placement_types")
     .elsewhere("DTensor", "distributed.tensor._dtensor")
     .elsewhere(

@@ -73,7 +73,7 @@ CASES = {
     "iformer": model("iformer_t", 64),
     "inception_next": model("inception_next_atto", 64),
     "inception_resnet_v2": model("inception_resnet_v2", 96, double=True),
-    "inception_v3": model("inception_v3", 96, double=True),
+    "inception_v3": model("inception_v3", 160, double=True),
     "inception_v4": model("inception_v4", 96, double=True),
     "lcnetv2": model("lcnetv2_small", 64, double=True),
     "levit": model("levit_128s", 112, img_size=112),

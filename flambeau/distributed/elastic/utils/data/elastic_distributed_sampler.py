@@ -1,0 +1,37 @@
+"""A sampler that goes on where another number of processes has stopped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sized
+from typing import Any
+
+from ....._core.generator import Generator
+from ....._ops.random.draws import randperm
+from .....utils.data.distributed import DistributedSampler
+
+__all__ = ["ElasticDistributedSampler"]
+
+
+class ElasticDistributedSampler(DistributedSampler[Any]):
+    """As `DistributedSampler`, from the sample `start_index` of the dataset on."""
+
+    def __init__(
+        self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, start_index: int = 0
+    ) -> None:
+        super().__init__(dataset=dataset, num_replicas=num_replicas, rank=rank)
+        if start_index >= len(dataset):
+            raise ValueError(f"Start index {start_index} should be less than dataset size {len(dataset)}")
+        self.start_index = start_index
+        self.num_samples = math.ceil((len(dataset) - start_index) / self.num_replicas)
+        self.total_size = self.num_samples * self.num_replicas
+
+    def __iter__(self) -> Iterator[Any]:
+        generator = Generator().manual_seed(self.epoch)
+        left = randperm(len(self.dataset) - self.start_index, generator=generator)
+        indices = (left + self.start_index).tolist()
+        indices += indices[: self.total_size - len(indices)]
+        return iter(indices[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples

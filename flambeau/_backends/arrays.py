@@ -166,7 +166,13 @@ def gamma_integral(
     return None if kernels is None else kernels.gamma_integral(a, x, distance, side, width, points, weights)
 
 
-# ----- recurrent layers: the steps between the matrix products ------------------------------------------------------
+# ----- recurrent layers: whole networks, and the steps between the matrix products ----------------------------------
+
+
+def runs_recurrent_network(input: Array, states: Sequence[Array], params: Sequence[Array], recurrence: Any) -> bool:
+    """Whether a network of several layers runs as one op."""
+    kernels = None if is_of_host(type(input)) else faster_for(input, "recurrent_network")
+    return kernels is not None and kernels.serves(input, states, params, recurrence)
 
 
 def _recurrent_kernels(gates: Array, sizes: Sequence[int]) -> Any:

@@ -78,7 +78,9 @@ class Cuda(Backend):
         return place
 
 
-_FAMILIES = frozenset(("conv", "multi", "pointwise", "products", "recurrent", "stretches", "class_loss"))
+_FAMILIES = frozenset(
+    ("class_loss", "conv", "multi", "pointwise", "products", "recurrent", "recurrent_network", "stretches")
+)
 
 
 @cache

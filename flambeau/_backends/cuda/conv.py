@@ -6,6 +6,7 @@ the form of the result. The products themselves take operands that lie in any wa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,8 @@ class _Call(NamedTuple):
     plan: Convolution
     form: Any
     """Of the result: arrays share it."""
+    add_bias: Callable[[int, int, int], None] | None
+    """Adds a bias to it, given the address of the result, once more, and that of the bias."""
 
 
 _calls: dict[Any, _Call | None] = {}
@@ -65,13 +68,19 @@ def convolution(
     place = input.pointer
     if call is None or (place | weight.pointer) & _ALIGNED:
         return None
-    plan, form = call
+    plan, form, add_bias = call
     result = of_form(form)
+    made = result.pointer
     if transposed:
-        plan(result.pointer, weight.pointer, place)
+        plan(made, weight.pointer, place)
     else:
-        plan(place, weight.pointer, result.pointer)
-    return result if bias is None else _with_bias(result, bias)
+        plan(place, weight.pointer, made)
+    if bias is None:
+        return result
+    if add_bias is None or bias.form.dtype is not form.dtype or not bias.form.flags.c_contiguous:
+        return _with_bias(result, bias)
+    add_bias(made, made, bias.pointer)
+    return result
 
 
 def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_padding: Shape | None) -> _Call | None:
@@ -89,10 +98,19 @@ def _prepared_forward(input: Any, weight: Any, geometry: Geometry, output_paddin
         plan = _plan(FORWARD, (input, weight, form), geometry)
     else:
         plan = _plan(OF_INPUT, (form, weight, input), geometry)
-    return None if plan is None else _Call(plan, form)
+    return None if plan is None else _Call(plan, form, _bias_adder(form))
 
 
-_backward_calls: dict[Any, tuple[_Call | None, _Call | None] | None] = {}
+def _bias_adder(form: Any) -> Callable[[int, int, int], None] | None:
+    dtype = form.dtype
+    added = ufuncs.function(np.add, None, dtype, dtype, dtype)
+    shift = form_of((1, form.shape[1], *[1] * (form.ndim - 2)), dtype)
+    return None if added is None else added.between([form], [form, shift])
+
+
+_Gradient = tuple[Convolution, Any]
+"""The product that gives a gradient, and the form of this."""
+_backward_calls: dict[Any, tuple[_Gradient | None, _Gradient | None] | None] = {}
 
 
 def convolution_backward(
@@ -118,11 +136,13 @@ def convolution_backward(
     of_input = of_weight = of_bias = nothing(zero.dtype)
     first, second = calls
     if first is not None:
-        of_input = of_form(first.form)
-        first.plan(*((grad, w, of_input.pointer) if transposed else (of_input.pointer, w, grad)))
+        plan, form = first
+        of_input = of_form(form)
+        plan(*((grad, w, of_input.pointer) if transposed else (of_input.pointer, w, grad)))
     if second is not None:
-        of_weight = of_form(second.form)
-        second.plan(*((grad, of_weight.pointer, x) if transposed else (x, of_weight.pointer, grad)))
+        plan, form = second
+        of_weight = of_form(form)
+        plan(*((grad, of_weight.pointer, x) if transposed else (x, of_weight.pointer, grad)))
     if output_mask[2]:
         of_bias = _summed(grad_output)
     return of_input, of_weight, of_bias
@@ -130,11 +150,11 @@ def convolution_backward(
 
 def _prepared_backward(
     grad: Any, input: Any, weight: Any, geometry: Geometry, transposed: bool, mask: tuple[bool, bool, bool]
-) -> tuple[_Call | None, _Call | None] | None:
+) -> tuple[_Gradient | None, _Gradient | None] | None:
     last = gives_channels_last(input, weight)
     if not _serves(input, weight) or grad.dtype != input.dtype or not _lie_so((grad, input, weight), last):
         return None
-    found: list[_Call | None] = [None, None]
+    found: list[_Gradient | None] = [None, None]
     forms = (grad, weight, input) if transposed else (input, weight, grad)
     if mask[0]:
         form = _form(input.shape, grad.dtype, last)
@@ -142,14 +162,14 @@ def _prepared_backward(
         plan = _plan(product, given, geometry)
         if plan is None:
             return None
-        found[0] = _Call(plan, form)
+        found[0] = plan, form
     if mask[1]:
         # As the weight itself lies: where a size is 1 that is more than one way, and a leaf's gradient lies as it does.
         form = form_of(weight.shape, grad.dtype, weight.strides)
         plan = _plan(OF_WEIGHT, (forms[0], form, forms[2]), geometry)
         if plan is None:
             return None
-        found[1] = _Call(plan, form)
+        found[1] = plan, form
     return found[0], found[1]
 
 

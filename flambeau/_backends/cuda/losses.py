@@ -16,6 +16,7 @@ from ..._codegen.cuda.losses import (
     embedding_backward_source,
     nll_backward_source,
     nll_source,
+    small_nll_backward_source,
 )
 from ..._core.arrays.quick import name_of
 from .array import DeviceArray, empty, zeros
@@ -26,6 +27,8 @@ _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
 _INDICES = frozenset(("int64", "int32", "uint8"))
 _MOST = 1 << 17
 """So many targets are left to one block."""
+_FEW, _FEW_ELEMENTS = 4096, 1 << 18
+"""Of so many targets and elements the gradient is one launch, in which every block looks at all targets."""
 
 
 @cache
@@ -85,10 +88,12 @@ def nll_loss_gradient(
     """The gradient of the log-probabilities."""
     if not _fits(x, target, weight) or grad.dtype != x.dtype or (reduction == MEAN and target.size > _MOST):
         return None
-    total = _run_forward(x, target, weight, reduction, ignore_index)[1] if reduction == MEAN else None
     grad, target = _dense(grad), _dense(target)
     weights = grad if weight is None else _dense(weight)
-    result = zeros(x.shape, x.dtype)
+    names = name_of(x.dtype), name_of(target.dtype)
+    small = reduction == MEAN and target.size <= _FEW and x.size <= _FEW_ELEMENTS
+    total = _run_forward(x, target, weight, reduction, ignore_index)[1] if reduction == MEAN and not small else None
+    result = empty(x.shape, x.dtype) if small else zeros(x.shape, x.dtype)
     fields = _BACKWARD.pack(
         *_sizes(x.shape, x.size),
         grad.pointer,
@@ -98,8 +103,13 @@ def nll_loss_gradient(
         result.pointer,
         0 if total is None else total.pointer,
     )
-    launch = _kernel(nll_backward_source, name_of(x.dtype), name_of(target.dtype), weight is not None, reduction)
-    launch(-(-target.size // THREADS), THREADS, fields)
+    if small:
+        threads = driver().block_threads(THREADS)
+        launch = _kernel(small_nll_backward_source, *names, weight is not None)
+        launch(-(-x.size // threads), threads, fields)
+    else:
+        launch = _kernel(nll_backward_source, *names, weight is not None, reduction)
+        launch(-(-target.size // THREADS), THREADS, fields)
     return result
 
 

@@ -48,6 +48,8 @@ _PLACES = {
     "mm": "products.product",
     "convolution": "conv.convolution",
     "convolution_backward": "conv.convolution_backward",
+    "recurrent_network": "recurrent_network.forward",
+    "recurrent_network_backward": "recurrent_network.backward",
     "attention": "attention.attention",
     "attention_backward": "attention.attention_gradients",
     "native_batch_norm": "norms.batch_norm",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from operator import is_
 from struct import Struct
 from typing import Any
 
@@ -25,41 +26,6 @@ def update(program: Program, changed: tuple[int, ...], numbers: Sequence[float],
     return _update(program, changed, numbers, lists, None)
 
 
-def updating(program: Program, changed: tuple[int, ...], numbers: int, lists: int, dtype: Any) -> Updating | None:
-    """The kernel of such updates: `(True, False, *numbers, *arrays of all lists)`, whether it was done; or None."""
-    name = name_of(dtype)
-    if name not in _FLOATS or not can_write(program):
-        return None
-    return Updating(program, name, changed, numbers, lists)
-
-
-class Updating:
-    """Updates of the same arrays again and again: what a launch is told of these is put together once."""
-
-    def __init__(self, program: Program, name: str, changed: tuple[int, ...], numbers: int, lists: int) -> None:
-        self._launch, self._most, _ = _kernel(program, name, lists, numbers, changed, False)
-        self._head = Struct(f"=q{max(numbers, 1)}d").pack
-        self._tail = Struct(f"={2 * self._most}q{lists * self._most}Q").pack
-        self._numbers = numbers
-        self._lists = lists
-        self._places: list[Any] = []
-        self._launches: list[tuple[int, int, bytes]] = []
-
-    def __call__(self, alone: bool, raises: bool, *given: Any) -> bool:
-        numbers, arrays = given[: self._numbers], given[self._numbers :]
-        places = [(each.pointer, each.form.strides) for each in arrays]
-        if places != self._places:
-            count = len(arrays) // self._lists
-            rows = [arrays[start : start + count] for start in range(0, len(arrays), count)]
-            if not _alike(rows):
-                return False
-            self._places = places
-            self._launches = [(blocks, used, self._tail(*tail)) for blocks, used, tail in _portions(rows, self._most)]
-        for blocks, used, tail in self._launches:
-            self._launch(blocks, THREADS, self._head(used, *(numbers or (0.0,))) + tail)
-        return True
-
-
 def update_with_steps(
     steps: Sequence[Any], program: Program, changed: tuple[int, ...], numbers: Sequence[float], *lists: Sequence[Any]
 ) -> bool:
@@ -69,17 +35,72 @@ def update_with_steps(
     return _update(program, changed, numbers, lists, steps)
 
 
+_updates: dict[Any, Updating | None] = {}
+_MOST_UPDATES = 256
+
+
 def _update(
     program: Program, changed: tuple[int, ...], numbers: Sequence[float], lists: Sequence[Sequence[Any]], steps: Any
 ) -> bool:
-    name = name_of(lists[0][0].dtype)
-    if name not in _FLOATS or not _alike(lists) or not can_write(program):
+    first = lists[0][0]
+    # The updates of one optimizer come again and again, and begin with the same array.
+    key = program, changed, len(numbers), len(lists), first.pointer, first.form.dtype, len(lists[0]), steps is None
+    try:
+        found = _updates[key]
+    except KeyError:
+        if len(_updates) >= _MOST_UPDATES:
+            _updates.clear()
+        found = updating(program, changed, len(numbers), len(lists), first.form.dtype, steps is not None)
+        _updates[key] = found
+    if found is None:
         return False
     rows = lists if steps is None else [*lists, steps]
-    launch, most, pack = _kernel(program, name, len(lists), len(numbers), changed, steps is not None)
-    for blocks, used, tail in _portions(rows, most):
-        launch(blocks, THREADS, pack(used, *(numbers or [0.0]), *tail))
-    return True
+    return found(True, False, *numbers, *[array for row in rows for array in row])
+
+
+def updating(
+    program: Program, changed: tuple[int, ...], numbers: int, lists: int, dtype: Any, stepped: bool = False
+) -> Updating | None:
+    """The kernel of such updates: `(True, False, *numbers, *arrays of all lists)`, whether it was done; or None.
+
+    `stepped`: behind the lists comes one of arrays of one number.
+    """
+    name = name_of(dtype)
+    if name not in _FLOATS or not can_write(program):
+        return None
+    return Updating(program, name, changed, numbers, lists, stepped)
+
+
+class Updating:
+    """Updates of the same arrays again and again: what a launch is told of these is put together once."""
+
+    def __init__(
+        self, program: Program, name: str, changed: tuple[int, ...], numbers: int, lists: int, stepped: bool
+    ) -> None:
+        self._rows = rows = lists + stepped
+        self._launch, self._most = _kernel(program, name, lists, numbers, changed, stepped)
+        self._head = Struct(f"=q{max(numbers, 1)}d").pack
+        self._tail = Struct(f"={2 * self._most}q{rows * self._most}Q").pack
+        self._numbers = numbers
+        self._lists = lists
+        self._known: tuple[list[int], list[Any], list[tuple[int, int, bytes]]] = [], [], []
+        """The addresses and the forms of the arrays of before, and the launches for them."""
+
+    def __call__(self, alone: bool, raises: bool, *given: Any) -> bool:
+        numbers, arrays = given[: self._numbers], given[self._numbers :]
+        forms = [each.form for each in arrays]
+        places = [each.pointer for each in arrays]
+        places_before, forms_before, launches = self._known
+        if places != places_before or not all(map(is_, forms, forms_before)):
+            count = len(arrays) // self._rows
+            rows = [arrays[start : start + count] for start in range(0, len(arrays), count)]
+            if not _alike(rows[: self._lists]):
+                return False
+            launches = [(blocks, used, self._tail(*tail)) for blocks, used, tail in _portions(rows, self._most)]
+            self._known = places, forms, launches
+        for blocks, used, tail in launches:
+            self._launch(blocks, THREADS, self._head(used, *(numbers or (0.0,))) + tail)
+        return True
 
 
 def unscale(arrays: Sequence[Any], factor: Any, found: Any) -> bool:
@@ -131,7 +152,5 @@ def _alike(lists: Sequence[Sequence[Any]]) -> bool:
 
 @cache
 def _kernel(program: Program, name: str, lists: int, numbers: int, changed: tuple[int, ...], stepped: bool) -> Any:
-    rows = lists + stepped
-    most = capacity(rows, numbers)
-    layout = Struct(f"=q{max(numbers, 1)}d{2 * most}q{rows * most}Q")
-    return driver().compile(list_source(program, name, lists, numbers, changed, stepped)), most, layout.pack
+    most = capacity(lists + stepped, numbers)
+    return driver().compile(list_source(program, name, lists, numbers, changed, stepped)), most

@@ -162,7 +162,8 @@ class Pointwise:
             if model is not None and not model.flags.c_contiguous:
                 strides = tuple([step // model.itemsize * dtype.itemsize for step in dense_like(model)])
             forms.append(form_of(shape, dtype, strides))
-        return _Call(forms, self._planned(forms, operands) if forms[0].size else None)
+        given = [each.form if type(each) is DeviceArray else None for each in operands]
+        return _Call(forms, self._planned(forms, given) if forms[0].size else None)
 
     def strides_for(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
         """The strides of the results of `many` for such operands."""
@@ -204,8 +205,22 @@ class Pointwise:
         if walk is None:
             if len(self._walks) >= _MOST_WALKS:
                 self._walks.clear()
-            walk = self._walks[key] = self._planned([each.form for each in results], operands)
+            given = [each.form if type(each) is DeviceArray else None for each in operands]
+            walk = self._walks[key] = self._planned([each.form for each in results], given)
         self._start(walk, results, operands)
+
+    def between(self, results: Sequence[Any], operands: Sequence[Any]) -> Callable[..., None]:
+        """What computes into arrays of the forms `results` from such of `operands`, given the addresses of all."""
+        walk = self._planned(results, operands)
+
+        def run(*places: int) -> None:
+            together = 0
+            for place in places:
+                together |= place
+            own = walk if walk.aligned is None or together & _ALIGNED else walk.aligned
+            own.launch(own.blocks, THREADS, own.pack(own.elements, *places, *own.numbers))
+
+        return run
 
     # ----- launches -------------------------------------------------------------------------------------------------
 
@@ -248,13 +263,13 @@ class Pointwise:
     def _planned(self, results: Sequence[Any], operands: Sequence[Any]) -> _Walk:
         """How arrays of these layouts are walked through: as if they had no gaps, in packs, or one by one.
 
-        `results` are the forms of the results.
+        `results` and `operands` are forms; None stands for a number.
         """
-        arrays = [*results, *[each.form for each in operands if type(each) is DeviceArray]]
+        arrays = [*results, *[form for form in operands if form is not None]]
         target = results[0]
         sizes, strides = collapsed(target.shape, arrays)
         items = [form.itemsize for form in arrays]
-        forms = "".join([FLAT if type(each) is DeviceArray else NUMBER for each in operands])
+        forms = "".join([NUMBER if form is None else FLAT for form in operands])
         last = [steps[-1] for steps in strides]
         beside = [step == item for step, item in zip(last, items, strict=True)]
         single = [not step and number >= len(results) for number, step in enumerate(last)]

@@ -19,6 +19,8 @@ from .driver import driver
 _ENOUGH_BLOCKS = 1056
 _LEAST_SHARE = 8
 """How many elements a thread should have before a result is divided among several blocks."""
+_FEW = 64
+"""Up to so many elements of a thread nothing is divided: a second launch would take as long as they do."""
 _PAIR = 16
 """Bytes of a value and its position."""
 
@@ -124,7 +126,8 @@ def _planned_columns(
     threads = driver().block_threads(THREADS)
     across = min(threads, 32)
     blocks = -(-plan.results // (across * width))
-    most = -(-plan.length // (threads // across * _LEAST_SHARE))
+    along = threads // across
+    most = 1 if plan.length <= along * _FEW else -(-plan.length // (along * _LEAST_SHARE))
     splits = max(1, min(_ENOUGH_BLOCKS // blocks, most))  # a few blocks more would wait for all the others to end
     part = -(-plan.length // splits)
     splits = -(-plan.length // part)
@@ -266,7 +269,7 @@ class _Plan:
             along = min(along, max(1, threads // 32))
         across = threads // along
         self.blocks = max(1, -(-self.results // across))
-        most = -(-length // (along * _LEAST_SHARE))
+        most = 1 if length <= along * _FEW else -(-length // (along * _LEAST_SHARE))
         splits = 1 if whole else max(1, min(-(-_ENOUGH_BLOCKS // self.blocks), most, 1024))
         part = -(-max(length, 1) // splits)
         self.splits = max(1, -(-length // part))

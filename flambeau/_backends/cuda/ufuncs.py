@@ -36,11 +36,7 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any = None, dtype: Any =
             types.append(each.dtype)
         else:
             types.append(each.dtype if isinstance(each, np.generic) else type(each))
-    key = tuple(types)
-    try:
-        compiled = _compiled[key]
-    except KeyError:
-        compiled = _compiled[key] = _compile(ufunc, dtype, *key[2:])
+    compiled = function(*types)
     if compiled is None:
         if ufunc is np.matmul and (multiplied := product(*inputs)) is not None:
             if out is None:
@@ -64,6 +60,18 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any = None, dtype: Any =
         )
     store(compiled, out, inputs)
     return out
+
+
+def function(ufunc: np.ufunc, dtype: Any, out: Any, *given: Any) -> Pointwise | None:
+    """The kernel of a ufunc for operands of given types, computed in `dtype` and written as `out`, if these are named;
+    None: there is no code for it.
+    """
+    key = ufunc, dtype, out, *given
+    try:
+        return _compiled[key]
+    except KeyError:
+        compiled = _compiled[key] = _compile(*key)
+        return compiled
 
 
 def store(compiled: Pointwise, target: DeviceArray, operands: tuple[Any, ...]) -> None:

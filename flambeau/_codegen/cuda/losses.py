@@ -87,6 +87,34 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 """
 
 
+def small_nll_backward_source(name: str, index: str, weighted: bool) -> str:
+    """The same for a mean over few targets: a thread for each element, and every block adds up all weights."""
+    weight = "load(a.weight + t)" if weighted else "(A)1"
+    return f"""{_head(name, index)}
+struct Arguments {{ {_FIELDS} const A* total; }};
+FN A weight_of(const Arguments& a, i64 t) {{
+  return t == a.ignored || t < 0 || t >= a.classes ? (A)0 : {weight};
+}}
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  __shared__ A weights[{THREADS}];
+  A sum = 0;
+  for (i64 i = threadIdx.x; i < a.samples * a.places; i += blockDim.x) sum += weight_of(a, (i64)a.target[i]);
+  weights[threadIdx.x] = sum;
+  __syncthreads();
+  for (u32 s = blockDim.x / 2; s > 0; s /= 2) {{
+    if (threadIdx.x < s) weights[threadIdx.x] += weights[threadIdx.x + s];
+    __syncthreads();
+  }}
+  for (i64 at = (i64)blockIdx.x * blockDim.x + threadIdx.x; at < a.samples * a.classes * a.places;
+       at += (i64)gridDim.x * blockDim.x) {{
+    const i64 t = (i64)a.target[at / (a.classes * a.places) * a.places + at % a.places];
+    const bool own = t == at / a.places % a.classes;
+    save(a.out + at, own ? -weight_of(a, t) * (load(a.in) / weights[0]) : (A)0);
+  }}
+}}
+"""
+
+
 def embedding_backward_source(name: str, index: str) -> str:
     """The gradient of the rows of an embedding: positions are sorted by row, and the first of each row adds up all."""
     return f"""{_head(name, index)}

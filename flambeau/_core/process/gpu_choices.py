@@ -10,6 +10,8 @@ class _Choices:
     """Whether products of float32 may shorten their operands to 19 bits (TF32)."""
     shortened_convolutions = True
     """Whether convolutions of float32 may."""
+    shortened_networks = True
+    """Whether recurrent networks of float32 may."""
     measured = False
     """Whether the ways to compute a convolution are tried, the quickest to be kept."""
     uses_library = True

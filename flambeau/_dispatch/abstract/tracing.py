@@ -362,8 +362,38 @@ def traced_rule(
 ) -> tuple[Program, tuple[int, ...], list[Any]]:
     """The program of an update rule, the positions of the tensors that it changes, and the numbers of this update.
 
-    A rule is traced anew for each update, because its branches may depend on the step.
+    A rule that is told of a step is traced anew for each update, because its branches may depend on it.
     """
+    known = None if number is not None and type(number) is not bool else _constants_of(rule)
+    if known is None:
+        return _traced(rule, number, dtype, tensors)
+    key = *known, number, dtype, tensors
+    found = _TRACED.get(key)
+    if found is None:
+        if len(_TRACED) >= _MOST_TRACED:
+            _TRACED.clear()
+        found = _TRACED[key] = _traced(rule, number, dtype, tensors)
+    return found
+
+
+_TRACED: dict[Any, tuple[Program, tuple[int, ...], list[Any]]] = {}
+_MOST_TRACED = 256
+_CONSTANTS = frozenset((bool, int, float, str, type(None)))
+
+
+def _constants_of(rule: Any) -> tuple[Any, ...] | None:
+    """What tells a function from others, if all that it refers to are constants; else None."""
+    cells = [cell.cell_contents for cell in getattr(rule, "__closure__", None) or ()]
+    types = [type(each) for each in cells]
+    defaults = getattr(rule, "__defaults__", ()) or ()
+    if not hasattr(rule, "__code__") or not _CONSTANTS.issuperset((*types, *map(type, defaults))):
+        return None
+    return rule.__code__, *cells, *types, *defaults
+
+
+def _traced(
+    rule: Callable[..., Any], number: Any, dtype: str, tensors: int
+) -> tuple[Program, tuple[int, ...], list[Any]]:
     wide = _WIDE.get(dtype)
     if wide is None:
         raise Untraceable(f"tensors of {dtype}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..._core.dtype import LEGACY_NAMES
+from ..._core.geometry.recurrence import Recurrence
 from ..._core.tensor import Tensor
 from ..._dispatch.public.registry import by_rule, public
-from ..random.dropout import dropout as dropped
-from ..shape.join import cat, stack
 from .recurrent_cells import gru_layer, lstm_layer, rnn_layer
+from .recurrent_network import network
 
 _PADDED = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
 _PACKED = ("input", "batch_sizes", *_PADDED[1:-1])
@@ -53,24 +54,21 @@ def _bound(name: str, input: Tensor | None, args: tuple[Any, ...], options: dict
     return call
 
 
-def _parameters(call: _Call, each: int) -> list[list[Any]]:
-    """The parameters of every layer and direction: weights, biases or None, a projection if there is one."""
+def _parameters(call: _Call, each: int) -> list[Any]:
+    """The parameters of the layers and directions that there are, `each` of them having so many."""
     params = list(call.params)
     if len(params) % each:
         raise RuntimeError(
             f"got an incorrect number of RNN parameters: {len(params)} is no multiple of {each}, as many as a layer has"
         )
-    groups = [params[at : at + each] for at in range(0, len(params), each)]
-    if not call.has_biases:
-        groups = [[*group[:2], None, None, *group[2:]] for group in groups]
-    count = call.num_layers * (2 if call.bidirectional else 1)
-    if len(groups) < count:
-        if call.bidirectional and len(groups) % 2:
+    count, groups = call.num_layers * (2 if call.bidirectional else 1), len(params) // each
+    if groups < count:
+        if call.bidirectional and groups % 2:
             raise RuntimeError("Odd number of params or hiddens given to a bidirectional RNN")
         raise RuntimeError(
-            f"Expected more parameters in stacked_rnn: {count} layers and directions, but parameters for {len(groups)}"
+            f"Expected more parameters in stacked_rnn: {count} layers and directions, but parameters for {groups}"
         )
-    return groups[:count]
+    return params[: count * each]
 
 
 def _sizes(call: _Call, input: Any) -> tuple[int, ...]:
@@ -112,11 +110,11 @@ def _cast(tensor: Tensor, input: Tensor) -> Tensor:
     return tensor.to(input.dtype)
 
 
-def _check_layer(input: Any, batch: int, hidden: Any, params: Sequence[Any]) -> None:
-    """The shapes that meet in one layer."""
+def _check_layer(shape: tuple[int, ...], batch: int, hidden: Any, params: Sequence[Any]) -> None:
+    """The shapes that meet in one layer: its input has `shape`."""
     w_ih, w_hh = params[:2]
-    if input.shape[-1] != w_ih.shape[1]:
-        rows = f"{input.numel() // max(input.shape[-1], 1)}x{input.shape[-1]}"
+    if shape[-1] != w_ih.shape[1]:
+        rows = f"{math.prod(shape[:-1])}x{shape[-1]}"
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows} and {w_ih.shape[1]}x{w_ih.shape[0]}): the input's "
             "last dimension is not the input size of the layer"
@@ -133,58 +131,35 @@ def _check_layer(input: Any, batch: int, hidden: Any, params: Sequence[Any]) -> 
         )
 
 
-Layer = Callable[[Any, list[Any], list[Any], tuple[int, ...], bool], tuple[Any, ...]]
-
-
-def _run(call: _Call, states: Sequence[Any], groups: list[list[Any]], layer: Layer) -> tuple[Tensor, ...]:
-    """All layers: the last one's output, and the last states of all of them."""
+def _run(call: _Call, states: Sequence[Any], params: list[Any], each: int, cell: str) -> tuple[Tensor, ...]:
+    """All layers, with `each` parameters in every one: the last one's output, and the last states of all of them."""
     sequence = call.input.transpose(0, 1) if call.batch_first else call.input
-    sizes = _sizes(call, sequence)
     directions = 2 if call.bidirectional else 1
-    initial = _by_layer(states, len(groups))
-    last: list[tuple[Any, ...]] = []
-    for number in range(0, len(groups), directions):
-        if number and call.dropout != 0 and call.train:
-            sequence = _with_dropout(sequence, call.dropout)
-        outputs = []
-        for at in range(number, number + directions):
-            params = _of_one_dtype(sequence, groups[at])
-            state = _of_one_dtype(sequence, [each[at] for each in initial])
-            _check_layer(sequence, sizes[0], state[0], params)
-            output, *finals = layer(sequence, state, params, sizes, at > number)
-            outputs.append(output)
-            last.append(tuple(finals))
-        sequence = outputs[0] if directions == 1 else cat(outputs, -1)
-    ends = last[0] if len(groups) == 1 else [stack(list(each), 0) for each in zip(*last, strict=True)]
-    return (sequence.transpose(0, 1) if call.batch_first else sequence, *ends)
+    recurrence = Recurrence(cell, call.num_layers, directions, bool(call.has_biases), _sizes(call, sequence))
+    _check_states(states, recurrence.groups)
+    params = _of_one_dtype(sequence, params)
+    states = _of_one_dtype(sequence, states)
+    shape = tuple(sequence.shape)
+    for at in range(recurrence.groups):
+        if at == directions:
+            shape = (*shape[:-1], directions * states[0].shape[-1])
+        _check_layer(shape, recurrence.sizes[0], states[0], params[at * each : (at + 1) * each])
+    dropout = call.dropout if call.train and call.num_layers > 1 else 0.0
+    if not 0 <= dropout <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout:g}")
+    output, *ends = network(sequence, states, params, recurrence, dropout)
+    return (output.transpose(0, 1) if call.batch_first else output, *ends)
 
 
-def _by_layer(states: Sequence[Any], count: int) -> list[Any]:
-    """The initial states of each layer and direction; those of a single one keep that dimension."""
+def _check_states(states: Sequence[Any], count: int) -> None:
     layers = min(each.shape[0] for each in states)
     if layers < count:
         raise RuntimeError(
             f"Expected more hidden states in stacked_rnn: {count} layers and directions, but {layers} states"
         )
-    if count > 1:
-        return [each.unbind(0) for each in states]
-    return [(each if layers == 1 else each[:1],) for each in states]
-
-
-def _with_dropout(sequence: Tensor, p: float) -> Tensor:
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
-    return dropped(sequence, p)
 
 
 # ----- networks ----------------------------------------------------------------------------------------------------
-
-
-def _lstm_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
-    hidden, cell = state
-    w_ih, w_hh, b_ih, b_hh = params[:4]
-    projection = params[4] if len(params) == 5 else None
-    return lstm_layer(sequence, hidden, cell, w_ih, w_hh, b_ih, b_hh, projection, sizes, reverse)[:3]
 
 
 @public(method=False)
@@ -199,47 +174,37 @@ def lstm(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tenso
         raise RuntimeError(f"lstm expects two hidden states, the states and the cells, but got {len(call.hx)}")
     hidden, cell = call.hx
     projected = hidden.shape[-1] != cell.shape[-1]
-    groups = _parameters(call, (5 if projected else 4) - (0 if call.has_biases else 2))
-    output, last_hidden, last_cell = _run(call, (hidden, cell), groups, _lstm_step)
+    each = (5 if projected else 4) - (0 if call.has_biases else 2)
+    output, last_hidden, last_cell = _run(call, (hidden, cell), _parameters(call, each), each, "lstm")
     return output, last_hidden, last_cell
 
 
-def _gru_step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
-    (hidden,), (w_ih, w_hh, b_ih, b_hh) = state, params
-    return gru_layer(sequence, hidden, w_ih, w_hh, b_ih, b_hh, sizes, reverse)[:2]
+def _of_one_state(
+    cell: str, input: Tensor | None, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Tensor, Tensor]:
+    """A network whose layers have no cells beside their states."""
+    call = _bound(cell, input, args, options, 1)
+    each = 4 if call.has_biases else 2
+    output, last = _run(call, (call.hx,), _parameters(call, each), each, cell)
+    return output, last
 
 
 @public(method=False)
 def gru(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """Gated recurrent units; arguments as in `lstm`, with one initial state. The output and the last states."""
-    call = _bound("gru", input, args, options, 1)
-    output, last = _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), _gru_step)
-    return output, last
-
-
-def _rnn(
-    name: str, relu: bool, input: Tensor | None, args: tuple[Any, ...], options: dict[str, Any]
-) -> tuple[Tensor, Tensor]:
-    call = _bound(name, input, args, options, 1)
-
-    def step(sequence: Any, state: list[Any], params: list[Any], sizes: Any, reverse: bool) -> tuple[Any, ...]:
-        (hidden,), (w_ih, w_hh, b_ih, b_hh) = state, params
-        return rnn_layer(sequence, hidden, w_ih, w_hh, b_ih, b_hh, sizes, reverse, relu)[:2]
-
-    output, last = _run(call, (call.hx,), _parameters(call, 4 if call.has_biases else 2), step)
-    return output, last
+    return _of_one_state("gru", input, args, options)
 
 
 @public(method=False)
 def rnn_tanh(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `tanh`; arguments as in `gru`."""
-    return _rnn("rnn_tanh", False, input, args, options)
+    return _of_one_state("rnn_tanh", input, args, options)
 
 
 @public(method=False)
 def rnn_relu(input: Tensor | None = None, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
     """A plain recurrent network with `relu`; arguments as in `gru`."""
-    return _rnn("rnn_relu", True, input, args, options)
+    return _of_one_state("rnn_relu", input, args, options)
 
 
 # ----- single steps ------------------------------------------------------------------------------------------------

@@ -85,6 +85,7 @@ def _take_effect(name: str, value: Any) -> None:
     elif name == "allow_tf32":
         conv.fp32_precision = "tf32" if value else "none"
         vars(rnn)["fp32_precision"] = conv.fp32_precision
+        CHOICES.shortened_networks = bool(value)
 
 
 settings_class(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._core.process.gpu_choices import CHOICES
 from .._modules import ContextProp, check_precision, settings_class
 
 __all__ = ["ContextProp", "Unserializable", "get_cudnn_mode", "init_dropout_state"]
@@ -51,6 +52,7 @@ def init_dropout_state(dropout: float, train: bool, dropout_seed: int, dropout_s
 
 def _take_effect(name: str, value: Any) -> None:
     check_precision(value)
+    CHOICES.shortened_networks = value == "tf32"
 
 
 settings_class("CudnnRNNModule", __name__, "fp32_precision", _take_effect, init_dropout_state=init_dropout_state)

@@ -14,8 +14,11 @@ SMALL_SEGMENT, LARGE_SEGMENT = 2 << 20, 20 << 20
 OWN_SEGMENT = 10 << 20
 """From this size on a request that finds no room has a segment of its own."""
 
+_MUCH = 0.5
+"""The part of the memory from which on it is joined and cut anew before more is asked for."""
+
 USED, KEPT, FREE, WAITING = range(4)
-"""A tensor has it; it is for a request of exactly its size; it can be cut and joined; other queues still use it."""
+"""A tensor has it; it is for a request like the last one; it can be cut and joined; other queues still use it."""
 
 
 def segment_size(size: int) -> int:
@@ -36,7 +39,7 @@ class Block:
         self.requested = 0
         self.shelf = shelf
         self.home: list[Block] = []
-        """Where its shelf keeps the blocks of its size."""
+        """Where its shelf keeps the blocks for requests like the one that it was cut for."""
         self.state = FREE
         self.before: Block | None = None
         self.after: Block | None = None
@@ -70,7 +73,7 @@ class PooledMemory:
 class Shelf:
     """The free blocks of one size class, of one queue: what its work is done with can be used again by its next."""
 
-    __slots__ = ("journal", "kept", "ordered", "pool", "small", "stream", "waiting")
+    __slots__ = ("journal", "kept", "ordered", "pool", "reserved", "small", "stream", "waiting")
 
     def __init__(self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block]) -> None:
         self.pool = pool
@@ -80,9 +83,21 @@ class Shelf:
         self.waiting = waiting
         """Where blocks go that other queues use too."""
         self.kept: dict[int, list[Block]] = {}
-        """Blocks as they came back, by size: most requests repeat one of before. A list stays the same one for ever."""
+        """Blocks as they came back, by the size that was asked for: most requests repeat one of before. A list stays
+        the same one for ever.
+        """
         self.ordered: list[tuple[int, int, Block]] = []
         """The free blocks, by size and address."""
+        self.reserved = 0
+        """The bytes of its segments."""
+
+    def keeps_much(self) -> bool:
+        """Whether much of its memory is for requests like those of before.
+
+        Where a program needs nearly all of it, one more segment is better than to cut all blocks anew in every step.
+        """
+        kept = sum([block.size for blocks in tuple(self.kept.values()) for block in tuple(blocks)])
+        return kept >= self.reserved * _MUCH
 
     def best(self, size: int) -> Block | None:
         """The smallest free block that is large enough, cut to size where the rest is worth it."""
@@ -103,7 +118,7 @@ class Shelf:
             block.after = other
             block.size = size
             insort(self.ordered, (rest, other.pointer, other))
-        block.home = self.kept.setdefault(block.size, [])
+        block.home = self.kept.setdefault(size, [])
         return block
 
     def settle(self) -> bool:

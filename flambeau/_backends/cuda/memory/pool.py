@@ -160,11 +160,12 @@ class Pool:
     def _found(self, shelf: Shelf, size: int, nbytes: int) -> Block:
         with self._lock:
             block = shelf.best(size)
-            if block is None and shelf.settle():
+            if block is None and shelf.keeps_much() and shelf.settle():
                 block = shelf.best(size)
-            return shelf.cut(self._segment(shelf, size, nbytes), size) if block is None else block
+            return self._cut_from_new(shelf, size, nbytes) if block is None else block
 
-    def _segment(self, shelf: Shelf, size: int, nbytes: int) -> Block:
+    def _cut_from_new(self, shelf: Shelf, size: int, nbytes: int) -> Block:
+        """A block of a new segment or, where the device has no room for one, of what is left when all is joined."""
         wanted = segment_size(size)
         pointer = self._from_device(wanted)
         if pointer is None:
@@ -172,12 +173,16 @@ class Pool:
             self.give_back()
             pointer = self._from_device(wanted)
             if pointer is None:
+                joined = shelf.best(size)
+                if joined is not None:
+                    return joined
                 self.statistics.failures += 1
                 raise self._exhausted(nbytes, self)
         block = Block(pointer, wanted, shelf)
+        shelf.reserved += wanted
         self._segments[pointer] = block, wanted
         self.statistics.segment(wanted, shelf.small, 1)
-        return block
+        return shelf.cut(block, size)
 
     def _from_device(self, wanted: int) -> int | None:
         if self.limit is not None and self.reserved() + wanted > self.limit:
@@ -237,6 +242,7 @@ class Pool:
                 for shelf in shelves:
                     for block in shelf.whole():
                         del self._segments[block.pointer]
+                        shelf.reserved -= block.size
                         self.statistics.segment(block.size, shelf.small, -1)
                         self._supplier.give(block.pointer)
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import queue
+import subprocess
+import sys
+import time
 from typing import Any
 
 from tests.support.differential import differential, outcome
@@ -127,3 +131,45 @@ def test_data_of_several_epochs(T: Any) -> Any:
         found, list(data.CyclingIterator(3, lambda epoch: iter([epoch, epoch + 10]), 1)),
         outcome(lambda: data.ElasticDistributedSampler([1], 2, 1, start_index=9)),
     )  # fmt: skip
+
+
+@differential
+def test_places_of_meetings(T: Any) -> Any:
+    parse = module(T, "rendezvous.utils").parse_rendezvous_endpoint
+    texts = ("host:29500", "host", "", None, "host:", "host:99999999", "[::1]:5", " host : 5", "a b")
+    return [outcome(lambda text=text: parse(text, 7)) for text in texts]
+
+
+@differential
+def test_timers(T: Any) -> Any:
+    timer = module(T, "timer")
+    waiting: Any = queue.Queue()
+    client = timer.LocalTimerClient(waiting)
+    server = timer.LocalTimerServer(waiting, max_interval=0.01)
+    refused = outcome(lambda: timer.expires(1).__enter__())
+    timer.configure(client)
+    with timer.expires(100, "block"):
+        inside = waiting.qsize()
+    requests = timer.MultiprocessingRequestQueue(waiting)
+    sizes = requests.size()
+    server.register_timers(requests.get(2, 0.1))
+    left = server.get_expired_timers(time.time() + 1000)
+    server.register_timers([timer.TimerRequest(*each) for each in ((1, "a", 5), (2, "b", 50), (1, "c", 6))])
+    early = {worker: [each.scope_id for each in found] for worker, found in server.get_expired_timers(10).items()}
+    server.clear_timers({1})
+    late = {worker: [each.scope_id for each in found] for worker, found in server.get_expired_timers(100).items()}
+    return refused[1:], inside, sizes, left, early, late, timer.TimerRequest(1, "a", 5) == timer.TimerRequest(1, "a", 5)
+
+
+def test_a_process_whose_time_is_over_is_ended() -> None:
+    timer = importlib.import_module("flambeau.distributed.elastic.timer")
+    waiting: Any = queue.Queue()
+    server = timer.LocalTimerServer(waiting, max_interval=0.05)
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    server.start()
+    try:
+        waiting.put(timer.TimerRequest(process.pid, "block", time.time() - 1))
+        assert process.wait(60) == -9
+    finally:
+        server.stop()
+        process.kill()

@@ -95,7 +95,7 @@ def prof(fn: Callable[..., Any] | None = None, group: str = _DEFAULT_GROUP) -> A
     """A decorator: count calls that succeed and that fail, and how long they take."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        name = function.__qualname__
+        name = f"{function.__module__}.{function.__qualname__}"
 
         @functools.wraps(function)
         def counted(*args: Any, **kwargs: Any) -> Any:

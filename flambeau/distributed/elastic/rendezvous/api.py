@@ -53,9 +53,7 @@ class RendezvousStoreInfo:
     master_port: int
 
     @staticmethod
-    def build(
-        rank: int, store: Any, local_addr: str | None = None, server_port: int | None = None
-    ) -> RendezvousStoreInfo:
+    def build(rank: int, store: Any, local_addr: str | None, server_port: int | None = None) -> RendezvousStoreInfo:
         """Process 0 chooses and tells; the others are told."""
         keys = RendezvousStoreInfo.MASTER_ADDR_KEY, RendezvousStoreInfo.MASTER_PORT_KEY
         if rank == 0:

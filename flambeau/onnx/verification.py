@@ -19,6 +19,11 @@ _LEAST = 1e-10
 """What a relative difference is divided by at least."""
 
 
+def _histogram(values: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    counts, bounds = histogram(values.reshape(-1), edges)
+    return counts, bounds
+
+
 @dataclasses.dataclass
 class VerificationInfo:
     """The largest differences of one value, absolute and relative, and how many elements differ by how much."""
@@ -41,7 +46,7 @@ class VerificationInfo:
         edges = tensor(_EDGES, dtype=float32)
         return cls(
             name, float(apart.max()) if apart.numel() else 0.0, float(relative.max()) if apart.numel() else 0.0,
-            tuple(histogram(apart.reshape(-1), edges)), tuple(histogram(relative.reshape(-1), edges)),
+            _histogram(apart, edges), _histogram(relative, edges),
             one.dtype, other.dtype,
         )  # fmt: skip
 

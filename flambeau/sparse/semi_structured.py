@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from .._core.dtype import NAMES, dtype, int64, uint8
 from .._core.tensor import Tensor
 from .._dispatch.public.class_dispatch import make_wrapper_subclass
+from .._dispatch.public.overrides import default_torch_function
 
 __all__ = [
     "SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS",
@@ -100,9 +101,6 @@ class SparseSemiStructuredTensor(Tensor):
         made.fuse_transpose_cusparselt, made.alg_id_cusparselt = fuse_transpose_cusparselt, alg_id_cusparselt
         return made
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return f"{type(self).__name__}(shape={self.shape})"
-
     @classmethod
     def __torch_function__(
         cls, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -115,7 +113,7 @@ class SparseSemiStructuredTensor(Tensor):
         if name in _DENSE_OPS or name == "__matmul__":
             return func(*map(_dense, args), **{key: _dense(value) for key, value in kwargs.items()})
         if name.startswith("__get__") or not name.islower():
-            return super().__torch_function__(func, types, args, kwargs)
+            return default_torch_function(cls, func, types, args, kwargs)
         raise NotImplementedError(
             f"{cls.__name__} matmul: operation is not supported: {name}. Convert the matrix first, with .to_dense()"
         )
@@ -138,7 +136,7 @@ class SparseSemiStructuredTensor(Tensor):
             self.fuse_transpose_cusparselt, self.alg_id_cusparselt, self.requires_grad,
         )  # fmt: skip
 
-    def to_dense(self) -> Tensor:
+    def _opened(self) -> Tensor:
         """The matrix with its zeros."""
         if self.packed is not None and self.meta is not None:
             return expanded(self.packed, self.meta, tuple(self.shape))
@@ -190,8 +188,17 @@ class SparseSemiStructuredTensor(Tensor):
         return made
 
 
+def _repr(self: SparseSemiStructuredTensor, *, tensor_contents: str | None = None) -> str:
+    return f"{type(self).__name__}(shape={self.shape})"
+
+
+# Fewer options than those of all other tensors, as in PyTorch.
+for _name, _method in (("__repr__", _repr), ("to_dense", SparseSemiStructuredTensor._opened)):
+    setattr(SparseSemiStructuredTensor, _name, _method)
+
+
 def _dense(value: Any) -> Any:
-    return value.to_dense() if isinstance(value, SparseSemiStructuredTensor) else value
+    return value._opened() if isinstance(value, SparseSemiStructuredTensor) else value
 
 
 class SparseSemiStructuredTensorCUTLASS(SparseSemiStructuredTensor):

@@ -68,12 +68,15 @@ class MkldnnTensor(Tensor):
         """An error: the elements are not to be seen."""
         raise TypeError("can't convert Mkldnn layout tensor to numpy. Use Tensor.to_dense() first.")
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        text = repr(_plain(self))
-        return f"{text[:-1]}, layout={self.layout})"
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), _opaque(_plain(self).clone()))
+
+
+def _repr(self: MkldnnTensor, *, tensor_contents: str | None = None) -> str:
+    return f"{repr(_plain(self))[:-1]}, layout={self.layout})"
+
+
+setattr(MkldnnTensor, "__repr__", _repr)  # noqa: B010  mypy takes the options of special methods for positional
 
 
 def _plain(tensor: Any) -> Any:

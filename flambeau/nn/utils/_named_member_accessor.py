@@ -17,7 +17,7 @@ def _as_tensor(value: Any) -> Tensor:
     return value
 
 
-def _group(module: Module, name: str, value: Any = _MISSING) -> Any:
+def _group(module: Module, name: str) -> Any:
     """The dictionary of a module in which a tensor of this name stands, or the module's own."""
     for group in (module._parameters, module._buffers):
         if name in group:

@@ -13,7 +13,7 @@ from .....utils.data.distributed import DistributedSampler
 __all__ = ["ElasticDistributedSampler"]
 
 
-class ElasticDistributedSampler(DistributedSampler[Any]):
+class ElasticDistributedSampler(DistributedSampler):
     """As `DistributedSampler`, from the sample `start_index` of the dataset on."""
 
     def __init__(

@@ -393,8 +393,12 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     array, kind, model = gradient._array, gradient._kind, like._array
     modes = THREAD.modes
     counter: Any = None if modes.inference else [0, None]
-    fits = array.strides == model.strides or not modes.grad_layout
-    if fresh and sys.getrefcount(array) <= 3 and fits and _has_own_memory(array):
+    if (
+        fresh
+        and sys.getrefcount(array) <= 3
+        and (array.strides == model.strides or not modes.grad_layout)
+        and _has_own_memory(array)
+    ):
         return Tensor._from_parts((array, kind, counter))
     same_shape = array.shape == model.shape
     if kind.indirect:
@@ -402,7 +406,7 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
             return Tensor._from_parts((array, kind, counter))
         if gradient.layout is not strided:
             return gradient.detach().clone()
-        if kind.plain is not kind and fresh and fits:
+        if kind.plain is not kind and fresh and array.strides == model.strides:
             return Tensor._from_parts((array.copy("K"), kind, counter))
     elif modes.plain and kind.is_cpu and same_shape and like._kind is kind and model.flags.c_contiguous:
         return Tensor._from_parts((array.copy(), kind, counter))  # what `_copied_like` gives, where nobody looks on

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from .._core.dtype import bool as boolean
-from .._core.dtype import dtype, float32
+from .._core.dtype import bool_, dtype, float32
 from .._core.tensor import Tensor
 from .._ops.create.constants import tensor
 from .._ops.reduce.statistics import histogram
@@ -40,7 +39,7 @@ class VerificationInfo:
     def from_tensors(cls, name: str, expected: Any, actual: Any) -> VerificationInfo:
         """Compare two tensors, or numbers."""
         one, other = (each if isinstance(each, Tensor) else tensor(each) for each in (expected, actual))
-        wide = [each.to(float32) if each.dtype is boolean else each for each in (one.detach(), other.detach())]
+        wide = [each.to(float32) if each.dtype is bool_ else each for each in (one.detach(), other.detach())]
         apart = (wide[0] - wide[1]).abs().to(float32)
         relative = apart / (wide[0].abs().to(float32) + _LEAST)
         edges = tensor(_EDGES, dtype=float32)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
-import sys
 
 from .._core.names.absent import Table
 from ..torch_version import TorchVersion
@@ -14,6 +14,7 @@ from ..torch_version import TorchVersion
 CUDA_HOME: str | None = None
 ROCM_HOME: str | None = None
 IS_WINDOWS = os.name == "nt"
+IS_LINUX = platform.system() == "Linux"
 
 __getattr__, __dir__ = (
     Table(__name__)
@@ -72,7 +73,7 @@ def check_compiler_ok_for_platform(compiler: str) -> bool:
         return True
     if shutil.which(compiler) is None:
         return False
-    if sys.platform.startswith("linux"):
+    if IS_LINUX:
         return check_compiler_is_gcc(compiler)
     return "clang" in _answer(compiler, "--version").lower()
 
@@ -83,7 +84,7 @@ def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, Tor
         return False, TorchVersion("0.0.0")
     found = re.search(r"\d+\.\d+(\.\d+)?", _answer(compiler, "-dumpfullversion", "-dumpversion"))
     version = TorchVersion(found.group() if found else "0.0.0")
-    return version >= ((5, 0, 0) if sys.platform.startswith("linux") else (0, 0, 0)), version
+    return version >= ((5, 0, 0) if IS_LINUX else (0, 0, 0)), version
 
 
 def remove_extension_h_precompiler_headers() -> None:

@@ -150,7 +150,8 @@ def _checked(name: str, *tensors: Tensor) -> list[Any]:
 @public(method=False, out=True)
 def mkldnn_adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """`adaptive_avg_pool2d` of an opaque tensor."""
-    made: Tensor = _opaque(adaptive_avg_pool2d(*_checked("mkldnn_adaptive_avg_pool2d", input), output_size))
+    (plain,) = _checked("mkldnn_adaptive_avg_pool2d", input)
+    made: Tensor = _opaque(adaptive_avg_pool2d(plain, output_size))
     return made
 
 

@@ -6,7 +6,7 @@ import math
 
 from ..._dispatch.interpreter import runs_outside
 from ..optimizer import Optimizer
-from ._base import LRScheduler, Rate, current
+from ._base import LRScheduler, Rate, _enable_get_lr_call, current
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -93,7 +93,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self._go_to(epoch)
         self.last_epoch = math.floor(epoch)
-        with self._computing():
+        with _enable_get_lr_call(self):
             rates = self.get_lr()
         self._set(rates)
 

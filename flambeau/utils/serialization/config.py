@@ -6,7 +6,7 @@ They are the switches that the functions of `flambeau.serialization` turn.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._serialization.settings import SWITCHES
@@ -52,6 +52,6 @@ def patch(name: str | dict[str, Any] | None = None, value: Any = None, **changes
         _set(places, before)
 
 
-def _set(places: dict[str, tuple[str, ...]], values: dict[str, Any]) -> None:
+def _set(places: Mapping[str, tuple[str, ...]], values: dict[str, Any]) -> None:
     for each, (group, last) in places.items():
         setattr(globals()[group], last, values[each])

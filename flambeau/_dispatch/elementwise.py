@@ -445,7 +445,7 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Ten
                 small, kind, large = entry
                 try:
                     if array.size < LARGE:
-                        stays = operand is other or operand.size * array.size < LARGE or not _grows(array, operand)
+                        stays = operand is other or operand.size * array.size < LARGE or not grows(array, operand)
                         array = (small if stays else large)(array, operand)
                     else:
                         array = large(array, operand)
@@ -547,7 +547,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
                 body = large
         else:
             second = _converted(right, common, numbers)
-            if (first.size >= LARGE or _grows(first, second)) and first.dtype is second.dtype:
+            if (first.size >= LARGE or grows(first, second)) and first.dtype is second.dtype:
                 body = large
         try:
             array = body(first, second)
@@ -560,7 +560,7 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     return _finish(op, (left, right), array, result_kind)
 
 
-def _grows(small: Any, operand: Any) -> bool:
+def grows(small: Any, operand: Any) -> bool:
     """Whether the result of a small array and an operand is large: that one is, or both are broadcast."""
     if type(operand) is not np.ndarray or operand.size * small.size < LARGE or operand.shape == small.shape:
         return False

@@ -30,11 +30,12 @@ __getattr__, __dir__ = (
     .elsewhere("explain", "compiler._explain")
     .elsewhere("verify", "compiler._verify")
     .elsewhere("minify", "compiler._minify")
-    .absent(
-        "every check of a program stays, and kernels are cached by their content",
-        functions="keep_portable_guards_unsafe keep_tensor_guards_unsafe load_cache_artifacts load_compiled_function "
-        "save_cache_artifacts skip_all_guards_unsafe skip_guard_on_all_nn_modules_unsafe "
-        "skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe",
+    .elsewhere("load_compiled_function", "compiler._aot_load")
+    .elsewhere("load_cache_artifacts save_cache_artifacts", "compiler._artifacts")
+    .elsewhere(
+        "keep_portable_guards_unsafe keep_tensor_guards_unsafe skip_all_guards_unsafe "
+        "skip_guard_on_all_nn_modules_unsafe skip_guard_on_globals_unsafe skip_guard_on_inbuilt_nn_modules_unsafe",
+        "_dynamo.guard_filters",
     )
     .parts()
 )

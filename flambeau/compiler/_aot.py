@@ -9,11 +9,9 @@ these. What is data is read as data. The machine code is code: only files of tho
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from .._core.release import RELEASE
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
+from ._archive import pack
 from ._compiled import Compiled, Recording
 from ._emit import Source
 from ._errors import Unsupported
@@ -54,20 +53,20 @@ def aot_compile(
     >>> flambeau.compiler.aot_load(path)(flambeau.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
+    pack(path, entries_of(target, args, kwargs or {}))
+    return Path(path)
+
+
+def entries_of(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, bytes]:
+    """What such a file holds."""
     function = target.module() if hasattr(target, "graph_signature") else target
-    recording = _recorded(function, args, kwargs or {})
+    recording = _recorded(function, args, kwargs)
     program = _Written(recording, function)
-    entries = {
+    return {
         "program.json": json.dumps(program.document).encode(),
         "weights.safetensors": SLOTS.bytes_of_tensors(program.tensors),
         **{f"code/{name}": code for name, code in program.machine_code().items()},
     }
-    sums = {name: hashlib.sha256(content).hexdigest() for name, content in entries.items()}
-    path = Path(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in {**entries, "checksums.json": json.dumps(sums).encode()}.items():
-            archive.writestr(name, content)
-    return path
 
 
 class _Captured(Compiled):

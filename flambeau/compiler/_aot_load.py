@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import json
 import os
 import re
-import zipfile
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -22,12 +20,10 @@ from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from .._dispatch.op import OPS
 from .._dispatch.public.registry import load_all
-from ._aot import VERSION, machine, tensors_in
+from ._aot import VERSION, entries_of, machine, tensors_in
+from ._archive import pack, unpack
 from ._emit import Source
 from ._program import Call, Value
-
-_LIMIT = 1 << 30
-"""How long the list of ops may be."""
 
 
 class AheadOfTime:
@@ -199,18 +195,38 @@ def aot_load(path: str | os.PathLike[str]) -> AheadOfTime:
     A file has machine code, which is run: load those alone that come from where you would take a program from. What has
     been damaged on its way is refused, and so is what was compiled for another processor or another version.
     """
-    with zipfile.ZipFile(path) as archive:
-        if "checksums.json" not in archive.namelist():
-            raise RuntimeError(f"{os.fspath(path)} is no file that aot_compile has written")
-        if any(each.file_size > _LIMIT for each in archive.infolist() if each.filename.endswith(".json")):
-            raise RuntimeError(f"{os.fspath(path)}: its list of ops is larger than any that would be written")
-        sums = json.loads(archive.read("checksums.json"))
-        entries = {name: archive.read(name) for name in sums}
-    for name, content in entries.items():
-        if hashlib.sha256(content).hexdigest() != sums[name]:
-            raise RuntimeError(f"{os.fspath(path)} is damaged: {name} is not what was written")
+    return _program_of(unpack(path, os.fspath(path), "aot_compile"), os.fspath(path))
+
+
+class CompiledAhead:
+    """What `compiled.aot_compile((args, kwargs))` gives: it can be called, and written to a file."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.fn = function
+        self._entries = entries_of(function, args, kwargs)
+        self._run = _program_of(self._entries, "what was compiled")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, **kwargs)
+
+    def save_compiled_function(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, for `torch.compiler.load_compiled_function`."""
+        pack(path, self._entries)
+
+
+def load_compiled_function(
+    file: IO[bytes], *, f_globals: dict[str, object] | None = None, external_data: dict[str, Any] | None = None
+) -> AheadOfTime:
+    """The function of an open file that `save_compiled_function` has written.
+
+    Programs name no globals and have all of their data with them: `f_globals` and `external_data` are not looked at.
+    """
+    return _program_of(unpack(file, "the file", "save_compiled_function"), "the file")
+
+
+def _program_of(entries: dict[str, bytes], shown: str) -> AheadOfTime:
     document = json.loads(entries["program.json"])
-    _check_machine(document, os.fspath(path))
+    _check_machine(document, shown)
     code = {name.removeprefix("code/"): content for name, content in entries.items() if name.startswith("code/")}
     if code:
         from .._codegen.machine.engine import engine

@@ -1,6 +1,6 @@
 """A compiled function: programs of earlier calls, each with the checks under which it is right.
 
-The first calls run as usual and are watched: which Python code runs in them. The ops of the next are recorded. If
+The first calls run as usual; the second is watched: which Python code runs in it. The ops of the next are recorded. If
 nothing but ops and known Python happened, the state that the code can reach becomes a list of checks, the ops a program
 on arrays, both one function. From then on a call that passes the checks of a program is that program. Everything else
 runs as it stands.
@@ -26,7 +26,7 @@ from ._entry import is_marked_dynamic
 from ._errors import Unsupported
 from ._parts import Parts, code_behind, in_parts
 from ._program import Call, Item, Outside, Read, Value, values_in
-from ._reads import differs, first
+from ._reads import differs, first, generators_before, go_back, states_of
 from ._record import Recorder
 from ._region import FreedBackward, Joint, Region
 from ._sizes import Family, SizedRegion, SizedSource, family_of, sized_checks
@@ -40,8 +40,8 @@ from .passes import improved
 _MOST_ATTEMPTS = 6
 """A function whose calls cannot be recorded is not watched for ever."""
 
-_WATCHED = 2
-"""So many calls are watched before one is recorded."""
+_BEFORE_RECORDING = 2
+"""So many calls run as they stand before one is recorded, the last of them watched."""
 
 MOST_PROGRAMS = 8
 
@@ -97,7 +97,7 @@ class Compiled:
         self.parts: Parts | None = None
         """What runs in its place if it cannot be compiled whole."""
         self._watch = Watch()
-        self._watched = 0
+        self._calls = 0
         self._attempts = 0
         self._families: list[Family] = []
         self._readings: dict[str, list[Any]] = {}
@@ -148,16 +148,18 @@ class Compiled:
     def _new_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.dynamic is None and any(map(is_marked_dynamic, _leaves((args, kwargs)))):
             self.dynamic = True
-        if self._watched < _WATCHED:
-            self._watched += 1
-            self._watch = Watch()  # the first call also ran what is done once, such as imports
+        if self._calls < _BEFORE_RECORDING:
+            self._calls += 1
+            if self._calls < _BEFORE_RECORDING:  # what is done once, such as imports, is not what later calls do
+                return self.function(*args, **kwargs)
+            self._watch = Watch()
             with self._watch:
                 return self.function(*args, **kwargs)
         try:
             result, program = self._record(args, kwargs)
         except Refused as refused:
             self._attempts += 1
-            self._watched -= not refused.has_run  # what was watched may have been a call out of the ordinary
+            self._calls -= not refused.has_run  # what was watched may have been a call out of the ordinary
             self.reasons.append(refused.reason)
             if self.fullgraph:
                 raise _unsupported(refused.reason) from None
@@ -185,7 +187,6 @@ class Compiled:
         with_gradients = not names.isdisjoint(("backward", "grad", "zero_grad"))
         try:
             state = State(watched, with_gradients).of_call(self.function, args, kwargs)
-            before = State(watched, False).of_call(self.function, args, kwargs).fingerprint()
         except Uncompilable as refused:
             raise Refused(str(refused)) from None
         known, now = settings(), Watch(code_behind(self.function))
@@ -201,7 +202,8 @@ class Compiled:
         if reason is None and not all(map(state.has_seen, now.variables)):
             reason = "it uses a context variable that comes from somewhere unknown"
         try:
-            if reason is None and State(now, False).of_call(self.function, args, kwargs).fingerprint() != before:
+            after = None if reason else State(now, False).of_call(self.function, args, kwargs)
+            if after is not None and after.fingerprint() != state.fingerprint():
                 reason = CHANGES
         except Uncompilable as refused:
             reason = str(refused)
@@ -352,6 +354,10 @@ def write(source: Source, checks: Sequence[str], recording: Recording) -> tuple[
     for number, tensor in program.inputs.items():
         if number not in arriving:
             source.lines.append(f"v{number} = {state.tensors[id(tensor._array)][1]}")
+    if drawn_from := generators_before(items):
+        source.constants.update(states_of=states_of, go_back=go_back)
+        source.lines.append(f"drawn = states_of({', '.join(map(source.constant, drawn_from))})")
+        source.leave = f"go_back(drawn); {source.leave}"
     source.items(items, wanted)
     count_versions(source, state, recorder.changes())
     source.lines += [*answer.lines, f"return {text}"]

@@ -35,6 +35,8 @@ class Source:
         """What is run where tapes refuse."""
         self._unproven: dict[str, Segment] = {}
         """The tapes, by the names of what runs them."""
+        self.leave = "return MISS"
+        """What to do where a read finds something else."""
         self.tensors = tensors or {}
         """Where the tensors are that were there before, by their identity."""
         self.constants: dict[str, Any] = {} if constants is None else dict(constants)
@@ -155,7 +157,7 @@ class Source:
         elif isinstance(item, Read):
             run, found = self.run_of(item.call), self.number(item.call.made)
             text = ", ".join([self.expression(each) for each in item.call.args])
-            self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): return MISS")
+            self.lines.append(f"if {self.constant(differs)}({run}({text}), {found}): {self.leave}")
         elif isinstance(item, Stretch):
             self._stretch(item)
         elif isinstance(item, SetGrad):

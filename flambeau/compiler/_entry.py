@@ -71,8 +71,17 @@ def compile(
     def compiled(*args: Any, **kwargs: Any) -> Any:
         return run(*args, **kwargs)
 
-    vars(compiled).update(_torchdynamo_orig_callable=model, _run=run)
+    vars(compiled).update(
+        _torchdynamo_orig_callable=model, _run=run, aot_compile=functools.partial(_compiled_ahead, model)
+    )
     return compiled
+
+
+def _compiled_ahead(function: Any, example_inputs: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+    """A function as it runs on such arguments: `(args, kwargs)`."""
+    from ._aot_load import CompiledAhead
+
+    return CompiledAhead(function, *example_inputs)
 
 
 BACKENDS = (None, "inductor", "eager", "verify")
@@ -86,6 +95,10 @@ def _check_choices(mode: str | None, options: dict[str, Any] | None) -> None:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
     known = SLOTS.compiler_options() if options else {}
     for name, value in (options or {}).items():
+        if name == "guard_filter_fn":
+            if not callable(value):
+                raise TypeError(f"guard_filter_fn is to be a function of guards, not {type(value).__name__}")
+            continue  # a permission to leave checks out: all of them stay
         if name.replace("-", "_") not in known:
             raise RuntimeError(f"Unexpected optimization option {name}, known options are {sorted(known)}")
         usual = known[name.replace("-", "_")]

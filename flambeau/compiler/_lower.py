@@ -16,7 +16,7 @@ from .._core.modes import THREAD
 from .._core.tensor import Tensor
 from .._dispatch.composite import Composite
 from .._dispatch.dispatch import Primitive
-from .._dispatch.elementwise import Elementwise
+from .._dispatch.elementwise import Elementwise, grows
 from .._dispatch.factory import Factory, constant
 from .._dispatch.op import Op
 from .._dispatch.writer import Writer
@@ -70,7 +70,7 @@ def _elementwise(op: Elementwise, call: Call) -> Run | None:
     if entry is None:
         return None
     small, _, large = entry
-    run: Run = small if first._array.size < LARGE else large
+    run: Run = large if is_large(call) else small
     if len(call.examples) == 1:
         return run
     other = call.examples[1]
@@ -81,6 +81,12 @@ def _elementwise(op: Elementwise, call: Call) -> Run | None:
             return lambda x, y: arranged(run(x, y), x, y)
         return run
     return run if takes_number(op, first, other, call.made) else None
+
+
+def is_large(call: Call) -> bool:
+    """Whether an elementwise op ran by its body for many elements: by what it was given, or by what came of it."""
+    first, *others = [getattr(each, "_array", each) for each in call.examples]
+    return first.size >= LARGE or any(grows(first, each) for each in others)
 
 
 _WHOLE = frozenset(("add", "sub", "mul"))

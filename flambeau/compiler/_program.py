@@ -72,6 +72,9 @@ class Read:
     place: str
     line: int | None = None
     """Where that is in the function itself."""
+    behind_all: bool = False
+    """Whether every op before it has to come before it, as where it depends on random numbers that were drawn. Else it
+    needs no more than the ops that it depends on."""
 
 
 @dataclass

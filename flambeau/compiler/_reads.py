@@ -3,6 +3,9 @@
 A check must come before the program has done anything that a call which fails it would do again. So the ops that a read
 needs are moved to the front, with the read behind them. That changes nothing if they have no effects themselves, and if
 nothing that was there before had been changed when Python looked.
+
+A read that depends on random numbers has every op in front of it that was there, in order, so that all draw the same
+numbers. Where it finds something else, generators go back to where they were.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._core.backend import backend_of_array
+from .._core.generator import Generator, default_generator
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
 from ._program import Call, Item, Read, values_in
@@ -64,12 +68,39 @@ def needed(items: Sequence[Item], read: Call) -> list[Call]:
 
 def first(items: Sequence[Item]) -> list[Item]:
     """The items with all reads, and what these depend on, in front."""
+    reads = [position for position, item in enumerate(items) if type(item) is Read and item.behind_all]
+    end = reads[-1] + 1 if reads else 0
+    begins = [each for each in items[:end] if isinstance(each, (Call, Read))]
+    items = [*begins, *[each for each in items[:end] if not isinstance(each, (Call, Read))], *items[end:]]
     moved: dict[int, Item] = {}
     for position, item in enumerate(items):
-        if type(item) is Read:
+        if type(item) is Read and not item.behind_all:
             moved.update([(id(each), each) for each in needed(items[:position], item.call)])
             moved[id(item)] = item
     return [*moved.values(), *[each for each in items if id(each) not in moved]]
+
+
+def generators_before(items: Sequence[Item]) -> list[Generator]:
+    """The generators from which numbers are drawn before the last of the reads."""
+    reads = [position for position, item in enumerate(items) if type(item) is Read]
+    drawing = [each for each in items[: reads[-1]] if isinstance(each, Call) and each.op.draws] if reads else []
+    return list(dict.fromkeys([generator for each in drawing for generator in generators_of(each.examples)]))
+
+
+def generators_of(args: Sequence[Any]) -> list[Generator]:
+    """The generators that an op draws from which is given `args`."""
+    return [each for each in args if isinstance(each, Generator)] or [default_generator]
+
+
+def states_of(*generators: Generator) -> list[tuple[Generator, Any]]:
+    """Where generators are."""
+    return [(each, each.state_bytes()) for each in generators]
+
+
+def go_back(states: Sequence[tuple[Generator, Any]]) -> None:
+    """Let generators be where they were."""
+    for generator, state in states:
+        generator.set_state_bytes(state)
 
 
 def differs(found: Any, before: Any) -> bool:

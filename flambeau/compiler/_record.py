@@ -93,8 +93,9 @@ class Recorder(Capture):
     def _note_read(self, read: Call, frame: FrameType) -> None:
         self.read = read
         place = _place(frame)
-        if self._holds_before_any_effect(read):
-            self._demoted = Read(read, place, line_in(self._own, frame))
+        moves = self._holds_before_all_else(read)
+        if self._has_no_effect_yet() and (moves or self._can_be_begun_anew()):
+            self._demoted = Read(read, place, line_in(self._own, frame), behind_all=not moves)
         else:
             self._demoted = f"Python looks at the elements of a tensor, by {read.op.name} ({place})"
 
@@ -120,10 +121,18 @@ class Recorder(Capture):
             frame = frame.f_back
         return frame
 
-    def _holds_before_any_effect(self, read: Call) -> bool:
-        """Whether a read finds the same if it is moved to the front, with all that it needs."""
-        if self._changed_outside or any(self._written.has(each._array) for each, _ in self._state.tensors.values()):
-            return False
+    def _has_no_effect_yet(self) -> bool:
+        """Whether nothing that was there before has been changed."""
+        tensors = self._state.tensors.values()
+        return not self._changed_outside and not any(self._written.has(each._array) for each, _ in tensors)
+
+    def _can_be_begun_anew(self) -> bool:
+        """Whether the random numbers that were drawn can be drawn again."""
+        made = [each for call in self.calls if call.op.draws for each in _tensors([call.examples, call.made])]
+        return all(each._kind.is_cpu for each in made)
+
+    def _holds_before_all_else(self, read: Call) -> bool:
+        """Whether a read finds the same if it is moved to the front, with no more than what it needs."""
         calls = needed(self.program.items, read)
         examples = [each for call in (*calls, read) for each in _tensors(call.examples)]
         return all(map(is_pure, calls)) and not any(self._written.has(each._array) for each in examples)

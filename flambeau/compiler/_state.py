@@ -257,11 +257,13 @@ class State:
         if value.__dict__:
             self._attributes(value, place)
         if value._requires_grad and value._grad_fn is None and self._with_gradients:
-            before, self.lines = self.lines, []
+            lines, self.lines = self.lines, []
+            trail, self._trail = self._trail, []  # a call may change gradients
             self._at_gradients = True
             self._visit(value._grad, f"{place}._grad", False)
             self._at_gradients = False
-            self.of_gradients[id(value)], self.lines = self.lines, before
+            self.of_gradients[id(value)], self.lines = self.lines, lines
+            self._trail = trail
             if value._grad is not None:
                 self._gradients[id(value._grad._array)] = value
 
@@ -279,7 +281,7 @@ class State:
             self._check(f"{expression} is not {known}")
 
     def _look_into(self, value: Any, known: str) -> None:
-        if isinstance(value, (*_OPAQUE, *RUN_OUTSIDE)):
+        if isinstance(value, (*_OPAQUE, *RUN_OUTSIDE)) or type(value) is object:
             return
         if isinstance(value, FunctionType):
             self._function(value, known)

@@ -23,7 +23,7 @@ from ._entry import DISABLED
 
 _ENGINE_ROOMS = (
     "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "_subclasses", "amp", "random.py",
-    "_wiring.py", "_further.py", "_tensor.py", "_utils.py", "nn/functional", "optim",
+    "_wiring.py", "_further.py", "_tensor.py", "_utils.py", "_stand_in", "nn/functional", "optim",
 )  # fmt: skip
 """Parts of the package whose code depends on nothing but arguments and modes."""
 
@@ -70,6 +70,8 @@ class Watch:
         self._outside: FrameType | None = None
         """A call of an optimizer, or an import: what happens in it is its own."""
         self._is_engine: dict[str, bool] = {}
+        self._ignored: dict[int, CodeType] = {}
+        """Code of the engine, which most events are of, by its identity: to compare code takes longer."""
         self.variables: list[ContextVar[Any]] = []
         """The context variables that were looked at or set."""
         self._calling: FrameType | None = None
@@ -105,6 +107,8 @@ class Watch:
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
+        if id(code) in self._ignored:
+            return
         if self._outside is not None:
             if event == "return" and frame is self._outside:
                 self._outside = None
@@ -115,7 +119,9 @@ class Watch:
                     self._refuse(frame, f"{code.co_name} of an optimizer or a scheduler is called")
             elif code.co_filename.startswith(_BY_ITSELF):
                 self._outside = frame  # what it runs is not part of the call
-            elif code not in self.codes and not self.is_engine(code):
+            elif self.is_engine(code):
+                self._ignored[id(code)] = code
+            elif code not in self.codes:
                 caller = frame.f_back
                 if _is_library(frame) and caller is not None and caller.f_code not in self.codes:
                     return  # the engine uses it

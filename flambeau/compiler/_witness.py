@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core.generator import Generator, default_generator
+from .._core.generator import Generator
 from .._core.tensor import Tensor
 from .._dispatch.factory import Factory
 from .._dispatch.op import Op
 from ._program import Call, Outside, Value
-from ._reads import bounds
+from ._reads import bounds, generators_of, states_of
 from ._record import Recorder
 from ._state import State
 from ._watch import Watch
@@ -73,8 +73,7 @@ def _is_unwritten(op: Op, args: Sequence[Any]) -> bool:
 
 
 def _states_of(args: Sequence[Any]) -> dict[Generator, Any]:
-    own = [each for each in args if isinstance(each, Generator)]
-    return {each: each.state_bytes() for each in own or [default_generator]}
+    return dict(states_of(*generators_of(args)))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._core.process.caller import GENERATED
+from ._bytecode import compiled_source
 
 _MOST_LINES = 300
 
@@ -35,7 +36,7 @@ class Written:
 
     def define(self, namespace: dict[str, Any]) -> None:
         """Let the function exist."""
-        exec(compile(self.text, f"{GENERATED}compiled {self.name}>", "exec"), namespace)
+        exec(compiled_source(self.text, f"{GENERATED}compiled {self.name}>"), namespace)
 
     def define_and_call(self, namespace: dict[str, Any], *args: Any) -> Any:
         """Its first call, if it is defined no sooner."""

@@ -121,7 +121,7 @@ def test_damaged_files_and_other_machines_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.zip"
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("program.json", "{}")
-    with pytest.raises(RuntimeError, match="no file that aot_compile has written"):
+    with pytest.raises(RuntimeError, match="nothing that aot_compile has written"):
         aot_load(other)
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import flambeau as torch
 from flambeau import nn
+from tests.support.differential import differential
 
 from .test_never_stale import X, seen
 
@@ -139,3 +144,91 @@ def test_reset_forgets_under_both_names() -> None:
         assert torch.compiler.explain(f).startswith("1 program,")
         reset()
         assert torch.compiler.explain(f).startswith("0 programs,")
+
+
+@differential
+def test_filters_of_guards(torch: Any) -> Any:
+    def entry(kind: str, value: Any = None, is_global: bool = False, in_module: str = "") -> Any:
+        source = SimpleNamespace(
+            is_unspecialized_nn_module=lambda: bool(in_module),
+            is_unspecialized_builtin_nn_module=lambda: in_module == "torch",
+        )
+        return SimpleNamespace(
+            name="x",
+            guard_type=kind,
+            derived_guard_types=(kind,),
+            has_value=value is not None,
+            value=value,
+            is_global=is_global,
+            orig_guard=SimpleNamespace(source=source),
+        )
+
+    weight = torch.nn.Parameter(torch.ones(2))
+    entries = [
+        entry("TENSOR_MATCH", torch.ones(2)),
+        entry("TENSOR_MATCH", weight, True, "torch"),
+        entry("TENSOR_MATCH", weight, True, "own"),
+        entry("ID_MATCH", weight, True),
+        entry("CONSTANT_MATCH", 2.0),
+        entry("SHAPE_ENV"),
+        entry("GLOBAL_STATE"),
+        entry("GRAD_MODE"),
+    ]
+    names = (
+        "keep_portable_guards_unsafe keep_tensor_guards_unsafe skip_all_guards_unsafe skip_guard_on_globals_unsafe "
+        "skip_guard_on_all_nn_modules_unsafe skip_guard_on_inbuilt_nn_modules_unsafe"
+    )
+    found = {name: list(getattr(torch.compiler, name)(entries)) for name in names.split()}
+    return found, list(torch.compiler.keep_tensor_guards_unsafe(entries, keep_parameters=True))
+
+
+def test_checks_stay_whatever_a_filter_says() -> None:
+    scale = [2.0]
+    f = torch.compile(lambda x: x * scale[0], options={"guard_filter_fn": torch.compiler.skip_all_guards_unsafe})
+    for _ in range(4):
+        assert seen(f(X)) == seen(X * 2)
+    scale[0] = 3.0
+    assert seen(f(X)) == seen(X * 3)
+    with pytest.raises(TypeError, match="guard_filter_fn"):
+        torch.compile(torch.relu, options={"guard_filter_fn": 1})
+
+
+@differential
+def test_a_compiled_function_in_a_file(torch: Any) -> Any:
+    import tempfile
+
+    compiled = torch.compile(lambda x, y: (x @ y).relu() * 2, fullgraph=True, backend="eager")
+    x = torch.linspace(-1, 1, 6)
+    ahead = compiled.aot_compile(((x.reshape(2, 3), x.reshape(3, 2)), {}))
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/function"
+        ahead.save_compiled_function(path)
+        with open(path, "rb") as file:
+            loaded = torch.compiler.load_compiled_function(file)
+    other = x + 0.5
+    return [each(other.reshape(2, 3), x.reshape(3, 2)) for each in (ahead, loaded)]
+
+
+_ELSEWHERE = """
+import sys
+import flambeau as torch
+from flambeau._codegen.machine.engine import Engine
+
+info = torch.compiler.load_cache_artifacts(sys.stdin.buffer.read())
+written = []
+compile = Engine.compile
+Engine.compile = lambda self, module: written.append(module.name) or compile(self, module)
+torch.ones(5000).exp()
+print(len(info.artifacts["kernel"]), "pointwise_flat" in written)
+"""
+
+
+def test_machine_code_taken_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.ones(5000).exp()
+    content, info = torch.compiler.save_cache_artifacts()
+    assert not info.empty()
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path / "new"))
+    found = subprocess.run([sys.executable, "-c", _ELSEWHERE], input=content, capture_output=True, check=True)
+    assert found.stdout.decode().split() == [str(len(info.inductor_artifacts)), "False"]
+    assert len([*(tmp_path / "new").iterdir()]) >= len(info.inductor_artifacts)
+    assert torch.compiler.load_cache_artifacts(content[:-9]) is None

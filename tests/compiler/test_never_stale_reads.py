@@ -236,3 +236,51 @@ def test_reads_are_checks() -> None:
         g(W), g(-W - 1)
     assert len(g.programs) == 2
     assert not g.reasons
+
+
+def _with_layers_left_out(x: Any, share: float, generator: Any) -> Any:
+    """Layers that are left out now and then, with other draws between the decisions."""
+    for scale in (1.5, -0.5, 2.0):
+        x = F.dropout(x, 0.3)
+        if torch.rand(()) < share or torch.rand(1, generator=generator) < share:
+            continue
+        x = (x * scale).tanh()
+    return x
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_what_draws_decide_is_a_check(share: float) -> None:
+    """Where another number is drawn than before, every number is drawn again, and by the same ops."""
+
+    def run(compile: Any) -> list[Any]:
+        torch.manual_seed(1)
+        own = torch.Generator().manual_seed(2)
+        weight = W.clone().requires_grad_()
+        optimizer = torch.optim.SGD([weight], 0.1)
+
+        def step() -> Any:
+            optimizer.zero_grad()
+            loss = _with_layers_left_out(weight, share, own).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        made = compile(step)
+        found = [seen([made(), weight]) for _ in range(24)]
+        if made is not step and not share:
+            assert len(made.programs) == 1
+            assert not made.reasons
+        return [*found, torch.rand(2).tolist(), torch.rand(2, generator=own).tolist()]
+
+    assert run(Compiled) == run(lambda step: step)
+
+
+def test_classes_are_checked_by_an_op() -> None:
+    g = Compiled(lambda i: F.one_hot(i, 4) * 2)
+    for _ in range(5):
+        assert seen(g(ROWS)) == seen(F.one_hot(ROWS, 4) * 2)
+    assert g.programs
+    with pytest.raises(RuntimeError, match="Class values must be smaller than num_classes"):
+        g(ROWS + 2)
+    with pytest.raises(RuntimeError, match="Class values must be non-negative"):
+        g(ROWS - 1)

@@ -478,28 +478,34 @@ def _one_hot(self: Array, num_classes: int) -> Array:
     return result
 
 
+@check("check_one_hot")
+def _check_one_hot(self: Array, num_classes: int) -> None:
+    if not self.size or within(self, num_classes):
+        return
+    if read(self.min() < 0):
+        raise RuntimeError("Class values must be non-negative.")
+    if read(self.max() >= num_classes):
+        raise RuntimeError(f"Class values must be smaller than num_classes: {self.max()} is not below {num_classes}.")
+
+
 @public("nn.functional.one_hot", function=False, method=False)
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Rows with a single 1, at the place that the class index says."""
     if input.dtype is not int64:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {input.dtype}.")
-    array = every_element(input)
     if input._kind.dataless:
         if num_classes == -1:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors: one_hot needs num_classes there")
-    elif not array.size:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    elif num_classes > 0 and within(array, num_classes):
-        pass  # the usual case
+    elif num_classes > 0:
+        _check_one_hot(input, num_classes)
+    elif not (array := every_element(input)).size:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     elif read(array.min() < 0):
         raise RuntimeError("Class values must be non-negative.")
-    elif num_classes == -1:
+    elif num_classes != -1:
+        raise RuntimeError("num_classes should be positive")
+    else:
         if input.stands_for_many:
             input._refuse_reading()
         num_classes = int(read(array.max())) + 1
-    elif num_classes < 1:
-        raise RuntimeError("num_classes should be positive")
-    elif read(array.max() >= num_classes):
-        raise RuntimeError(f"Class values must be smaller than num_classes: {array.max()} is not below {num_classes}.")
     return _one_hot(input, num_classes)

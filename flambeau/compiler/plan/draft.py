@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..._backends.tiers import generated
-from ..._core.backend import LARGE
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import Composite
 from ..._dispatch.dispatch import Primitive
@@ -15,7 +14,7 @@ from ..._dispatch.elementwise import Elementwise
 from ..._dispatch.factory import Factory
 from ..._dispatch.gradients.fused_derivatives import Derivative, is_operand
 from ..._dispatch.writer import Writer
-from .._lower import lowered, takes_number
+from .._lower import is_large, lowered, takes_number
 from .._program import Call, Rewritten, Value, values_in
 from . import families
 from .rules import CHANGES, TRACED, WINDOWS
@@ -139,7 +138,7 @@ class Draft:
             other = call.examples[1]
             if not takes_number(op, first, other, call.made) and getattr(other, "_kind", None) is not first._kind:
                 raise Untraceable("operands of several kinds")
-        if first._array.size < LARGE:
+        if not is_large(call):
             return entry[0](*operands)
         compiled = entry[2].compiled_for(len(operands))
         if compiled is None or first._array.dtype.kind != "f":

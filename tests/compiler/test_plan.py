@@ -203,3 +203,19 @@ def test_buffers_that_live_at_the_same_time_do_not_overlap() -> None:
             if one is not other and uses[0] <= more[-1] and more[0] <= uses[-1]:
                 assert starts[one] + one.size <= starts[other] or starts[other] + other.size <= starts[one]
     assert size < sum(place.buffer.size for place in places)
+
+
+def test_few_elements_times_many_of_another_layout() -> None:
+    """What was recorded by the body for many elements is run by it again, and lies in memory as it did."""
+    factor = torch.linspace(-1, 1, 8 * 3 * 64).reshape(8, 3, 64, 1)
+    x = torch.linspace(-2, 2, 8 * 64 * 3 * 16).reshape(8, 64, 3, 16)
+
+    def f(x: Any) -> Any:
+        return (factor * x.transpose(1, 2)).add(1).relu() * 2
+
+    g = Compiled(f)
+    for turn in range(5):
+        expected, found = f(x + turn), g(x + turn)
+        assert found.stride() == expected.stride()
+        assert torch.equal(found, expected)
+    assert g.programs

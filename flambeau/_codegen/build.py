@@ -186,6 +186,10 @@ class Variable:
         self.value = self.value + other
 
 
+ALL_PASSES = "all_passes"
+"""The mark of modules that gain by all that LLVM can do for them."""
+
+
 class Builder:
     """Writes the body of one function."""
 
@@ -195,6 +199,10 @@ class Builder:
         self.ir = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.arguments = [Value(self, argument) for argument in self.function.args]
         self.parallel_functions = 0
+
+    def want_all_passes(self) -> None:
+        """Let LLVM improve the whole module by all means, which takes it several times as long."""
+        self.module.add_named_metadata(ALL_PASSES)
 
     # Constants and conversions
 

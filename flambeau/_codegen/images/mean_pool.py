@@ -48,6 +48,7 @@ def mean_pool_planes(b: Builder, arguments: Arguments, dtype: str, length: int, 
     The windows of the columns from `inner_begin` to `inner_end` (exclusive) are `length` wide and `step` apart, count
     alike and have an element behind them; there are none of them if these are 0.
     """
+    b.want_all_passes()
     scalar = SCALARS[dtype]
     kept = wide_enough(scalar)
     captured = [arguments.array(number).data for number in range(4)]

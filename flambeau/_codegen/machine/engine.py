@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._core.process.locks import new_lock, new_reentrant_lock
 from ..._core.release import RELEASE
+from ..build import ALL_PASSES
 from . import cache
 
 
@@ -63,15 +64,22 @@ class Engine:
 
         Few passes are run: kernels are written with the vectors, tiles and unrolled loops that they should have, and
         what is invariant or common is found when machine code is made. All others together take four times as long as
-        everything else, and their code is no faster.
+        everything else, and the code of most kernels is no faster for it. Those that gain ask for them.
         """
         parsed = llvm.parse_assembly(str(module))
         parsed.verify()
-        builder = llvm.create_pass_builder(self._machine, llvm.create_pipeline_tuning_options())
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = False
+        options.slp_vectorization = False
+        options.loop_interleaving = False
+        builder = llvm.create_pass_builder(self._machine, options)
+        if ALL_PASSES in module.namedmetadata:
+            passes = builder.getModulePassManager()
+        else:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_sroa_pass()
+            passes.add_instruction_combine_pass()
+            passes.add_simplify_cfg_pass()
         passes.run(parsed, builder)
         return parsed
 

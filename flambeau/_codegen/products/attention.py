@@ -110,6 +110,7 @@ def _add_mask(c: Builder, scalar: Scalar, scores: Value, mask: _Matrix, key: Val
 @kernel
 def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
     """(output, logsumexp, query, key, value, mask, scale). logsumexp is without gaps."""
+    b.want_all_passes()
     scalar = SCALARS[dtype]
     product = Product(b, scalar)
     arrays = [arguments.array(number) for number in (0, 2, 3, 4, 5)]

@@ -138,6 +138,7 @@ def leading_rows(b: Builder, arguments: Arguments, largest: bool, nan_leads: boo
     NaN comes first or last. Each element that belongs to the first so far is put in its place among them: a quick way
     for few.
     """
+    b.want_all_passes()
     scalar, index = SCALARS[dtype], SCALARS["int64"]
     captured = [arguments.array(number).data for number in range(3)]
     rows, length, count = (arguments.integer(number) for number in range(3, 6))

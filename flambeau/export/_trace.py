@@ -16,6 +16,7 @@ from ..nn.modules.module import Module
 from ..onnx._sampling import Place, Samples, sample
 from ..onnx.errors import OnnxExporterError
 from ..utils._pytree import tree_flatten, tree_leaves_with_path
+from ._whole_calls import CallTrace
 from .dynamic_shapes import DynamicDim, dynamic_dimensions
 from .exported_program import Calling, ExportedProgram, InputCheck, ValueRange
 from .graph_signature import (
@@ -95,7 +96,7 @@ class _Export:
             for each in wanted:
                 axes.setdefault(each.name, []).append(Place(each.leaf, each.dim))
             try:
-                samples = sample(self.mod, self.args, self.kwargs, axes, lambda name: True)
+                samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace)
                 return samples, wanted, self._lowered(samples, wanted)
             except DataDependent:
                 raise
@@ -111,6 +112,7 @@ class _Export:
         self.graph, self.specs, self.state, self.constants = Graph(), [], {}, {}
         trace = samples.runs[0].trace
         lowering = Lowering([run.trace for run in samples.runs], samples.axes, self.graph)
+        lowering.finds_ranges = False  # a call of `arange` is in the trace
         lowering.constant = functools.partial(self._lifted, {id(v): k for k, v in self._plain_tensors()})
         for name, parameter in self.mod.named_parameters(remove_duplicate=False):
             node = self._member(InputKind.PARAMETER, "p", name)

@@ -185,16 +185,17 @@ class ExportedProgram:
         for before, node in zip(old, new, strict=True):
             node.target = before.target
             node._rename(before.name)
+        specs, constants = copy.deepcopy(self._graph_signature.input_specs), dict(self._constants)
+        _lift_constants(flat, specs, constants)
         flat.recompile()
         results = tree_flatten(flat.graph.output_node().args[0])[0]
         outputs = [
             OutputSpec(spec.kind, TensorArgument(node.name) if isinstance(node, Node) else spec.arg, spec.target)
             for spec, node in zip(self._graph_signature.output_specs, results, strict=True)
         ]
-        signature = ExportGraphSignature(copy.deepcopy(self._graph_signature.input_specs), outputs)
         return ExportedProgram(
-            flat, signature, self._state_dict, self._constants, self._calling, self._range_constraints,
-            self._example_inputs,
+            flat, ExportGraphSignature(specs, outputs), self._state_dict, constants, self._calling,
+            self._range_constraints, self._example_inputs,
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -207,6 +208,25 @@ class ExportedProgram:
     def validate(self) -> None:
         """An error if the graph is not well formed."""
         self.graph.lint()
+
+
+def _lift_constants(module: GraphModule, specs: list[InputSpec], constants: dict[str, Any]) -> None:
+    """Make inputs of the tensors that a graph finds among the attributes of its module."""
+    graph = module.graph
+    inputs = [node for node in graph.nodes if node.op == "placeholder"]
+    first = next((number for number, spec in enumerate(specs) if spec.kind is InputKind.USER_INPUT), len(specs))
+    for node in [each for each in graph.nodes if each.op == "get_attr"]:
+        name = f"lifted_tensor_{len(constants)}"
+        place = inputs[first] if first < len(inputs) else next(iter(graph.nodes))
+        with graph.inserting_before(place):
+            made = graph.placeholder(f"c_{name}")
+        made.meta = dict(node.meta)
+        constants[name] = getattr(module, str(node.target))
+        specs.insert(first, InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(made.name), name))
+        inputs.insert(first, made)
+        first += 1
+        node.replace_all_uses_with(made)
+        graph.erase_node(node)
 
 
 def unlifted(program: ExportedProgram, check: bool) -> GraphModule:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._core.device import contiguous_format
 from .._core.generator import Generator
+from .._core.kind import Kind
 from .._dispatch.op import Op
 from .._dispatch.public.overloads import OpOverload, operator_call, overload_named
 
@@ -21,6 +23,28 @@ class OperatorCall(NamedTuple):
     """Whether the operator returns just the first of the op's results; the others are for derivatives."""
 
 
+@dataclass(frozen=True)
+class WholeCall:
+    """A call that a trace holds as one, whatever ops it ran: it stands in the place of an op."""
+
+    func: OpOverload
+    names: tuple[str, ...] = ()
+    """The names of the last arguments."""
+    writes: tuple[int, ...] = ()
+
+    reads = False
+
+    @property
+    def name(self) -> str:
+        """The name of the operator."""
+        return self.func.__name__
+
+    def operator_call(self, args: Sequence[Any]) -> OperatorCall:
+        """The call with its arguments, those by name behind those by position."""
+        count = len(args) - len(self.names)
+        return OperatorCall(self.func, tuple(args[:count]), dict(zip(self.names, args[count:], strict=True)))
+
+
 def _aten(name: str, *args: Any, overload: str = "default", only_first: bool = False, **kwargs: Any) -> OperatorCall:
     return OperatorCall(overload_named("aten", name, overload), args, kwargs, only_first)
 
@@ -29,7 +53,7 @@ def _batch_norm(
     input: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, eps: float, kept: Any
 ) -> OperatorCall:
     statistics = (None, None) if training else (mean, var)  # another op changes the running ones
-    return _aten("batch_norm", input, weight, bias, *statistics, training, 0.1, eps, True, only_first=True)
+    return _aten("batch_norm", input, weight, bias, *statistics, training, 0.1, eps, False, only_first=True)
 
 
 def _attention(query: Any, key: Any, value: Any, p: float, causal: bool, mask: Any, scale: Any) -> OperatorCall:
@@ -37,34 +61,47 @@ def _attention(query: Any, key: Any, value: Any, p: float, causal: bool, mask: A
     return _aten("scaled_dot_product_attention", query, key, value, mask, p, causal, only_first=True, **options)
 
 
-def _filled(name: str) -> Callable[..., OperatorCall]:
-    def call(self: Any, generator: Generator | None) -> OperatorCall:
-        return _aten(name, self)
+def _filled(name: str, overload: str = "default") -> Callable[..., OperatorCall]:
+    def call(self: Any, generator: Generator | None, *numbers: Any) -> OperatorCall:
+        return _aten(name, self, *numbers, overload=overload)  # a graph draws from the generator of all
 
     return call
+
+
+def _strided(size: Any, stride: Any, value: Any, kind: Kind) -> OperatorCall:
+    options: Any = {"dtype": kind.dtype, "device": kind.device}
+    if value is None:
+        return _aten("empty_strided", list(size), list(stride), **options)
+    return _aten("full", list(size), value, **options)
 
 
 _FORMS: dict[str, Callable[..., OperatorCall]] = {
     "attention": _attention,
     "contiguous_clone": lambda self: _aten("clone", self, memory_format=contiguous_format),
+    "full_strided": _strided,
     "group_norm": lambda input, weight, bias, N, C, HxW, group, eps, kept: _aten(
-        "group_norm", input, group, weight, bias, eps, only_first=True
+        "group_norm", input, group, weight, bias, eps, False, only_first=True
     ),
     "index": lambda self, advanced, indices: _aten("index", self, list(advanced), overload="Tensor"),
     "layer_norm": lambda input, shape, weight, bias, eps, kept: _aten(
-        "layer_norm", input, list(shape), weight, bias, eps, only_first=True
+        "layer_norm", input, list(shape), weight, bias, eps, False, only_first=True
     ),
     "matmul": lambda left, right: _aten("matmul", left, right),
     "native_batch_norm": _batch_norm,
-    "normal_": _filled("normal_"),
     "reshape_alias": lambda self, size: _aten("reshape", self, list(size)),
-    "uniform_": _filled("uniform_"),
+    **{name: _filled(name) for name in ("uniform_", "normal_", "log_normal_", "exponential_", "cauchy_", "geometric_")},
+    "bernoulli_number_": _filled("bernoulli_", "float"),
+    "bernoulli_tensor_": _filled("bernoulli_", "Tensor"),
+    "random_": _filled("random_"),
+    "random_between_": _filled("random_", "from"),
 }
 """Ops whose operator has other arguments, so that no entry of `_dispatch/public/aten_names.py` says what they are."""
 
 
-def as_operator(op: Op, args: Sequence[Any]) -> OperatorCall:
+def as_operator(op: Op | WholeCall, args: Sequence[Any]) -> OperatorCall:
     """The operator that an op is, with its arguments; one of this package's own where PyTorch has none."""
+    if isinstance(op, WholeCall):
+        return op.operator_call(args)
     form = _FORMS.get(op.name)
     if form is not None:
         return form(*args)

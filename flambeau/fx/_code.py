@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .._core.device import device
 from .._core.tensor import Tensor
 from .._dispatch.public.overloads import OpOverload
@@ -129,6 +131,8 @@ class _Writer:
             return self.add_global(qualified_name(arg), arg)
         if isinstance(arg, enum.Enum):
             return f"{self.add_global(type(arg).__name__, type(arg))}.{arg.name}"
+        if isinstance(arg, np.dtype):  # what an op of this package keeps its statistics in
+            return f"{self.add_global('numpy_dtype', np.dtype)}({arg.name!r})"
         if isinstance(arg, Tensor):
             return f"torch.Tensor(size={list(arg.size())}, dtype={str(arg.dtype).rpartition('.')[2]})"
         if isinstance(arg, tuple):

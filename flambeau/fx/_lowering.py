@@ -15,6 +15,7 @@ import numpy as np
 from .._core.kind import Kind
 from .._core.tensor import Tensor
 from .._dispatch.factory import constant
+from .._dispatch.public.catalogue import METHODS
 from .._dispatch.public.overloads import OpOverload, overload_named
 from .._ops.create.constants import from_numpy
 from .._subclasses.fake_tensor import FakeTensorMode, UnsupportedFakeTensorException
@@ -49,8 +50,11 @@ class Lowering:
         """Of each axis an input that has it, and where."""
         self.constant: Callable[[Tensor], Node] = self._unknown
         """What makes a node of a tensor that came from outside."""
+        self.finds_ranges = True
+        """Whether integers by equal steps are a range, where a trace cannot tell how they were made."""
         self._sizes: dict[Any, Node] = {}
         self._tainted: set[int] = set()
+        self._used = {each.number for call in traces[0].calls for each in _refs(call.args)}
         self._fakes = FakeTensorMode()
 
     @staticmethod
@@ -71,12 +75,28 @@ class Lowering:
             raise RuntimeError("the program does different things at different sizes of its dynamic dimensions")
         for position, call in enumerate(self.traces[0].calls):
             others = [trace.calls[position] for trace in self.traces[1:]]
-            if any(other.op is not call.op for other in others):
+            if any(other.op != call.op for other in others):
                 raise RuntimeError(
                     f"at other sizes of its dynamic dimensions the program runs {others[0].op.name} in place of "
                     f"{call.op.name}{call.where()}"
                 )
             self._call(call, others)
+        self._join_changes()
+
+    def _join_changes(self) -> None:
+        """An operator whose result is copied into its first argument at once is its in-place form: `add_`."""
+        copy = overload_named("aten", "copy_", "default")
+        for node in list(self.graph.nodes):
+            if node.target is not copy or len(node.args) != 2 or node.prev is not node.args[1]:
+                continue
+            made, func = node.prev, node.prev.target
+            if not isinstance(func, OpOverload) or made.args[:1] != node.args[:1] or len(made.users) > 1:
+                continue
+            if func.namespace == "aten" and f"{func._name}_" in METHODS:
+                node.target = overload_named("aten", f"{func._name}_", func._overloadname)
+                node.args, node.kwargs = made.args, made.kwargs
+                node._rename(f"{func._name}_")
+                self.graph.erase_node(made)
 
     def _call(self, call: Call, others: Sequence[Call]) -> None:
         refs = [each.number for each in _refs(call.args)]
@@ -96,11 +116,21 @@ class Lowering:
         known = self.traces[0].tensors
         tensors = _replaced(tuple(args), lambda ref: known[ref.number])
         func, positional, kwargs, only_first = as_operator(call.op, tensors)
+        if only_first and any(each.number in self._used for each in _refs(call.results[1:])):
+            # The operator keeps to itself what a later op wants: the statistics of a batch.
+            func, positional, kwargs, only_first = (
+                overload_named("flambeau", call.op.name, "default"),
+                tensors,
+                {},
+                False,
+            )
         node = self._made(func, self._argument(positional), self._argument(kwargs))
         if only_first:
             self._name_results(node, call.results[0], depends)
         else:
             self._name_results(node, call.results, depends)
+        if func._name.endswith("_") and isinstance(call.args[0], Ref):
+            self.nodes[call.args[0].number] = node  # it returns what it changes
         for written in call.op.writes:
             if depends and isinstance(call.args[written], Ref):
                 self._tainted.add(call.args[written].number)
@@ -109,7 +139,7 @@ class Lowering:
         """What makes a tensor of data from Python: a copy of a constant, or a range, which may depend on sizes."""
         arrays = [each.args[0] for each in calls]
         dtype = calls[0].args[1].dtype
-        if _is_range(arrays):
+        if _is_range(arrays) and (self.finds_ranges or any(each.shape != arrays[0].shape for each in arrays)):
             start, step = int(arrays[0][0]), int(arrays[0][1]) - int(arrays[0][0])
             end = self._size(self._merged([start + step * len(each) for each in arrays], ()))
             return self._made(
@@ -117,8 +147,13 @@ class Lowering:
             )
         if any(each.shape != arrays[0].shape for each in arrays):
             raise RuntimeError(f"data from Python has another shape at other sizes{calls[0].where()}")
-        made = self.constant(from_numpy(arrays[0]).to(dtype))
-        return self._made(overload_named("aten", "clone", "default"), (made,), {})
+        if not arrays[0].ndim:
+            return self._made(overload_named("aten", "scalar_tensor", "default"), (arrays[0].item(),), {"dtype": dtype})
+        data = from_numpy(arrays[0]).to(dtype)
+        made = self.constant(data)
+        made.meta["val"] = self._fakes.from_tensor(data)
+        copied = self._made(overload_named("aten", "lift_fresh_copy", "default"), (made,), {})
+        return self._made(overload_named("aten", "detach_", "default"), (copied,), {})
 
     def _made(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A node that has the name of its operator, whatever the overload."""

@@ -86,7 +86,7 @@ def export(
                          f"{onnx.defs.onnx_opset_version()}")  # fmt: skip
     own = converters_of(custom_translation_table, opset)
     with _exporting(), _mode(called, training):
-        taken = sample(called, positional, named, axes, lambda name: name in own or name in CONVERTERS)
+        taken = sample(called, positional, named, axes, lambda: Trace(lambda name: name in own or name in CONVERTERS))
     _warn_of_constants(taken.runs[0].trace)
     graph = Graph(max(opset, OLDEST_OPSET))
     graph.domains.update(custom_opsets or {})

@@ -12,7 +12,7 @@ from .._core.tensor import Tensor
 from ..random import get_rng_state, set_rng_state
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._element_types import tensor_over
-from ._tracing import Run, trace_call
+from ._tracing import Run, Trace, trace_call
 from .errors import OnnxExporterError
 
 
@@ -34,7 +34,7 @@ class Samples(NamedTuple):
 
 def sample(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], axes: Mapping[str, Sequence[Place]],
-    keeps: Callable[[str], bool],
+    new_trace: Callable[[], Trace],
 ) -> Samples:  # fmt: skip
     """Run the model as given, then at other sizes of each axis, and of all of them together.
 
@@ -51,7 +51,7 @@ def sample(
             set_rng_state(state)
             arrays = _resized(leaves, axes, sizes)
             positional, named = tree_unflatten(arrays, structure)
-            done[key] = _traced(model, positional, named, arrays, keeps)
+            done[key] = _traced(model, positional, named, arrays, new_trace())
         return done[key]
 
     try:
@@ -133,7 +133,7 @@ def _resized(leaves: Sequence[Any], axes: Mapping[str, Sequence[Place]], sizes: 
 
 def _traced(
     model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any],
-    keeps: Callable[[str], bool],
+    trace: Trace,
 ) -> tuple[Run, list[int | None]]:  # fmt: skip
-    run = trace_call(model, args, kwargs, keeps, [each for each in leaves if isinstance(each, Tensor)])
+    run = trace_call(model, args, kwargs, trace, [each for each in leaves if isinstance(each, Tensor)])
     return run, [run.trace.number_of(each) if isinstance(each, Tensor) else None for each in leaves]

@@ -28,7 +28,8 @@ class Ref(NamedTuple):
 class Call(NamedTuple):
     """One op that ran, with a `Ref` in the place of each tensor."""
 
-    op: Op
+    op: Any
+    """The op, or what says which operator a whole call was."""
     args: tuple[Any, ...]
     results: Any
     scope: tuple[str, ...]
@@ -66,12 +67,18 @@ class Trace(Interpreter):
         self.looked_at: list[tuple[Op, Place | None]] = []
         """Where Python looked at elements that depend on the inputs."""
         self._keeps = keeps
+        self._is_within = False
+        """Whether a call runs that is written down as a whole."""
         self._varying: set[int] = set()
         """The numbers of the inputs, and of what was computed from them."""
         self._numbers: dict[int, int] = {}
         self._before: dict[int, tuple[Tensor, Any]] = {}
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
+        if self._is_within:
+            for position in op.writes:
+                self._remember(args[position])
+            return op(*args)
         if isinstance(op, Composite) and not self._keeps(op.name):
             with self:
                 return op.decomposition(*args)
@@ -83,13 +90,27 @@ class Trace(Interpreter):
         for position in op.writes:
             self._remember(args[position])
         results = op(*args)
+        self._add(op, noted, results)
+        return results
+
+    def run_whole(self, op: Any, args: Sequence[Any], run: Callable[[], Any]) -> Any:
+        """Run something and write it down as one call, out of sight what it does; `op` says what it is."""
+        noted = tuple([self._note(each) for each in args])
+        self._is_within = True
+        try:
+            results = run()
+        finally:
+            self._is_within = False
+        self._add(op, noted, results)
+        return results
+
+    def _add(self, op: Any, noted: tuple[Any, ...], results: Any) -> None:
         made, place = self._made(results), calling_place()
         self.calls.append(Call(op, noted, made, self.scope, place))
         if not self._varying.isdisjoint(_numbers_in(noted)):
             self._varying.update(_numbers_in(made), *[_numbers_in(noted[position]) for position in op.writes])
             if op.reads:
                 self.looked_at.append((op, place))
-        return results
 
     def give(self, tensor: Tensor) -> None:
         """Make a tensor an input."""
@@ -163,11 +184,9 @@ class Run(NamedTuple):
 
 
 def trace_call(
-    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], keeps: Callable[[str], bool],
-    inputs: Sequence[Tensor],
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], trace: Trace, inputs: Sequence[Tensor]
 ) -> Run:  # fmt: skip
     """Run `model(*args, **kwargs)` and write down what it does; neither the model nor the inputs change by it."""
-    trace = Trace(keeps)
     for each in inputs:
         trace.give(each)
     with contextlib.ExitStack() as stack:

@@ -84,6 +84,66 @@ def _assert_tensor_metadata(
             raise RuntimeError(f"Tensor {what} mismatch! Expected: {list(said)}, Got: {list(numbers)}")
 
 
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def cross_entropy_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """`nn.functional.cross_entropy`, the kind of reduction as a number."""
+    from flambeau.nn.functional import cross_entropy
+
+    options: Any = {"reduction": _REDUCTIONS[reduction], "label_smoothing": label_smoothing}
+    return cross_entropy(input, target, weight, ignore_index=ignore_index, **options)
+
+
+def nll_loss_nd(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100
+) -> Tensor:
+    """`nn.functional.nll_loss`, the kind of reduction as a number."""
+    from flambeau.nn.functional import nll_loss
+
+    return nll_loss(input, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
+
+
+def linalg_vector_norm(
+    input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """`linalg.vector_norm`."""
+    from flambeau.linalg import vector_norm
+
+    return vector_norm(input, ord, dim, keepdim, dtype=dtype)
+
+
+def _nearest(input: Tensor, output_size: Any, scale_factors: Any) -> Tensor:
+    """The nearest pixels of an image of one, two or three dimensions."""
+    from flambeau.nn.functional import interpolate
+
+    return interpolate(input, output_size, scale_factors)
+
+
+upsample_nearest1d = upsample_nearest2d = upsample_nearest3d = _nearest
+
+
+def _between(mode: str) -> Any:
+    def upsample(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Tensor:
+        """An image of another size, its pixels from several."""
+        from flambeau.nn.functional import interpolate
+
+        return interpolate(input, output_size, scale_factors, mode, align_corners)
+
+    return upsample
+
+
+upsample_bilinear2d, upsample_trilinear3d, upsample_bicubic2d = map(_between, ("bilinear", "trilinear", "bicubic"))
+
+
+def lift_fresh_copy(input: Tensor) -> Tensor:
+    """A copy of a constant of a graph, which may be changed."""
+    return input.clone()
+
+
 def sym_size(input: Tensor, dim: int | None = None) -> Any:
     """The shape, or the extent of one dimension."""
     return input.size() if dim is None else input.size(dim)

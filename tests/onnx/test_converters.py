@@ -11,7 +11,7 @@ import pytest
 
 import flambeau
 from flambeau.onnx._converters import CONVERTERS
-from flambeau.onnx._tracing import trace_call
+from flambeau.onnx._tracing import Trace, trace_call
 
 from . import cases, layer_cases, runtime
 
@@ -66,6 +66,6 @@ def test_every_converter_is_exercised() -> None:
         warnings.simplefilter("ignore")
         for function, inputs in every:
             copies = [each.clone() for each in inputs]
-            run = trace_call(function, copies, {}, lambda name: name in CONVERTERS, copies)
+            run = trace_call(function, copies, {}, Trace(lambda name: name in CONVERTERS), copies)
             seen.update(call.op.name for call in run.trace.calls)
     assert set(CONVERTERS) - seen == set(" ".join(UNSEEN.values()).split())

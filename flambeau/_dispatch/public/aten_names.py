@@ -8,7 +8,7 @@ are operators of this package: `torch.ops.flambeau.<name>.default`.
 from __future__ import annotations
 
 SAME = [
-    "abs", "acos", "acosh", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d",
+    "abs", "acos", "acosh", "adaptive_max_pool2d",
     "adaptive_max_pool2d_backward", "adaptive_max_pool3d", "adaptive_max_pool3d_backward", "affine_grid_generator",
     "alias", "alias_copy", "angle", "asin", "asinh", "atan", "atan2", "atanh", "avg_pool2d_backward",
     "avg_pool3d_backward", "bitwise_not", "bmm", "ceil", "channel_shuffle", "col2im", "complex", "copy", "copy_",
@@ -36,7 +36,8 @@ SAME = [
 """Ops that are `name.default`, with the same parameters."""
 
 PRIVATE = [
-    "adaptive_avg_pool2d_backward", "adaptive_avg_pool3d_backward", "conj", "euclidean_dist", "fft_c2c", "fft_c2r",
+    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "adaptive_avg_pool3d",
+    "adaptive_avg_pool3d_backward", "conj", "euclidean_dist", "fft_c2c", "fft_c2r",
     "fft_r2c", "neg_view", "safe_softmax", "unsafe_masked_index", "unsafe_masked_index_put_accumulate",
     "unsafe_view",
 ]  # fmt: skip
@@ -291,6 +292,7 @@ OTHERS: dict[str, str | tuple[str, str]] = {
     "scales=None)",
     "var": "var.correction(self, dim=None, *, correction=None, keepdim=False)",
     "var_mean": "var_mean.correction(self, dim=None, *, correction=None, keepdim=False)",
+    "vector_norm": "linalg_vector_norm.default(self, ord=2, dim=None, keepdim=False)",
     "view_dtype": "view.dtype(self, dtype)",
     "where": "where.self(condition, self, other)",
     "xlogy": ("xlogy.Tensor(self, other)", "xlogy.Scalar_Other(self, other)"),
@@ -333,6 +335,6 @@ OVERLOADS = frozenset({
     "ScalarOpt_dtype", "Tensor_float", "float_Tensor", "dim_int", "tensors", "low", "low_generator", "self_Tensor",
     "self_int", "source_Tensor", "source_Storage", "stable", "values_stable", "any", "sizes", "center", "sections",
     "indices", "tensor_indices_or_sections", "dtype_layout", "X", "self", "ScalarOther", "ScalarSelf", "hacked_twin",
-    "int_list", "Scalar_Self", "Scalar_Other",
+    "int_list", "Scalar_Self", "Scalar_Other", "using_ints", "from",
 })  # fmt: skip
 """The names of overloads that PyTorch's operators have. The functions here take all of their arguments in one."""

@@ -166,7 +166,8 @@ class OpOverload:
             if form.is_complete and (function is None or len(args) + len(kwargs) == len(form.names)):
                 taken = form.bound(args, kwargs)
                 if taken is not None:
-                    return form.op(*taken)
+                    result = form.op(*taken)
+                    return args[0] if result is None and self._name.endswith("_") else result
         return _called(public_function(self._name), self._name, args, kwargs)
 
     def __repr__(self) -> str:

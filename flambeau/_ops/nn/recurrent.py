@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.geometry.recurrence import Recurrence
 from ..._core.tensor import Tensor
-from ..._dispatch.public.registry import by_rule, public
+from ..._dispatch.public.registry import public
 from .recurrent_cells import gru_layer, lstm_layer, rnn_layer
 from .recurrent_network import network
 
@@ -269,10 +269,3 @@ def rnn_relu_cell(
     sizes = _check_step(input, (hx,), w_ih, w_hh)
     hx, w_ih, w_hh, b_ih, b_hh = _of_one_dtype(input, (hx, w_ih, w_hh, b_ih, b_hh))
     return rnn_layer(input, hx, w_ih, w_hh, b_ih, b_hh, sizes, False, True)[1]
-
-
-BY_RULE: dict[str, Callable[..., Any]] = {
-    function.__name__: by_rule(function.__name__, function)
-    for function in (gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell)
-}
-"""Networks and cells as layers call them."""

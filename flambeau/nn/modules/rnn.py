@@ -9,8 +9,8 @@ from typing import Any, ClassVar, overload
 
 from ..._core.tensor import Tensor
 from ..._dispatch.arguments.autocast import is_any_autocast_enabled
+from ..._dispatch.public.registry import function_named
 from ..._ops.create.constants import empty, zeros
-from ..._ops.nn import recurrent
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -207,7 +207,7 @@ class RNNBase(Module):
 
     def _network(self, input: Tensor, hx: Any, batch_sizes: Tensor | None) -> tuple[Tensor, Any]:
         options = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
-        network = recurrent.BY_RULE[self.mode.lower()]
+        network = function_named("", self.mode.lower())
         if batch_sizes is None:
             output, *last = network(input, hx, *options, self.batch_first)
         else:
@@ -398,8 +398,8 @@ class LSTM(RNNBase):
         return hx if permutation is None else tuple(each.index_select(1, permutation) for each in hx)
 
     def _initial(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        cells = zeros(self.get_expected_cell_size(input, batch_sizes), dtype=input.dtype, device=input.device)
-        return super()._initial(input, batch_sizes), cells
+        states = super()._initial(input, batch_sizes)
+        return states, zeros(self.get_expected_cell_size(input, batch_sizes), dtype=input.dtype, device=input.device)
 
     def _check_rank(self, hx: Any, dims: int) -> None:
         if hx[0].dim() != dims or hx[1].dim() != dims:
@@ -523,7 +523,7 @@ class RNNCellBase(Module):
         if hx is None:
             hx = zeros(batch._array.shape[0], self.hidden_size, dtype=input.dtype, device=input.device)
             hx = (hx, hx) if cell == "lstm_cell" else hx
-        result = recurrent.BY_RULE[cell](batch, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        result = function_named("", cell)(batch, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return result if batched else _each(result, lambda state: state.squeeze(0))
 
 

@@ -1,0 +1,115 @@
+"""The graphs of exported programs: the calls that PyTorch writes down, in the same words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import flambeau
+
+from ..support.oracle import pytorch
+
+
+def _layers(T: Any) -> list[Any]:
+    """What a program makes, each with its state, in a form that the next one takes: images of (2, 4, 8, 8)."""
+    nn = T.nn
+    return [
+        nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4), nn.BatchNorm2d(4).eval(), nn.GroupNorm(2, 4), nn.Dropout(0.2),
+        nn.Dropout(0.2).eval(), nn.Dropout2d(0.1), nn.ReLU(inplace=True), nn.GELU(), nn.SiLU(), nn.LayerNorm(8),
+        nn.Linear(8, 8), nn.ConvTranspose2d(4, 4, 1), nn.Conv2d(4, 4, 3, padding="same"), nn.MaxPool2d(2),
+        nn.Upsample(scale_factor=2), nn.MaxPool2d(3, 1, 1), nn.Upsample((8, 8), mode="bilinear"),
+    ]  # fmt: skip
+
+
+_LINES: list[Callable[[Any, Any], Any]] = [
+    lambda T, x: (x + 1) * 2 - x / 3,
+    lambda T, x: x.reshape(-1).view(2, 4, 8, 8),
+    lambda T, x: T.cat([x, x], 1).split(4, 1)[0],
+    lambda T, x: T.cat(x.chunk(2), 0),
+    lambda T, x: T.einsum("bcij,bcjk->bcik", x, x),
+    lambda T, x: T.where(x > 0, x, 0.5),
+    lambda T, x: x.clone().add_(1).relu_(),
+    lambda T, x: T.nn.functional.pad(x, (1, 1))[..., 1:-1],
+    lambda T, x: x + x.std(0),
+    lambda T, x: x + x.std(1, keepdim=True) * x.std((2, 3), unbiased=False, keepdim=True),
+    lambda T, x: x * x.norm(),
+    lambda T, x: x.softmax(1) + T.log_softmax(x, 2),
+    lambda T, x: x.flatten(2).unflatten(2, (8, 8)),
+    lambda T, x: x @ x,
+    lambda T, x: T.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True),
+    lambda T, x: x.contiguous().mean((2, 3), keepdim=True) + x,
+    lambda T, x: x + T.nn.functional.adaptive_avg_pool2d(x, 1),
+    lambda T, x: x + T.nn.functional.cross_entropy(x.flatten(1), T.tensor([3, 1])),
+    lambda T, x: x + T.nn.functional.nll_loss(x.flatten(1), T.tensor([0, 2]), reduction="sum"),
+]
+
+
+def _program(T: Any) -> tuple[Any, Any]:
+    class Program(T.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = T.nn.ModuleList(_layers(T))
+            self.lstm, self.gru = T.nn.LSTM(8, 8, 2, batch_first=True), T.nn.GRU(8, 4, bidirectional=True)
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = layer(x)
+            for line in _LINES:
+                x = line(T, x)
+            return self.gru(self.lstm(x.flatten(0, 1))[0])[0]
+
+    T.manual_seed(0)
+    model = Program()
+    return model, T.linspace(-1, 1, 512).reshape(2, 4, 8, 8)
+
+
+def _targets(program: Any) -> list[str]:
+    return [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+
+
+@pytest.mark.skipif(pytorch is None, reason="there is no PyTorch to compare with")
+def test_the_graph_holds_the_calls_of_the_program(exported: Any) -> None:
+    ours = exported[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of its own layers
+        model, x = _program(pytorch)
+        theirs = pytorch.export.export(model, (x,))
+    assert _targets(ours) == _targets(theirs)
+    assert [str(each) for each in ours.graph_signature.input_specs] == [
+        str(each) for each in theirs.graph_signature.input_specs
+    ]
+
+
+@pytest.fixture(scope="module")
+def exported() -> tuple[Any, Any, dict[str, Any], Any]:
+    """A module, an input, the state that it had before, and the program."""
+    model, x = _program(flambeau)
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    return model, x, state, flambeau.export.export(model, (x,))
+
+
+def _run(model: Any, x: Any, of: Any, state: Any) -> list[Any]:
+    """The result, and what the buffers are afterwards."""
+    model.load_state_dict(state)
+    flambeau.manual_seed(1)
+    return [of(x).detach(), *[each.clone() for each in model.buffers()]]
+
+
+def test_programs_in_training_mode_draw_and_change_buffers_as_the_module_does(exported: Any) -> None:
+    model, x, state, program = exported
+    assert all(flambeau.equal(value, state[name]) for name, value in model.state_dict().items()), "export changed it"
+    expected = _run(model, x, model, state)
+    for made in (program, program.run_decompositions()):
+        actual = _run(model, x, made.module(), state)
+        assert all(flambeau.equal(a, b) for a, b in zip(actual, expected, strict=True))
+
+
+def test_decomposed_programs_have_neither_composed_calls_nor_attributes(exported: Any) -> None:
+    program = exported[-1].run_decompositions()
+    targets = _targets(program)
+    assert not {"aten.linear.default", "aten.conv2d.default", "aten.dropout.default"} & set(targets)
+    assert {"aten.addmm.default", "aten.convolution.default"} <= set(targets)
+    assert not [node for node in program.graph.nodes if node.op == "get_attr"]

@@ -44,7 +44,13 @@ def collectives(rank: int, size: int) -> list[bytes]:
         gathered, part = flambeau.empty(size * count), flambeau.empty(count)
         dist.all_gather_into_tensor(gathered, own)
         dist.reduce_scatter_tensor(part, gathered + rank)
-        found += [each.numpy().tobytes() for each in (total, greatest, sent, gathered, part)]
+        # Parts of three lengths: one of several rounds, and some so short that they are sent.
+        lengths = [[(0, count, 7, 10_007)[(one + other) % 4] for other in range(size)] for one in range(size)]
+        exchanged = flambeau.empty(sum(row[rank] for row in lengths))
+        dist.all_to_all_single(
+            exchanged, own.repeat(3)[: sum(lengths[rank])], [row[rank] for row in lengths], lengths[rank]
+        )
+        found += [each.numpy().tobytes() for each in (total, greatest, sent, gathered, part, exchanged)]
     return found
 
 

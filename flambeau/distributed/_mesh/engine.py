@@ -175,7 +175,8 @@ class MeshEngine:
     def all_to_all(self, outs: Sequence[Any], inputs: Sequence[Any]) -> Started:
         """The n-th member gets the n-th array of each."""
         bits = signature("all_to_all", inputs[0].dtype)
-        return self._start("all_to_all", lambda exchange: algorithms.all_to_all(exchange, outs, inputs), bits)
+        way = self._way(max(array.nbytes for array in (*outs, *inputs)))
+        return self._start("all_to_all", lambda exchange: way.all_to_all(exchange, outs, inputs), bits)
 
     def barrier(self) -> Started:
         """Nobody goes on before everybody has come."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..reductions import Combine
-from .algorithms import CHUNK, Exchange, chunks, parts
+from .algorithms import CHUNK, SMALL, Exchange, chunks, parts
 from .arena import PLACE_LENGTH, Arena, Extent, Place
 from .links import different_things
 from .requests import Request, Steps
@@ -164,8 +164,8 @@ def all_reduce(exchange: Exchange, array: Any, combine: Combine) -> Steps:
         shared.arena.give_back(extent)
 
 
-def _copied(extent: Extent, arrays: Sequence[Any], skipped: int) -> list[Any]:
-    """The arrays one behind the other in an extent; the place of one of them is left empty."""
+def _copied(extent: Extent, arrays: Sequence[Any], skipped: int = -1) -> list[Any]:
+    """The arrays one behind the other in an extent; the place of one of them may be left empty."""
     memory = extent.bytes()
     copies = [_part(memory, begin, array) for begin, array in zip(_bounds(arrays), arrays, strict=False)]
     for index, (copy, array) in enumerate(zip(copies, arrays, strict=True)):
@@ -224,6 +224,33 @@ def all_gather(exchange: Exchange, outs: Sequence[Any], own: Any) -> Steps:
         shared.when_noted(peers, lambda: own, len(rounds))
     else:
         shared.when_noted(peers, functools.partial(shared.arena.give_back, extent))
+
+
+def all_to_all(exchange: Exchange, outs: Sequence[Any], inputs: Sequence[Any]) -> Steps:
+    """The n-th member gets the n-th array of each. Both sides know how long it is: what is short is sent."""
+    shared = _Shared(exchange)
+    peers, step = shared.others(), _ROUND // shared.size
+    waits: list[Request] = [exchange.receive(peer, outs[peer]) for peer in peers if outs[peer].nbytes <= SMALL]
+    waits += [exchange.send(peer, inputs[peer]) for peer in peers if inputs[peer].nbytes <= SMALL]
+    np.copyto(outs[shared.rank], inputs[shared.rank])
+    given = {peer: _rounds(inputs[peer], step) for peer in peers if inputs[peer].nbytes > SMALL}
+    taken = {peer: _rounds(outs[peer], step) for peer in peers if outs[peer].nbytes > SMALL}
+    extent = shared.arena.take(max(1, sum(pieces[0].nbytes for pieces in given.values())))
+    shown: list[int] = []
+    for number in range(max(map(len, (*given.values(), *taken.values())), default=0)):
+        yield from shared.notes(shown)
+        shown = [peer for peer, pieces in given.items() if number < len(pieces)]
+        pieces = [given[peer][number] for peer in shown]
+        _copied(extent, pieces)
+        for peer, piece, begin in zip(shown, pieces, _bounds(pieces), strict=False):
+            shared.show(extent.place(begin, piece.nbytes), [peer])
+        for peer in [peer for peer, pieces in taken.items() if number < len(pieces)]:
+            piece = taken[peer][number]
+            windows = yield from shared.windows([peer], piece.nbytes)
+            np.copyto(piece, windows[peer].view(piece.dtype))
+            shared.note([peer])
+    shared.when_noted(shown, functools.partial(shared.arena.give_back, extent))
+    yield waits
 
 
 def broadcast(exchange: Exchange, array: Any, root: int) -> Steps:

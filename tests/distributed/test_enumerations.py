@@ -30,16 +30,18 @@ def test_enumerations_of_checkpoints(torch: Any) -> Any:
     return [(str(each), each.value) for kind in (formats, writers) for each in kind]
 
 
-def test_checkpoints_that_are_not_written(tmp_path: Path) -> None:
+def test_how_checkpoints_are_written(tmp_path: Path) -> None:
     import flambeau
     from flambeau.distributed.checkpoint.filesystem import FileSystemWriter, SerializationFormat
-    from flambeau.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType, async_save
+    from flambeau.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType, async_save, save
 
-    with pytest.raises(NotImplementedError, match="safetensors"):
-        FileSystemWriter(tmp_path, serialization_format=SerializationFormat.SAFETENSORS)
+    for each in SerializationFormat:
+        save({"x": flambeau.ones(1)}, storage_writer=FileSystemWriter(tmp_path / each.value, serialization_format=each))
+        (file,) = (tmp_path / each.value).glob("*.safetensors")
+        assert flambeau.safetensors.load_file(file)["x"].tolist() == [1]
     with pytest.raises(NotImplementedError, match="thread"):
         async_save({"x": flambeau.ones(1)}, checkpoint_id=tmp_path, async_checkpointer_type=AsyncCheckpointerType.PROCESS)  # noqa: E501  # fmt: skip
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.glob("*.safetensors"))
 
 
 @pytest.mark.parametrize("content", [None, "text", {"message": "text", "extraInfo": {"timestamp": "17"}}])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import warnings
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ import flambeau.distributed as dist
 from flambeau.distributed import checkpoint
 from flambeau.distributed.optim import ZeroRedundancyOptimizer
 from flambeau.distributed.testing import run_in_threads
+
+from ..support.oracle import pytorch
 
 MINUTES = timedelta(minutes=4)
 
@@ -139,6 +143,101 @@ def test_in_the_background_and_objects_with_state(tmp_path: Path) -> None:
         assert content(network) == before
 
     run_in_threads(work, 2, MINUTES)
+
+
+def shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: shown(each) for key, each in value.items()}
+    return [shown(each) for each in value] if isinstance(value, list) else getattr(value, "tolist", lambda: value)()
+
+
+def converted(library: Any, folder: Path) -> list[Any]:
+    """A state that went from one file into a folder and back, and one that went into a folder first."""
+    formats = importlib.import_module(f"{library.__name__}.distributed.checkpoint.format_utils")
+    weight, (file, whole, back, again) = library.arange(6.0).reshape(2, 3), (folder / name for name in "abcd")
+    state = {
+        "model": {"weight": weight, "with.dots": weight[0].clone()},
+        "optimizer": {"state": {0: {"step": library.tensor(1.0), "exp_avg": weight * 2}}, "lr": [0.1], "none": {}},
+        "epoch": 3,
+        "notes": ["a", weight, (1, 2)],
+    }
+    library.save(state, file)
+    formats.torch_save_to_dcp(file, whole)
+    formats.dcp_to_torch_save(whole, back)
+    importlib.import_module(f"{library.__name__}.distributed.checkpoint").save(state, checkpoint_id=again, no_dist=True)
+    formats.dcp_to_torch_save(again, folder / "e")
+    return [shown(library.load(each)) for each in (back, folder / "e")]
+
+
+def test_one_file_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    found = converted(flambeau, tmp_path / "own")
+    assert found[0]["optimizer"]["state"] == {"0": {"step": 1.0, "exp_avg": [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]}}
+    if pytorch is not None:
+        (tmp_path / "theirs").mkdir()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's, that nobody else takes part
+            assert found == converted(pytorch, tmp_path / "theirs")
+
+
+def flat_state(library: Any) -> Any:
+    """The state of an optimizer in one dictionary, which another optimizer takes over."""
+    states = importlib.import_module(f"{library.__name__}.distributed.checkpoint.state_dict")
+    options = states.StateDictOptions(flatten_optimizer_state_dict=True)
+    found, loaded = [], None
+    for rate in (0.1, 0.7):
+        layers = library.nn.Sequential(library.nn.Linear(2, 2), library.nn.Linear(2, 1))
+        with library.no_grad():
+            for each in layers.parameters():
+                each.fill_(0.5)
+        groups = [{"params": layers[0].parameters(), "lr": rate}, {"params": layers[1].parameters()}]
+        optimizer = library.optim.AdamW(groups, lr=2 * rate)
+        layers(library.ones(1, 2)).sum().backward()
+        optimizer.step()
+        if loaded is not None:
+            states.set_optimizer_state_dict(layers, optimizer, loaded, options=options)
+            optimizer.step()
+        loaded = states.get_optimizer_state_dict(layers, optimizer, options=options)
+        found += [shown(loaded), [group["lr"] for group in optimizer.param_groups], shown(list(layers.parameters()))]
+    return found
+
+
+def test_a_state_in_one_dictionary() -> None:
+    found = flat_state(flambeau)
+    assert found[1] == found[4] == [0.1, 0.2]
+    if pytorch is not None:
+        expected = flat_state(pytorch)
+        assert [list(each) for each in (found[0], found[3])] == [list(each) for each in (expected[0], expected[3])]
+        assert found[4] == expected[4]
+        flambeau.testing.assert_close(found[5], expected[5])
+
+
+def test_folders_of_numbered_files(tmp_path: Path) -> None:
+    """Files as `from_pretrained` reads them, written by several processes, and read with an index or without one."""
+    from flambeau.distributed.checkpoint import HuggingFaceStorageReader, HuggingFaceStorageWriter
+
+    state = model().state_dict()
+    places = {name: number for number, name in enumerate(state, 1)}
+
+    def work(rank: int) -> None:
+        checkpoint.save({**state, "step": 3}, storage_writer=HuggingFaceStorageWriter(tmp_path, places))
+
+    run_in_threads(work, 2, MINUTES)
+    expected = {name: f"model-{number:05d}-of-00004.safetensors" for name, number in places.items()}
+    index = tmp_path / "model.safetensors.index.json"
+    assert json.loads(index.read_text())["weight_map"] == expected
+    assert sorted(each.name for each in tmp_path.iterdir()) == [*sorted(expected.values()), index.name]
+    for _ in range(2):
+        found = {name: flambeau.zeros_like(value) for name, value in state.items()}
+        checkpoint.load(found, storage_reader=HuggingFaceStorageReader(tmp_path))
+        flambeau.testing.assert_close(found, dict(state), rtol=0, atol=0)
+        index.unlink(missing_ok=True)
+    checkpoint.save({"x": flambeau.ones(2)}, storage_writer=HuggingFaceStorageWriter(tmp_path / "one"))
+    assert flambeau.safetensors.load_file(tmp_path / "one" / "model-00001-of-00001.safetensors")["x"].tolist() == [1, 1]
+    with pytest.raises(checkpoint.CheckpointException, match="in which file 'x' is"):
+        checkpoint.save({"x": flambeau.ones(2)}, storage_writer=HuggingFaceStorageWriter(tmp_path, places))
+    with pytest.raises(checkpoint.CheckpointException, match="no safetensors files"):
+        checkpoint.load({"x": flambeau.ones(2)}, storage_reader=HuggingFaceStorageReader(tmp_path / "none"))
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ __getattr__, __dir__ = (
     .elsewhere("DefaultLoadPlanner DefaultSavePlanner", "distributed.checkpoint.default_planner")
     .elsewhere("CheckpointException", "distributed.checkpoint._folder")
     .elsewhere("Stateful", "distributed.checkpoint.stateful")
+    .elsewhere("HuggingFaceStorageReader HuggingFaceStorageWriter", "distributed.checkpoint.hf_storage")
     .absent(
         "PyTorch itself has replaced it by save and load",
         functions="load_state_dict save_state_dict",

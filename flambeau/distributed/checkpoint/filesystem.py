@@ -7,6 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .._world import ProcessGroup
+from ._folder import Staged, read, stage, write
+
 __all__ = ["FileSystemReader", "FileSystemWriter", "SerializationFormat"]
 
 
@@ -18,7 +21,7 @@ class SerializationFormat(enum.Enum):
 
 
 class FileSystemWriter:
-    """A folder that a checkpoint is written into."""
+    """A folder that a checkpoint is written into: as safetensors, whatever format is asked for."""
 
     def __init__(
         self,
@@ -32,9 +35,15 @@ class FileSystemWriter:
         _extensions: Any = None,
         serialization_format: SerializationFormat = SerializationFormat.TORCH_SAVE,
     ) -> None:
-        if serialization_format is not SerializationFormat.TORCH_SAVE:
-            raise NotImplementedError(f"checkpoints are not written in the format {serialization_format.value}")
         self.path = Path(path)
+
+    def _staged(self, state: dict[str, Any], group: ProcessGroup | None) -> Staged:
+        """What this process is to write of a state."""
+        return stage(state, group)
+
+    def _write(self, folder: Path, staged: Staged, group: ProcessGroup | None) -> None:
+        """Write it."""
+        write(folder, staged, group)
 
 
 class FileSystemReader:
@@ -42,3 +51,7 @@ class FileSystemReader:
 
     def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
         self.path = Path(path)
+
+    def _read(self, folder: Path, state: dict[str, Any], allow_missing: bool) -> None:
+        """Fill a state."""
+        read(folder, state, allow_missing)

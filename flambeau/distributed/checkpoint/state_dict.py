@@ -99,9 +99,24 @@ def _listed(optimizers: Optimizer | Iterable[Optimizer]) -> list[Optimizer]:
     return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
 
 
-def _check(options: StateDictOptions) -> None:
-    if options.flatten_optimizer_state_dict:
-        raise NotImplementedError("flatten_optimizer_state_dict is not built: the state is nested by name")
+def _flat(named: dict[str, Any]) -> dict[str, Any]:
+    """The state of an optimizer in one dictionary: each parameter has its own values and those of its group."""
+    found = {f"state.{name}.{key}": value for name, state in named["state"].items() for key, value in state.items()}
+    for group in named["param_groups"]:
+        for name in group["params"]:
+            found |= {f"param_groups.{name}.{key}": value for key, value in group.items() if key != "params"}
+    return found
+
+
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+    """The other way round; each parameter is a group of its own."""
+    found: dict[str, dict[str, dict[str, Any]]] = {"state": {}, "param_groups": {}}
+    for key, value in flat.items():
+        section, _, rest = key.partition(".")
+        name, _, last = rest.rpartition(".")
+        found[section].setdefault(name, {})[last] = value
+    groups = [{"params": [name], **group} for name, group in found["param_groups"].items()]
+    return {"state": found["state"], "param_groups": groups}
 
 
 def get_model_state_dict(
@@ -130,7 +145,6 @@ def get_optimizer_state_dict(
 ) -> dict[str, Any]:
     """The state of optimizers by the names of parameters."""
     chosen = options or StateDictOptions()
-    _check(chosen)
     names = _names(model)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in _listed(optimizers):
@@ -141,7 +155,9 @@ def get_optimizer_state_dict(
                 if state:
                     whole["state"][names[id(each)]] = {key: _given(value, chosen) for key, value in state.items()}
             whole["param_groups"].append({**group, "params": [names[id(each)] for each in group["params"]]})
-    return {} if _is_dropped(chosen) else whole
+    if _is_dropped(chosen):
+        return {}
+    return _flat(whole) if chosen.flatten_optimizer_state_dict else whole
 
 
 def _initialise(optimizer: Optimizer) -> None:
@@ -202,9 +218,10 @@ def set_optimizer_state_dict(
 ) -> None:
     """Take over the state of optimizers; whole tensors are spread where the parameters are."""
     chosen = options or StateDictOptions()
-    _check(chosen)
     if chosen.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
+    if chosen.flatten_optimizer_state_dict:
+        optim_state_dict = _nested(optim_state_dict)
     for optimizer in _listed(optimizers):
         optimizer.load_state_dict(state_by_position(model, optimizer, optim_state_dict))
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._world import ProcessGroup
-from ._folder import read
 from .default_planner import DefaultLoadPlanner
 from .filesystem import FileSystemReader
-from .state_dict_saver import folder_of, plain_state
+from .state_dict_saver import plain_state, storage_of
 from .stateful import Stateful
 
 __all__ = ["load"]
@@ -25,7 +24,8 @@ def load(
 ) -> None:
     """Fill a state from a folder: tensors in place, other values anew, objects by their `load_state_dict`."""
     state = plain_state(state_dict)
-    read(folder_of(checkpoint_id, storage_reader), state, planner is not None and planner.allow_partial_load)
+    folder, reader = storage_of(checkpoint_id, storage_reader, FileSystemReader)
+    reader._read(folder, state, planner is not None and planner.allow_partial_load)
     for key, value in state_dict.items():
         if isinstance(value, Stateful):
             value.load_state_dict(state[key])

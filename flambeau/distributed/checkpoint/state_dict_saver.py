@@ -6,11 +6,10 @@ import enum
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .._world import ProcessGroup, group_of, is_initialized, new_group
-from ._folder import stage, write
-from .filesystem import FileSystemWriter
+from .filesystem import FileSystemReader, FileSystemWriter
 from .stateful import Stateful
 
 __all__ = ["AsyncCheckpointerType", "async_save", "save"]
@@ -28,12 +27,15 @@ def plain_state(state_dict: dict[str, Any]) -> dict[str, Any]:
     return {key: value.state_dict() if isinstance(value, Stateful) else value for key, value in state_dict.items()}
 
 
-def folder_of(checkpoint_id: Any, storage: Any) -> Path:
-    """Where a checkpoint is."""
-    found = checkpoint_id if checkpoint_id is not None else getattr(storage, "path", None)
-    if found is None:
+Storage = TypeVar("Storage", FileSystemWriter, FileSystemReader)
+
+
+def storage_of(checkpoint_id: Any, storage: Storage | None, kind: type[Storage]) -> tuple[Path, Storage]:
+    """Where a checkpoint is, and what writes or reads it."""
+    if storage is None and checkpoint_id is None:
         raise ValueError("a checkpoint needs a folder: give checkpoint_id, or a FileSystemWriter or FileSystemReader")
-    return Path(os.fspath(found))
+    found = kind(checkpoint_id) if storage is None else storage
+    return found.path if checkpoint_id is None else Path(os.fspath(checkpoint_id)), found
 
 
 def _taking_part(process_group: Any, no_dist: bool) -> ProcessGroup | None:
@@ -51,9 +53,9 @@ def save(
     use_collectives: bool = True,
 ) -> None:
     """Write a state, the same on all processes, into a folder: each process writes a part of the tensors."""
-    folder = folder_of(checkpoint_id, storage_writer)
+    folder, writer = storage_of(checkpoint_id, storage_writer, FileSystemWriter)
     group = _taking_part(process_group, no_dist)
-    write(folder, stage(plain_state(state_dict), group), group)
+    writer._write(folder, writer._staged(plain_state(state_dict), group), group)
 
 
 def async_save(
@@ -73,9 +75,9 @@ def async_save(
 
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
         raise NotImplementedError("a checkpoint is written by a thread of this process, not by another process")
-    folder = folder_of(checkpoint_id, storage_writer)
+    folder, writer = storage_of(checkpoint_id, storage_writer, FileSystemWriter)
     group = _taking_part(process_group, no_dist)
-    staged = stage(plain_state(state_dict), group)
+    staged = writer._staged(plain_state(state_dict), group)
     # A group of its own: its collectives are not mixed up with those of training.
     own = None if group is None else new_group(group._ranks, group._timeout)
     here: World = world()
@@ -83,7 +85,7 @@ def async_save(
     def run() -> None:
         here.enter()
         try:
-            write(folder, staged, own)
+            writer._write(folder, staged, own)
         finally:
             World.leave()
 

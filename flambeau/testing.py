@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._core.arrays.lazy_signs import content
+from ._core.backend import to_host
 from ._core.dtype import bfloat16, dtype, float16, float32, float64, promote_types
 from ._core.tensor import Tensor
 
@@ -129,7 +130,7 @@ def _tensor_difference(a: Tensor, b: Tensor, where: str, tolerances: Any, option
 
 def _wide(tensor: Tensor, common: dtype) -> Any:
     """The values in a type in which their differences are exact enough to judge."""
-    array = np.asarray(content(tensor))
+    array = to_host(content(tensor))
     if common.is_complex:
         return array.astype(np.complex128)
     return array.astype(np.float64) if common.is_floating_point or common.name == "bool" else array.astype(object)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +15,12 @@ import flambeau
 import flambeau.distributed as dist
 from flambeau.distributed._nccl.engine import NcclEngine
 from flambeau.distributed.testing import run_in_threads
+from tests.distributed.offload_checks import check_memory, check_offload
 from tests.distributed.simulated_nccl import SimulatedNccl
 from tests.support.simulated_cuda import install_simulated_device
 
 
-def check(rank: int, size: int, place: Any) -> None:
+def check(rank: int, size: int, place: Any = "cuda") -> None:
     """Every collective on a device, beside what it must give."""
 
     def own(*shape: int) -> Any:
@@ -78,7 +83,7 @@ def check(rank: int, size: int, place: Any) -> None:
         dist.all_reduce(flambeau.ones(2, dtype=flambeau.int32, device=place), dist.ReduceOp.BAND)
 
 
-def check_training(rank: int, size: int, place: Any) -> None:
+def check_training(rank: int, size: int, place: Any = "cuda") -> None:
     """Steps of a model on a device beside the mean of all gradients."""
     model, expected = flambeau.nn.Linear(4, 3).to(place), flambeau.nn.Linear(4, 3)
     wrapped = flambeau.nn.parallel.DistributedDataParallel(model)
@@ -96,14 +101,19 @@ def main(size: int) -> None:
     install_simulated_device()
     library: Any = SimulatedNccl(size)
 
-    def work(rank: int) -> None:
-        group = dist.group.WORLD
-        assert group is not None
-        group._engine = NcclEngine(group._engine, library, 0)
-        check(rank, size, "cuda")
-        check_training(rank, size, "cuda")
+    def ranks(number: int, library: Any, *checks: Callable[[int, int], None]) -> None:
+        def work(rank: int) -> None:
+            group = dist.group.WORLD
+            assert group is not None
+            group._engine = NcclEngine(group._engine, library, 0)
+            for each in checks:
+                each(rank, number)
 
-    run_in_threads(work, size)
+        run_in_threads(work, number)
+
+    with tempfile.TemporaryDirectory() as folder:
+        ranks(size, library, check, check_training, functools.partial(check_offload, folder=Path(folder)))
+    ranks(1, SimulatedNccl(1), check_memory)
     wanted = {"AllReduce", "Reduce", "Broadcast", "AllGather", "ReduceScatter", "Send", "Recv", "CommDestroy"}
     assert wanted <= set(library.calls), set(library.calls)
 

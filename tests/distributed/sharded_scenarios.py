@@ -62,9 +62,11 @@ def _whole(model: Any) -> dict[str, Any]:
 def fully_sharded(torch: Any, rank: int, size: int) -> Any:
     fsdp, mesh = _module(torch, "fsdp"), _module(torch, "device_mesh").init_device_mesh("cpu", (size,))
     model = torch.nn.Sequential(*_layers(torch))
+    # On a mesh of CPUs this policy changes nothing.
+    options = {"offload_policy": fsdp.CPUOffloadPolicy(pin_memory=False)} if size == 4 else {}
     for layer in (model[0], model[2]):
-        fsdp.fully_shard(layer, mesh=mesh)
-    fsdp.fully_shard(model, mesh=mesh)
+        fsdp.fully_shard(layer, mesh=mesh, **options)
+    fsdp.fully_shard(model, mesh=mesh, **options)
     losses = _train(
         torch, model, _share(rank, size), lambda norm: torch.nn.utils.clip_grad_norm_(model.parameters(), norm)
     )

@@ -158,7 +158,7 @@ def test_a_model_that_starts_without_data() -> None:
         with torch.device("meta"):
             model = nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 2))
         fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
-        with pytest.raises(RuntimeError, match="on the meta device"):
+        with pytest.raises(RuntimeError, match=r"still on meta device: \['0.weight', "):
             model(torch.ones(1, 4))
         model.to_empty(device="cpu")
         assert model[0].weight.to_local().shape == (3, 4)
@@ -187,8 +187,9 @@ def test_what_the_methods_do() -> None:
         assert all(each.grad is not None for each in model.parameters())
         with pytest.raises(AssertionError, match="can only be applied to a module once"):
             fully_shard(model, mesh=mesh)
-        with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
-            fully_shard(nn.Linear(2, 2), mesh=mesh, offload_policy=CPUOffloadPolicy())
+        if not torch.cuda.is_available():
+            with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+                fully_shard(nn.Linear(2, 2), mesh=mesh, offload_policy=CPUOffloadPolicy())
         with pytest.raises(ValueError, match="containers that do not implement forward"):
             fully_shard(nn.ModuleList([nn.Linear(2, 2)]), mesh=mesh)
 

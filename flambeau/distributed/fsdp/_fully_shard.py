@@ -6,15 +6,21 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from ..._core.device import CPU, usable_device
+from ..._core.device import device as Device
 from ..._core.modes import THREAD
+from ..._core.node import Node, next_sequence_number
 from ..._core.tensor import Tensor
 from ...autograd.engine import queue_callback
+from ...cuda import is_available
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...utils._pytree import tree_flatten, tree_map
 from .._world import get_world_size, is_initialized
 from ..device_mesh import DeviceMesh, init_device_mesh
+from ..tensor._dtensor import DTensor
 from ..tensor.placement_types import Shard
+from ._offload import Offload
 from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 from ._unit import Entry, Unit
 
@@ -29,13 +35,20 @@ class _Family:
         self.ends_pass = False
         self.is_last_backward = True
 
+    def wait_for_parts(self) -> None:
+        """Wait until nothing reads the parts that rest on the host."""
+        for state in self.order:
+            if state.unit is not None and state.unit.offload is not None:
+                state.unit.offload.wait_for_parts()
+
 
 class _State:
     """What `fully_shard` knows of a module."""
 
-    def __init__(self, modules: list[Module], unit: Unit | None, policy: MixedPrecisionPolicy) -> None:
+    def __init__(self, modules: list[Module], unit: Unit | None, place: Device, policy: MixedPrecisionPolicy) -> None:
         self.modules = modules
         self.unit = unit
+        self.place = place
         self.policy = policy
         self.family: _Family | None = None
         self.is_root = False
@@ -44,14 +57,22 @@ class _State:
         self.forward_prefetch: list[_State] = []
         self.backward_prefetch: list[_State] | None = None
         self._entered = 0
+        self._since = 0
+        """The sequence number at which the forward pass began."""
 
     # ----- the forward pass ---------------------------------------------------------------------------------------
 
-    def before_forward(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Gather the parameters; convert inputs."""
+    def before_forward(
+        self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Gather the parameters; move and convert inputs."""
         if self.family is None:
             self._become_root(module)
         self._entered += 1
+        if self._entered == 1:
+            self._since = next_sequence_number()
+        if self.is_root and self.place is not CPU:
+            args, kwargs = tree_map(functools.partial(_at, self.place), (args, kwargs))
         if self.unit is not None:
             self.unit.gather()
             for other in self.forward_prefetch:
@@ -59,13 +80,14 @@ class _State:
                     other.unit.begin_gathering()
         wanted = self.policy.param_dtype
         if wanted is not None and self.policy.cast_forward_inputs:
-            return tree_map(functools.partial(_converted, wanted), (args, kwargs))
-        return None
+            args, kwargs = tree_map(functools.partial(_converted, wanted), (args, kwargs))
+        return args, kwargs
 
     def after_forward(self, module: Module, args: Any, output: Any) -> Any:
-        """Give up the parameters, unless they are kept; see to the backward pass."""
-        self._entered -= 1
-        assert self.family is not None
+        """Give up the parameters, unless they are kept; see to the backward pass. An error comes here too."""
+        self._entered = max(self._entered - 1, 0)
+        if self.family is None:
+            return output
         if self.policy.output_dtype is not None:
             output = tree_map(functools.partial(_converted, self.policy.output_dtype), output)
         recomputes = THREAD.modes.backward_pass is not None  # a checkpoint: the parameters are needed for longer
@@ -73,7 +95,9 @@ class _State:
             if self not in self.family.order:
                 self.family.order.append(self)
             if self.unit.reshard_after_forward and not self._keeps_as_root():
-                self.unit.give_up()
+                self.unit.give_up(_nodes_of(output), self._since)
+        if self.is_root and not THREAD.modes.grad:  # no backward pass follows, so the parameters may be changed now
+            self.family.wait_for_parts()
         for each in tree_flatten(output)[0]:
             if isinstance(each, Tensor) and each.requires_grad:
                 each.register_hook(self._before_backward)
@@ -84,8 +108,9 @@ class _State:
 
     def _become_root(self, module: Module) -> None:
         """The outermost module that runs first: all below belong to it."""
-        family = _Family()
-        for part in module.modules():
+        family, finished = _Family(), _let_finish()
+        paths = {part: path for path, part in module.named_modules()}
+        for part in paths:
             state = state_of(part)
             if state is not None:
                 if state.family is not None and state is not self:
@@ -95,7 +120,8 @@ class _State:
                     )
                 state.family = family
                 if state.unit is not None:
-                    state.unit.finished = _let_finish(family)
+                    state.unit.finished = finished
+                    state.unit.name_entries(paths)
         self.is_root = True
 
     # ----- the backward pass --------------------------------------------------------------------------------------
@@ -123,8 +149,8 @@ class _State:
         return order[at - 1 : at] if at else []
 
 
-def _let_finish(family: _Family) -> Callable[[Unit], None]:
-    """While the sums of one unit are on their way, those of the one before it are taken."""
+def _let_finish() -> Callable[[Unit], None]:
+    """For all units of a family: while the sums of one are on their way, those of the one before it are taken."""
     sent: list[Unit] = []
 
     def finished(unit: Unit) -> None:
@@ -147,12 +173,26 @@ def _end_pass(family: _Family) -> None:
         if state.unit is not None:
             state.unit.finish_adding_up()
             state.unit.give_up_gathering()
+    for state in family.order:
+        if state.unit is not None:
+            state.unit.take_what_arrived()
     if family.is_last_backward:
         family.order.clear()
 
 
 def _converted(wanted: Any, value: Any) -> Any:
     return value.to(wanted) if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def _nodes_of(output: Any) -> list[Node]:
+    """The nodes that made the tensors of an output."""
+    parts = [each._local_tensor if isinstance(each, DTensor) else each for each in tree_flatten(output)[0]]
+    found = [each.grad_fn for each in parts if isinstance(each, Tensor)]
+    return [each for each in found if each is not None]
+
+
+def _at(place: Device, value: Any) -> Any:
+    return value.to(place) if isinstance(value, Tensor) and not isinstance(value, DTensor) else value
 
 
 def state_of(module: Module) -> _State | None:
@@ -272,12 +312,9 @@ def fully_shard(
 
     `reshard_after_forward`: whether the whole parameters are given up between forward and backward pass; by default
     they are, but for the outermost module. A number, which asks for parts over fewer processes, counts as True.
+    `offload_policy`: with `CPUOffloadPolicy()` the parts of parameters, their gradients and what an optimizer keeps of
+    them are in the memory of the host, and the device of the mesh has whole parameters while it computes with them.
     """
-    if isinstance(offload_policy, CPUOffloadPolicy):
-        raise RuntimeError(
-            "Cannot access accelerator device when none is available: CPUOffloadPolicy keeps the parameters of a model "
-            "on an accelerator in the host's memory, and on the CPU they are there anyway"
-        )
     if dp_mesh_dims is not None:
         raise NotImplementedError("fully_shard takes a mesh of one or two dimensions, and no dp_mesh_dims")
     found = _default_mesh() if mesh is None else mesh
@@ -292,7 +329,9 @@ def fully_shard(
             )
         if type(each).forward is Module.forward:
             raise ValueError(f"fully_shard does not support containers that do not implement forward: {each}")
-    attach(modules, found, mp_policy, reshard_after_forward, ignored_params or set(), shard_placement_fn)
+    attach(
+        modules, found, mp_policy, offload_policy, reshard_after_forward, ignored_params or set(), shard_placement_fn
+    )
     for each in modules:
         each.__class__ = _spread_class(type(each))
         each.register_state_dict_pre_hook(_before_state_dict)
@@ -303,21 +342,25 @@ def attach(
     modules: list[Module],
     mesh: DeviceMesh,
     policy: MixedPrecisionPolicy,
+    offload_policy: OffloadPolicy,
     reshard_after_forward: bool | int | None = None,
     ignored: set[Any] | None = None,
     placement_of: Callable[[Parameter], Shard | None] | None = None,
 ) -> None:
     """Make a unit of the parameters of modules, and let it follow their forward and backward passes."""
+    place = CPU if mesh.device_type == "cpu" else usable_device(mesh.device_type)
+    _move(modules, place, ignored or set())
     entries = _own_entries(modules, ignored or set(), placement_of)
-    unit = Unit(entries, mesh, policy, reshard_after_forward is not False) if entries else None
+    offload = Offload(place, offload_policy.pin_memory) if isinstance(offload_policy, CPUOffloadPolicy) else None
+    unit = Unit(entries, mesh, place, policy, offload, reshard_after_forward is not False) if entries else None
     if unit is not None:
         unit.spread()
-    state = _State(modules, unit, policy)
+    state = _State(modules, unit, place, policy)
     state.decides_reshard = reshard_after_forward is not None
     for each in modules:
         vars(each)["_fsdp_state"] = state
         each.register_forward_pre_hook(state.before_forward, prepend=True, with_kwargs=True)
-        each.register_forward_hook(state.after_forward)
+        each.register_forward_hook(state.after_forward, always_call=True)
 
 
 def _before_state_dict(module: Module, prefix: str, keep_vars: bool) -> None:
@@ -339,7 +382,23 @@ def _spread_class(cls: type) -> type:
 def _default_mesh() -> DeviceMesh:
     if not is_initialized():
         raise RuntimeError("fully_shard needs a process group: call init_process_group first, or pass a mesh")
-    return init_device_mesh("cpu", (get_world_size(),))
+    return init_device_mesh(default_device_type(), (get_world_size(),))
+
+
+def default_device_type() -> str:
+    """Where models are computed with if nobody says: on the accelerator, if there is one."""
+    return "cuda" if is_available() else "cpu"
+
+
+def _move(modules: Iterable[Module], place: Device, ignored: set[Any]) -> None:
+    """Let the parameters and buffers that no unit below has taken be on a device."""
+    for module in modules:
+        for part in _without_units(module):
+            for each in (*part._parameters.values(), *part._buffers.values()):
+                if each is None or each.is_meta or isinstance(each, DTensor) or each.device == place:
+                    continue
+                if not any(each is other for other in ignored):
+                    each.data = each.detach().to(place)
 
 
 def _own_entries(
@@ -381,8 +440,12 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
 
     @functools.wraps(original)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        converted = state.before_forward(module, args, kwargs)
-        given, options = (args, kwargs) if converted is None else converted
-        return state.after_forward(module, given, original(*given, **options))
+        output = None
+        try:
+            given, options = state.before_forward(module, args, kwargs)
+            output = original(*given, **options)
+        finally:
+            output = state.after_forward(module, args, output)
+        return output
 
     setattr(module, method_name, wrapped)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..._core.device import device as Device
 from ..._core.dtype import dtype, promote_types
 from ..._core.kind import kind_of
 from ..._core.tensor import Tensor, new_counter
@@ -21,17 +22,23 @@ class Rows:
     """
 
     def __init__(
-        self, shapes: Sequence[tuple[int, ...]], count: int, like: Tensor, common: dtype, engine: Engine
+        self, shapes: Sequence[tuple[int, ...]], count: int, place: Device, common: dtype, engine: Engine
     ) -> None:
         self._shapes = shapes
         self._bounds = [0, *itertools.accumulate(math.prod(each) for each in shapes)]
-        length = count * self._bounds[-1]
-        if like._kind.is_cpu:
-            kind = kind_of(common, like._kind.device)
-            flat = Tensor._from_parts((engine.empty(length, common.numpy, passing=True), kind, new_counter()))
+        length, kind, array_type = count * self._bounds[-1], kind_of(common, place), common.numpy
+        if kind.is_cpu:
+            array = engine.empty(length, array_type, passing=True)
         else:
-            flat = like.new_empty(length, dtype=common)
-        self.memory = flat.view(count, self._bounds[-1])
+            array = kind.backend.empty((length,), array_type)
+        self.memory = Tensor._from_parts((array, kind, new_counter())).view(count, self._bounds[-1])
+
+    def on_host(self, non_blocking: bool) -> Rows:
+        """A copy in the memory of the host."""
+        copy: Rows = object.__new__(Rows)
+        copy._shapes, copy._bounds = self._shapes, self._bounds
+        copy.memory = self.memory.to("cpu", non_blocking=non_blocking, copy=True)
+        return copy
 
     def part(self, row: int, number: int) -> Tensor:
         """The place of a tensor's part."""

@@ -7,11 +7,15 @@ a unit are there, they are added up, each process gets its part of the sums, and
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..._core.device import device as Device
+from ..._core.kind import kind_of
+from ..._core.node import Node
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...nn.modules.module import Module
@@ -24,8 +28,9 @@ from ..reductions import ReduceOp
 from ..tensor._dtensor import DTensor, made
 from ..tensor._layout import Layout
 from ..tensor.placement_types import Placement, Replicate, Shard, _StridedShard
+from ._offload import Arriving, Offload
 from ._policies import MixedPrecisionPolicy
-from ._room import Room
+from ._room import Room, room_for
 from ._rows import Rows, common_dtype
 
 
@@ -35,6 +40,8 @@ class Entry:
 
     owners: list[tuple[Module, str]]
     dim: int
+    name: str = ""
+    """That in the outermost module, once it is known."""
     shape: tuple[int, ...] = ()
     """That of the whole: of what this process has of it, where `parallelize_module` has cut it before."""
     inner: Layout | None = None
@@ -70,11 +77,21 @@ class Unit:
     """Parameters that come and go together."""
 
     def __init__(
-        self, entries: list[Entry], mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard_after_forward: bool
+        self,
+        entries: list[Entry],
+        mesh: DeviceMesh,
+        place: Device,
+        policy: MixedPrecisionPolicy,
+        offload: Offload | None,
+        reshard_after_forward: bool,
     ) -> None:
         self.entries = entries
         self.mesh = mesh
+        self.place = place
+        """Where whole parameters are, and computed with."""
         self.policy = policy
+        self.offload = offload
+        """How parts rest on the host while the place is elsewhere."""
         self.reshard_after_forward = reshard_after_forward
         self.reshard_after_backward = True
         self.unshard_in_backward = True
@@ -87,6 +104,7 @@ class Unit:
         self._room: Room | None = None
         self._gathering: tuple[Work, Rows] | None = None
         self._sending: _Sending | None = None
+        self._arriving: list[tuple[Arriving, list[Entry]]] = []
         self._ready: set[int] = set()
         self.finished: Callable[[Unit], None] = lambda unit: None
         """Called when all gradients of the unit are on their way."""
@@ -121,9 +139,17 @@ class Unit:
                 entry.inner, own = own._layout, own._local_tensor
             entry.shape = tuple(own.shape)
             part = own.narrow(entry.dim, *self.part_of(entry)).clone().contiguous()
+            if self.offload is not None and not part.is_meta:
+                part = self.offload.at_rest(part)
             layout = self._layout(tuple(param.shape), entry.dim, entry.inner)
             entry.spread = Parameter(made(part, layout), param.requires_grad)
             entry.put(entry.spread)
+
+    def name_entries(self, paths: dict[Module, str]) -> None:
+        """Give parameters the names that they have in a module, from the paths of the modules in it."""
+        for entry in self.entries:
+            module, name = entry.owners[0]
+            entry.name = ".".join(filter(None, (paths.get(module, ""), name)))
 
     # ----- whole parameters ---------------------------------------------------------------------------------------
 
@@ -134,23 +160,44 @@ class Unit:
         with no_grad():
             for entry in self.entries:
                 entry.spread = entry.present()
-                if entry.spread._local_tensor.is_meta:
-                    raise RuntimeError(
-                        "parameters of a fully_shard module are on the meta device: call module.to_empty(device) and "
-                        "initialise them before the forward pass"
-                    )
+            self._check_parts()
             dtype = common_dtype([self._dtype_of(entry) for entry in self.entries])
             given, received = (self._rows(self.entries, count, dtype) for count in (1, self.size))
-            for number, entry in enumerate(self.entries):
-                given.put(0, number, entry.spread._local_tensor.detach(), entry.dim)
-            work = begun(
-                "all_gather",
-                self._group._engine,
-                [received.memory, given.memory],
-                lambda engine, arrays: engine.all_gather(list(arrays[0].reshape(self.size, -1)), arrays[1]),
-                1,
-            )
+            with self._beside():
+                for number, entry in enumerate(self.entries):
+                    part = entry.spread._local_tensor.detach()
+                    given.put(0, number, part if self.offload is None else self.offload.fetched(part), entry.dim)
+                work = begun(
+                    "all_gather",
+                    self._group._engine,
+                    [received.memory, given.memory],
+                    lambda engine, arrays: engine.all_gather(list(arrays[0].reshape(self.size, -1)), arrays[1]),
+                    1,
+                )
             self._gathering = work, received
+
+    def _beside(self) -> contextlib.AbstractContextManager[None]:
+        """A context for work that goes between host and device."""
+        return contextlib.nullcontext() if self.offload is None else self.offload.beside()
+
+    def _check_parts(self) -> None:
+        """An error if parts are where they cannot be gathered from."""
+        places = [(entry.name, entry.spread._local_tensor) for entry in self.entries]
+        if without_data := [name for name, part in places if part.is_meta]:
+            raise RuntimeError(
+                "FSDP parameters should be materialized from meta device before training, but the following were still "
+                f"on meta device: {without_data}\nFor example, call module.to_empty(device) and give them values."
+            )
+        if self.offload is None:
+            return
+        if elsewhere := [(name, part.device) for name, part in places if not part._kind.is_cpu]:
+            raise RuntimeError(
+                "FSDP parameters should be materialized on CPU when enabling CPU offloading. For example, load a CPU "
+                'state dict or call module.to_empty(device="cpu"). Found following parameters on non-CPU device: '
+                f"{elsewhere}"
+            )
+        for _, part in places:
+            self.offload.settle(part)
 
     def _rows(self, entries: list[Entry], count: int, dtype: Any) -> Rows:
         """Memory for parts of some parameters, or of their gradients."""
@@ -159,7 +206,7 @@ class Unit:
             shape = list(entry.shape)
             shape[entry.dim] = -(-shape[entry.dim] // self.size)
             shapes.append(tuple(shape))
-        return Rows(shapes, count, entries[0].spread._local_tensor, dtype, self._group._engine)
+        return Rows(shapes, count, self.place, dtype, self._group._engine)
 
     def gather(self) -> None:
         """Put whole parameters into the modules."""
@@ -170,7 +217,7 @@ class Unit:
         work, received = self._gathering
         self._gathering = None
         work.wait()
-        self._make_room()
+        self._make_room().enter([entry.whole for entry in self.entries])
         with no_grad():
             for number, entry in enumerate(self.entries):
                 _fill(entry.whole, [received.part(row, number) for row in range(self.size)], entry.dim)
@@ -183,33 +230,31 @@ class Unit:
         wanted = self.policy.param_dtype
         return wanted if wanted is not None and own.is_floating_point else own
 
-    def _make_room(self) -> None:
-        """Memory for the whole parameters, at addresses that stay."""
+    def _make_room(self) -> Room:
+        """Memory for the whole parameters, which graphs find again."""
         if self._room is not None:
-            return
-        from ..._core.kind import kind_of
-
-        forms = [
-            (entry.shape, kind_of(self._dtype_of(entry), entry.spread._local_tensor._kind.device))
-            for entry in self.entries
-        ]
-        self._room = Room(forms)
+            return self._room
+        self._room = room_for([(entry.shape, kind_of(self._dtype_of(entry), self.place)) for entry in self.entries])
         for number, (entry, tensor) in enumerate(zip(self.entries, self._room.tensors, strict=True)):
             given = tensor if entry.inner is None else made(tensor, entry.inner)
             entry.shown = Parameter(given, entry.spread.requires_grad)
             entry.whole = entry.shown if entry.inner is None else entry.shown._local_tensor
             if entry.spread.requires_grad:
                 entry.whole.register_post_accumulate_grad_hook(self._hook(number))
+        return self._room
 
-    def give_up(self) -> None:
-        """Put the parts back into the modules, and give up the memory of the whole parameters."""
+    def give_up(self, last: Sequence[Node] = (), since: int = 0) -> None:
+        """Put the parts back into the modules, and give up the memory of the whole parameters.
+
+        After a forward pass: its last nodes, and the sequence number from which on it has recorded.
+        """
         self.give_up_gathering()
         if not self.is_whole:
             return
         for entry in self.entries:
             entry.put(entry.spread)
         assert self._room is not None
-        self._room.release()
+        self._room.leave([entry.whole for entry in self.entries], last, since)
         self.is_whole = False
 
     def take_back(self) -> None:
@@ -272,22 +317,37 @@ class Unit:
             self._sending = _Sending(work, received, entries)
 
     def finish_adding_up(self) -> None:
-        """Wait for the sums, and add the own parts of their means to the gradients of the parameters."""
+        """Wait for the sums, and let the own parts of their means be gradients, or set out for the host."""
         sending, self._sending = self._sending, None
         if sending is None:
             return
-        sending.work.wait()
         count = self.size
-        with no_grad():
+        with no_grad(), self._beside():
+            sending.work.wait()
             if self._replicas is not None and self.reduces_over_replicas:
                 _calls.all_reduce(sending.received.memory, group=self._replicas)
                 count *= self._replicas.size()
             sending.received.memory.div_(self.divide_factor or count)
-            for number, entry in enumerate(sending.entries):
-                local = entry.spread._local_tensor
-                part = sending.received.part(0, number).narrow(entry.dim, 0, local.shape[entry.dim])
-                grad = part.to(local.dtype, copy=True)
-                local.grad = grad if local.grad is None else local.grad.add_(grad)
+            if self.offload is None:
+                _add_gradients(sending.received, sending.entries, copy=True)
+            else:
+                self._arriving.append((self.offload.sent_to_host(sending.received), sending.entries))
+
+    def take_what_arrived(self) -> None:
+        """Wait for the gradients that go to the host."""
+        arriving, self._arriving = self._arriving, []
+        with no_grad():
+            for each, entries in arriving:
+                _add_gradients(each.wait(), entries, copy=False)
+
+
+def _add_gradients(rows: Rows, entries: list[Entry], copy: bool) -> None:
+    """Add what was received to the gradients of the parameters, which become parts of it unless `copy`."""
+    for number, entry in enumerate(entries):
+        local = entry.spread._local_tensor
+        part = rows.part(0, number).narrow(entry.dim, 0, local.shape[entry.dim])
+        grad = part.to(local.dtype, copy=copy).contiguous()
+        local.grad = grad if local.grad is None else local.grad.add_(grad)
 
 
 def _joint_mesh(outer: DeviceMesh, inner: DeviceMesh) -> DeviceMesh:

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
+from ..._core.process.defaults import device_for
 from ..._core.tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...nn.modules.module import Module
@@ -19,8 +20,8 @@ from .. import _calls
 from .._world import get_rank, get_world_size, group_of
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..tensor._dtensor import DTensor
-from ._fully_shard import attach, state_of
-from ._policies import MixedPrecisionPolicy
+from ._fully_shard import attach, default_device_type, state_of
+from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 from ._unit import Unit
 from .api import (
     BackwardPrefetch,
@@ -77,10 +78,9 @@ class FullyShardedDataParallel(Module):
         _is_inner: bool = False,
     ) -> None:
         super().__init__()
-        if cpu_offload is not None and cpu_offload.offload_params:
-            raise RuntimeError("cpu_offload: parameters of a model on the CPU are in the host's memory anyway")
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
-        mesh = device_mesh if device_mesh is not None else _mesh_for(process_group, strategy)
+        device_type = default_device_type() if device_id is None else device_for(device_id).type
+        mesh = device_mesh if device_mesh is not None else _mesh_for(process_group, strategy, device_type)
         ignored = set(ignored_modules or ()) | {each for each in ignored_states or () if isinstance(each, Module)}
         apart = {each for each in ignored_states or () if isinstance(each, Tensor)}
         apart |= {param for each in ignored for param in each.parameters()}
@@ -88,7 +88,7 @@ class FullyShardedDataParallel(Module):
             _take_over_from_first(module, mesh)
         options = {
             "sharding_strategy": strategy, "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision,
-            "param_init_fn": param_init_fn, "device_mesh": mesh, "ignored_states": apart,
+            "param_init_fn": param_init_fn, "device_mesh": mesh, "ignored_states": apart, "cpu_offload": cpu_offload,
         }  # fmt: skip
         if auto_wrap_policy is not None:
 
@@ -111,6 +111,7 @@ class FullyShardedDataParallel(Module):
             MixedPrecisionPolicy(
                 precision.param_dtype, precision.reduce_dtype or precision.param_dtype, None, converts
             ),
+            CPUOffloadPolicy() if cpu_offload is not None and cpu_offload.offload_params else OffloadPolicy(),
             reshard_after_forward=False if keeps else None if not _is_inner else True,
             ignored=apart,
         )
@@ -345,16 +346,16 @@ class FullyShardedDataParallel(Module):
         raise NotImplementedError("communication hooks of FullyShardedDataParallel are not built")
 
 
-def _mesh_for(process_group: Any, strategy: ShardingStrategy) -> DeviceMesh:
+def _mesh_for(process_group: Any, strategy: ShardingStrategy, device_type: str) -> DeviceMesh:
     if strategy is ShardingStrategy.NO_SHARD:
-        return init_device_mesh("cpu", (get_world_size(), 1))
+        return init_device_mesh(device_type, (get_world_size(), 1))
     if strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
         raise ValueError(
             f"{strategy.name} needs a device_mesh with two dimensions: replicas, and the processes that share each"
         )
     if process_group is not None:
-        return DeviceMesh.from_group(group_of(process_group), "cpu")
-    return init_device_mesh("cpu", (get_world_size(),))
+        return DeviceMesh.from_group(group_of(process_group), device_type)
+    return init_device_mesh(device_type, (get_world_size(),))
 
 
 def _take_over_from_first(module: Module, mesh: DeviceMesh) -> None:

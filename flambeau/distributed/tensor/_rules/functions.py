@@ -8,7 +8,7 @@ from typing import Any
 from ...._core.tensor import Tensor
 from ...._dispatch.op import Op
 from ...._ops.linalg.matmul import matmul
-from .._dtensor import DTensor
+from .._dtensor import DTensor, made
 from ..placement_types import Placement, Shard
 from .carrying import carry_out
 from .choice import REPLICATE, SUM, Call, plan_by
@@ -78,4 +78,22 @@ def matmul_of(input: DTensor, weight: DTensor) -> DTensor:
     return found
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {"linear": _linear, "matmul": _matmul, "__matmul__": _matmul}
+def _on_parts(name: str) -> Callable[..., Any]:
+    """A method that moves or converts tensors: each process does it with its part."""
+
+    def run(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(input, DTensor):
+            return NotImplemented
+        local = input._local_tensor
+        found = getattr(local, name)(
+            *[each._local_tensor if isinstance(each, DTensor) else each for each in args], **kwargs
+        )
+        return input if found is local else made(found, input._layout, input.stride())
+
+    return run
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "linear": _linear, "matmul": _matmul, "__matmul__": _matmul,
+    **{name: _on_parts(name) for name in ("to", "cpu", "cuda", "pin_memory")},
+}  # fmt: skip

@@ -1,6 +1,6 @@
-"""PyTorch's ranks: `python -m tests.distributed.oracle MODULE SIZE FILE` writes what each rank of Gloo found.
+"""PyTorch's ranks: `python -m tests.distributed.oracle MODULE FOLDER SIZE...` writes what each rank of Gloo found.
 
-One process imports PyTorch and forks a child for each rank, which is quicker than as many imports.
+One process imports PyTorch and forks a child for each rank of each group, which is quicker than as many imports.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ LONGEST = 240
 
 
 @contextmanager
-def gloo(module: str, size: int) -> Iterator[Any]:
-    """Start PyTorch's ranks; what is yielded waits for them and gives what each found, by scenario."""
+def gloo(module: str, *sizes: int) -> Iterator[Any]:
+    """Start PyTorch's ranks, a group of each size after the other; what is yielded waits for the groups, and gives what
+    each rank of the group of a size found, by scenario.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "tests.distributed.oracle", module, str(size), folder]
+        command = [sys.executable, "-m", "tests.distributed.oracle", module, folder, *map(str, sizes)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
-        def results() -> list[dict[str, Any]]:
-            output, _ = process.communicate(timeout=LONGEST)
-            assert process.returncode == 0, output[-4000:]
-            files = [Path(folder) / f"{rank}.pickle" for rank in range(size)]
+        def results(size: int) -> list[dict[str, Any]]:
+            files = [Path(folder) / f"{rank}-of-{size}.pickle" for rank in range(size)]
+            if process.returncode is None:
+                output, _ = process.communicate(timeout=LONGEST)
+                assert process.returncode == 0, output[-4000:]
             return [pickle.loads(file.read_bytes()) for file in files]
 
         try:
@@ -53,17 +56,15 @@ def _rank(module: Any, rank: int, size: int, folder: Path) -> None:
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    where = f"file://{folder / 'meeting'}"
+    where = f"file://{folder / f'meeting-of-{size}'}"
     torch.distributed.init_process_group("gloo", where, timedelta(seconds=LONGEST), size, rank)
     found = dict(module.run_all(torch, rank, size))
-    (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
+    (folder / f"{rank}-of-{size}.pickle").write_bytes(pickle.dumps(found))
     torch.distributed.destroy_process_group()
 
 
-def main() -> int:
-    import torch.distributed  # noqa: F401  (before the forks: once for all ranks)
-
-    module, size, folder = importlib.import_module(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+def _group(module: Any, size: int, folder: Path) -> int:
+    """Fork the ranks of a group, and wait for them."""
     children = []
     for rank in range(size):
         child = os.fork()
@@ -77,6 +78,15 @@ def main() -> int:
                 os._exit(1)
         children.append(child)
     return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
+
+
+def main() -> int:
+    import torch.distributed  # noqa: F401  (before the forks: once for all ranks)
+
+    module, folder = importlib.import_module(sys.argv[1]), Path(sys.argv[2])
+    for name in getattr(module, "PYTORCH_IMPORTS", ()):
+        importlib.import_module(name)
+    return max(_group(module, int(size), folder) for size in sys.argv[3:])
 
 
 if __name__ == "__main__":

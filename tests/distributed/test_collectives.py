@@ -27,20 +27,29 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks PyTorch's
 MINUTES = timedelta(minutes=4)
 
 
-@pytest.fixture(scope="module", params=[2, 3])
-def found(request: pytest.FixtureRequest) -> Iterator[tuple[list[Any], list[Any]]]:
-    """What the ranks of both libraries found: by rank, and then by scenario."""
+SIZES = (2, 3)
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Iterator[Any]:
+    """What PyTorch's ranks find, while Flambeau's look for it too."""
     if pytorch is None:
         pytest.skip("needs PyTorch")
-    with gloo("tests.distributed.scenarios", request.param) as theirs:
+    with gloo("tests.distributed.scenarios", *SIZES) as results:
+        yield results
 
-        def run(rank: int) -> dict[str, Any]:
-            return dict(scenarios.run_all(flambeau, rank, request.param))
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ours = run_in_threads(run, request.param, MINUTES)
-        yield ours, theirs()
+@pytest.fixture(scope="module", params=SIZES)
+def found(request: pytest.FixtureRequest, theirs: Any) -> tuple[list[Any], list[Any]]:
+    """What the ranks of both libraries found: by rank, and then by scenario."""
+
+    def run(rank: int) -> dict[str, Any]:
+        return dict(scenarios.run_all(flambeau, rank, request.param))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = run_in_threads(run, request.param, MINUTES)
+    return ours, theirs(request.param)
 
 
 @pytest.mark.parametrize("name", [each.__name__ for each in scenarios.SCENARIOS])

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flambeau.distributed._launch.agent import Agent
 from flambeau.distributed._launch.options import WrongOption, options_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes of POSIX")
@@ -52,7 +54,8 @@ for step in range(start, 6):
     dist.barrier()
     if step == 3 and attempt == 0 and rank == 1:
         raise ValueError("on purpose")
-print(f"{rank} ends with {weight.tolist()} {sys.argv[1:]} {os.environ['LOCAL_RANK']}", flush=True)
+given = [os.environ[name] for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS")]
+print(f"{rank} ends with {weight.tolist()} {sys.argv[1:]} {given}", flush=True)
 dist.destroy_process_group()
 """
 
@@ -69,7 +72,8 @@ def test_restarts_end_with_the_bits_of_an_undisturbed_run(tmp_path: Path) -> Non
     )
     assert run.returncode == 0, run.stderr
     for rank in range(2):
-        assert f"[default{rank}]:{rank} ends with {expected.tolist()} ['argument'] {rank}" in run.stdout
+        given = [str(rank), "2", os.environ.get("OMP_NUM_THREADS", "1")]
+        assert f"[default{rank}]:{rank} ends with {expected.tolist()} ['argument'] {given}" in run.stdout
     assert "rank 1" in run.stderr
     assert "ValueError: on purpose" in run.stderr
     logs = list((tmp_path / "logs").glob("*/attempt_1/*/stdout.log"))
@@ -88,28 +92,6 @@ time.sleep(1000)
     assert run.returncode == 1
     assert "rank 1 (local rank 1, process" in run.stderr
     assert "killed by SIGKILL" in run.stderr
-
-
-VARIABLES = """
-import json, os
-names = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_NAME", "OMP_NUM_THREADS", "MASTER_ADDR")
-with open(f"variables{os.environ['RANK']}", "w") as file:
-    json.dump({name: os.environ.get(name) for name in names}, file)
-"""
-
-
-def test_variables(tmp_path: Path) -> None:
-    import json
-
-    run = launched(tmp_path, VARIABLES, "--nproc-per-node=2", "--role=trainer")
-    assert run.returncode == 0, run.stderr
-    for rank in range(2):
-        found = json.loads((tmp_path / f"variables{rank}").read_text())
-        threads = os.environ.get("OMP_NUM_THREADS", "1")
-        assert found == {
-            "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "ROLE_NAME": "trainer",
-            "OMP_NUM_THREADS": threads, "MASTER_ADDR": "127.0.0.1",
-        }  # fmt: skip
 
 
 SLEEPING = """
@@ -158,26 +140,39 @@ def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals, with_chi
                 os.kill(pid, signal.SIGKILL)
 
 
-def test_two_machines(tmp_path: Path) -> None:
-    """Two launchers on one machine, which get their numbers when they come."""
-    import socket
+ELASTIC = """#!/bin/sh
+env > "attempt $TORCHELASTIC_RESTART_COUNT, rank $RANK of $WORLD_SIZE"
+test $WORLD_SIZE = 1
+"""
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    (tmp_path / "program.py").write_text(VARIABLES)
-    command = [
-        sys.executable, "-m", "flambeau", "launch", "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint",
-        f"127.0.0.1:{port}", "--rdzv-id", "job", "--nproc-per-node", "1", "program.py",
-    ]  # fmt: skip
-    launchers = [subprocess.Popen(command, env=ENVIRONMENT, cwd=tmp_path) for _ in range(2)]
-    try:
-        assert [each.wait(LONGEST) for each in launchers] == [0, 0]
-    finally:
-        for each in launchers:
-            each.kill()
-            each.wait()
-    assert sorted(file.name for file in tmp_path.glob("variables*")) == ["variables0", "variables1"]
+
+def variables_in(file: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in file.read_text().splitlines() if "=" in line)
+
+
+def test_machines_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of at most three come, and get their numbers. One does not start again, and the other goes on alone."""
+    monkeypatch.chdir(tmp_path)
+    Path("program.sh").write_text(ELASTIC)
+    Path("program.sh").chmod(0o700)
+    arguments = ["--nnodes", "1:3", "--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--role", "trainer"]
+    arguments += ["--rdzv-conf", "last_call_timeout=1", "--no-python"]
+    first, second = (options_of([*arguments, "--max-restarts", each, "./program.sh"]) for each in ("1", "0"))
+    agents = [Agent(first)]
+    second.port = agents[0].port
+    agents.append(Agent(second))
+    with ThreadPoolExecutor(2) as threads:
+        failures = [each.result(LONGEST) for each in [threads.submit(agent.run) for agent in agents]]
+    assert [bool(each) for each in failures] == [False, True]
+    found = {each.name: variables_in(each) for each in sorted(tmp_path.glob("attempt*"))}
+    assert list(found) == ["attempt 0, rank 0 of 2", "attempt 0, rank 1 of 2", "attempt 1, rank 0 of 1"]
+    for (number, machines), variables in zip([(0, 2), (1, 2), (0, 1)], found.values(), strict=True):
+        expected = {
+            "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 1, "GROUP_RANK": number, "GROUP_WORLD_SIZE": machines,
+            "ROLE_RANK": number, "ROLE_WORLD_SIZE": machines, "ROLE_NAME": "trainer", "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": second.port, "TORCHELASTIC_RUN_ID": "none",
+        }  # fmt: skip
+        assert {name: variables.get(name) for name in expected} == {name: str(each) for name, each in expected.items()}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from . import sharded_scenarios
 from .scenarios import Scenario, plain
 
 STEPS = 50
+PYTORCH_IMPORTS = ("torch._dynamo",)
+"""What PyTorch imports for its wrapped models, which takes seconds."""
 
 
 def _values(torch: Any, shape: tuple[int, ...], salt: int) -> Any:
@@ -277,6 +279,18 @@ def uneven_inputs(torch: Any, rank: int, size: int) -> Any:
     return [each.detach().clone() for each in model.state_dict().values()]
 
 
+def uneven_with_spread_optimizer(torch: Any, rank: int, size: int) -> Any:
+    """Processes that are done go on with the steps of an optimizer, of whose state each keeps a part."""
+    model = _wrapped(torch, _network(torch, rank))
+    optimizer = torch.distributed.optim.ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.02)
+    with torch.distributed.algorithms.join.Join([model, optimizer]):
+        for step in range(2 + rank):
+            optimizer.zero_grad()
+            model(_values(torch, (2, 1, 8, 8), 10 * step + rank)).pow(2).mean().backward()
+            optimizer.step()
+    return [each.detach().clone() for each in model.state_dict().values()]
+
+
 def differentiable(torch: Any, rank: int, size: int) -> Any:
     """The collectives of `torch.distributed.nn`, and their gradients."""
     functional, found = torch.distributed.nn.functional, {}
@@ -303,7 +317,7 @@ def differentiable(torch: Any, rank: int, size: int) -> Any:
 SCENARIOS: tuple[Scenario, ...] = (
     fifty_steps, small_buckets_as_views, accumulation, unused_parameters, forgotten_parameters, static_graph, hooks,
     own_hook, uneven_inputs, differentiable, compressed, hooks_by_name, saved_tensor_hooks, static_and_unused,
-    uneven_divided, local_steps, *sharded_scenarios.SPREAD,
+    uneven_divided, local_steps, uneven_with_spread_optimizer, *sharded_scenarios.SPREAD,
 )  # fmt: skip
 
 
@@ -318,6 +332,7 @@ def run_all(torch: Any, rank: int, size: int) -> Iterator[tuple[str, Any]]:
         "nn.parallel",
         "distributed.nn.functional",
         "distributed.algorithms.ddp_comm_hooks",
+        "distributed.algorithms.join",
         "distributed.algorithms.ddp_comm_hooks.default_hooks",
         "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook",
         "distributed.algorithms.ddp_comm_hooks.powerSGD_hook",

@@ -6,24 +6,39 @@ python -m tests.serialization.killing --times 200
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import flambeau
+import flambeau.nn  # what the first save of a process would import
+import flambeau.serialization
 
-_WRITER = """
-import sys
-import flambeau
-number = int(sys.argv[2])
-while True:
-    number += 1
-    flambeau.save({"number": number, "weight": flambeau.full((200_000,), float(number))}, sys.argv[1])
-    print(number, flush=True)
-"""
+CONTEXT: Any = multiprocessing.get_context(
+    "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+)
+CONTEXT.set_forkserver_preload([__name__])  # so that the imports are made once for all processes
+
+
+def _save_on(path: Path, number: int, told: Any) -> None:
+    """Save again and again, and tell when a save is finished."""
+    while True:
+        number += 1
+        flambeau.save({"number": number, "weight": flambeau.full((200_000,), float(number))}, path)
+        told.send_bytes(number.to_bytes(8, "little"))
+
+
+def _told(connection: Any) -> int:
+    """The last number that a process told before it was killed."""
+    number = 0
+    try:
+        while True:
+            number = int.from_bytes(connection.recv_bytes(), "little")
+    except EOFError:
+        return number
 
 
 def kill_while_saving(folder: Path, times: int, seed: int = 0) -> list[int]:
@@ -32,18 +47,17 @@ def kill_while_saving(folder: Path, times: int, seed: int = 0) -> list[int]:
     path = folder / "model.pt"
     flambeau.save({"number": 0, "weight": flambeau.zeros(200_000)}, path)
     numbers = [0]
-    root = Path(__file__).parents[2]
     for _ in range(times):
-        command = [sys.executable, "-c", _WRITER, str(path), str(numbers[-1])]
-        process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        first = process.stdout.readline()
+        receiving, sending = CONTEXT.Pipe(duplex=False)
+        process = CONTEXT.Process(target=_save_on, args=(path, numbers[-1], sending))
+        process.start()
+        sending.close()
+        receiving.poll(None)
         time.sleep(chance.uniform(0, 0.03))
         process.kill()
-        rest = process.stdout.read()
-        process.wait()
-        process.stdout.close()
-        told = int((first + rest).split()[-1])
+        process.join()
+        told = _told(receiving)
+        receiving.close()
         read = flambeau.load(path)
         number = read["number"]
         if number not in (told, told + 1) or read["weight"].unique().tolist() != [float(number)]:

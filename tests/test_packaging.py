@@ -21,7 +21,8 @@ RUNTIME_DEPENDENCIES = {"numpy", "ml_dtypes", "llvmlite", "onednn_cpu_gomp"}
 OLDEST_PYTHON = (3, 10)
 
 VENDOR = re.compile(
-    r"llvm|onednn|\b(?:lib)?dnnl|\bcupy|cudnn(?!_(?:enabled?|attention)\b)|\bnccl|\bmpi(?:4py)?\b", re.IGNORECASE
+    r"llvm|onednn|\b(?:lib)?dnnl|\bcupy|cudnn(?!_(?:enabled?|attention)\b|RnnBackward0\b)|\bnccl|\bmpi(?:4py)?\b",
+    re.IGNORECASE,
 )
 FULL_OF_PYTORCHS_NAMES = {"parameter_types.py", "qconfig.py", "collect_env.py"}
 """Lists of PyTorch's operators, of its names of quantized engines, and of what its report on a machine has."""

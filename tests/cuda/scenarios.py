@@ -119,13 +119,21 @@ def _recurrent(make: Any, packed: bool = False) -> Callable[[str], Tensors]:
         steps = torch.randn(5, 3, 6).to(device).requires_grad_()
         network.to(device)
         given = torch.nn.utils.rnn.pack_padded_sequence(steps, [5, 4, 2]) if packed else steps
-        output, states = network(given)
-        output = output.data if packed else output
-        last = states[0] + states[1].cos() if isinstance(states, tuple) else states
-        ((output * output).sum() + last.sum()).backward()
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            output, states = network(given)
+            output = output.data if packed else output
+            last = states[0] + states[1].cos() if isinstance(states, tuple) else states
+            ((output * output).sum() + last.sum()).backward()
         return [output, last, steps.grad, *[each.grad for each in network.parameters()]]
 
     return scenario
+
+
+def _scattered(into: Any, values: Any) -> Any:
+    """All reductions into positions of which some are met several times, and some never."""
+    index = (torch.arange(values.numel()) * 7 % 9).reshape(values.shape).to(into.device)
+    kinds = ("sum", "mean", "prod", "amax", "amin")
+    return sum(into.scatter_reduce(0, index, values, kind, include_self=kind != "mean") for kind in kinds)
 
 
 _IMAGES, _CHANNELS = (3, 16, 6, 5), ((16,), (16,))
@@ -168,6 +176,8 @@ SCENARIOS: dict[str, Callable[[str], Tensors]] = {
     "sigmoid in place": _differentiated(lambda x: (x * 1.0).sigmoid_(), (90, 60)),
     "rows and columns together": _differentiated(lambda x, y, z: x.T * y + z, (24, 80), (24,), (80, 1)),
     "strided packs": _differentiated(lambda x: x.reshape(4, 6, 5, 8).permute(0, 2, 1, 3) + 1, (4, 240), **_HALF),
+    "scatter_reduce": _differentiated(_scattered, (12, 5), (30, 5)),
+    "scatter_reduce in half precision": _differentiated(_scattered, (12, 5), (30, 5), **_HALF),
     "LSTM": _recurrent(torch.nn.LSTM),
     "LSTM, packed": _recurrent(torch.nn.LSTM, packed=True),
     "GRU": _recurrent(torch.nn.GRU),

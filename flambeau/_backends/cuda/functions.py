@@ -9,6 +9,7 @@ import numpy as np
 
 from .array import DeviceArray, dense_like, empty, from_host, view_of, zeros
 from .assignment import assign, astype, column_major, copied, copyto
+from .combine import combine_at
 from .host import by_host, by_library_or_host, geometry
 from .products import product
 from .reduce import position, reduced
@@ -67,6 +68,8 @@ def array_ufunc(self: DeviceArray, ufunc: Any, method: str, *inputs: Any, out: A
         kwargs.setdefault("axis", inputs[1] if len(inputs) > 1 else 0)
         found = accumulated(ufunc.__name__, inputs[0], kwargs["axis"]) if not kwargs.keys() - {"axis"} else None
         return by_library_or_host(ufunc, inputs[:1], kwargs, method) if found is None else found
+    if method == "at" and len(inputs) == 3 and combine_at(ufunc.__name__, *inputs):
+        return None
     return by_library_or_host(ufunc, inputs, kwargs, method)
 
 

@@ -34,6 +34,7 @@ _PLACES = {
     "geometric_": "random.geometric",
     "random_": "random.integers",
     "random_between_": "random.integers_between",
+    "multinomial": "random.multinomial",
     "bernoulli": "random.bernoulli",
     "bernoulli_number_": "random.bernoulli_number",
     "bernoulli_tensor_": "random.bernoulli_tensor",

@@ -26,6 +26,11 @@ template <class T> static inline T __shfl_xor_sync(unsigned int, T value, unsign
   __syncthreads();
   return found;
 }
+template <class T> static inline T atomicCAS(T* at, T expected, T now) {
+  T before = *at;
+  if (before == expected) *at = now;
+  return before;
+}
 static inline float __uint_as_float(unsigned int bits) { float x; std::memcpy(&x, &bits, 4); return x; }
 static inline unsigned int __float_as_uint(float x) { unsigned int bits; std::memcpy(&bits, &x, 4); return bits; }
 #endif

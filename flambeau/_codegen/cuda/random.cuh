@@ -78,6 +78,8 @@ template <> struct Draw<u64> {
 
 FN float quick_log(float x) { return QUICK(log)(x); }
 FN double quick_log(double x) { return log(x); }
+FN float quick_log1p(float x) { return QUICK(log)(1 + x); }
+FN double quick_log1p(double x) { return log1p(x); }
 FN float quick_exp(float x) { return QUICK(exp)(x); }
 FN double quick_exp(double x) { return exp(x); }
 FN float quick_tan(float x) { return QUICK(tan)(x); }

@@ -16,8 +16,8 @@ _FORMULAS = {
     "log_normal_": "quick_exp(x * (C)a.p1 + (C)a.p0)",
     "exponential_": "exponential<C>(x, (C)a.p0, (C)a.p1)",
     "cauchy_": "cauchy<C>(x, (C)a.p0, (C)a.p1, (C)a.p2)",
-    "geometric_": "ceil(quick_log(x) / log1p((C)-a.p0))",
-    "bernoulli_number_": "(C)(x <= (C)a.p0)",
+    "geometric_": "ceil(quick_log(x) / quick_log1p((C)-a.p0))",
+    "bernoulli_number_": "(C)(x < (C)a.p0)",
 }
 """The number of each distribution from one that was drawn, `x`; the parameters are p0, p1, p2."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,8 +66,13 @@ def normal(shape: Sequence[int], dtype: np.dtype[Any], generator: Generator) -> 
     return out
 
 
-def multinomial(weights: Array, count: int, replacement: bool, generator: Generator) -> Array:
-    """Indices drawn with probabilities proportional to `weights`, `count` from each row."""
+def multinomial(
+    weights: Array, count: int, replacement: bool, generator: Any, fill: Callable[[Array, Any], object] | None = None
+) -> Array:
+    """Indices drawn with probabilities proportional to `weights`, `count` from each row.
+
+    `fill` draws exponential variables where `generator` is not one of the host's.
+    """
     _check_multinomial(weights, count, replacement)
     if replacement and count > 1:
         rows = weights.reshape(-1, weights.shape[-1])
@@ -76,7 +81,7 @@ def multinomial(weights: Array, count: int, replacement: bool, generator: Genera
         return drawn
     _check_multinomial_weights(weights)
     keys = np.empty(weights.shape, weights.dtype, like=weights)
-    fill_exponential(keys, generator)
+    (fill or fill_exponential)(keys, generator)
     # The smallest waiting time wins: exponential variables divided by their rates.
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = _computable(rounded(_computable(weights) / _computable(keys), weights.dtype))

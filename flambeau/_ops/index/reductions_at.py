@@ -28,10 +28,7 @@ def reduce_at(target: Any, key: Any, values: Any, reduce: str, include_self: boo
         return
     if not include_self:
         target[key] = neutral(reduce, target.dtype)
-    if reduce in ("sum", "mean"):
-        _add_at(target, key, values)
-    else:
-        getattr(np, UFUNCS[reduce]).at(target, key, values)
+    _combine_at(getattr(np, UFUNCS["sum" if reduce == "mean" else reduce]), target, key, values)
     if reduce == "mean":
         counts = np.full(target.shape, int(include_self), np.int64, like=target)
         np.add.at(counts, key, 1)
@@ -44,14 +41,14 @@ def reduce_at(target: Any, key: Any, values: Any, reduce: str, include_self: boo
             np.true_divide(target, counts, out=target, casting="unsafe")
 
 
-def _add_at(target: Any, key: Any, values: Any) -> None:
-    # `add.at` is quick for one index array on a flat array only.
+def _combine_at(ufunc: Any, target: Any, key: Any, values: Any) -> None:
+    # `ufunc.at` is quick for one index array on a flat array only.
     if target.flags.c_contiguous and target.ndim > 1 and target.dtype.kind != "b":
         places = np.ravel_multi_index(np.broadcast_arrays(*key), target.shape).reshape(-1)
         flat = np.broadcast_to(values, joint_shape(*(each.shape for each in key))).reshape(-1)
-        np.add.at(target.reshape(-1), places, flat)
+        ufunc.at(target.reshape(-1), places, flat)
     else:
-        np.add.at(target, key, values)
+        ufunc.at(target, key, values)
 
 
 def neutral(reduce: str, array_type: Any) -> Any:

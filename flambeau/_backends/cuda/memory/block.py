@@ -14,8 +14,8 @@ SMALL_SEGMENT, LARGE_SEGMENT = 2 << 20, 20 << 20
 OWN_SEGMENT = 10 << 20
 """From this size on a request that finds no room has a segment of its own."""
 
-_MUCH = 0.5
-"""The part of the memory from which on it is joined and cut anew before more is asked for."""
+_MUCH, _PATIENCE = 0.5, 64
+"""What part of the memory has to be kept, or how many requests have to find nothing, before it is joined."""
 
 USED, KEPT, FREE, WAITING = range(4)
 """A tensor has it; it is for a request like the last one; it can be cut and joined; other queues still use it."""
@@ -73,7 +73,7 @@ class PooledMemory:
 class Shelf:
     """The free blocks of one size class, of one queue: what its work is done with can be used again by its next."""
 
-    __slots__ = ("journal", "kept", "ordered", "pool", "reserved", "small", "stream", "waiting")
+    __slots__ = ("journal", "kept", "misses", "ordered", "pool", "reserved", "small", "stream", "waiting")
 
     def __init__(self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block]) -> None:
         self.pool = pool
@@ -90,12 +90,18 @@ class Shelf:
         """The free blocks, by size and address."""
         self.reserved = 0
         """The bytes of its segments."""
+        self.misses = _PATIENCE
+        """How many requests found no block since all were joined."""
 
-    def keeps_much(self) -> bool:
-        """Whether much of its memory is for requests like those of before.
+    def may_settle(self) -> bool:
+        """Whether a request that finds no block is a reason to join all, and to cut them anew when they are asked for.
 
-        Where a program needs nearly all of it, one more segment is better than to cut all blocks anew in every step.
+        Where a program needs most of its memory for what it did before, one more segment is better, now and then: else
+        every step of a loop would cut all blocks anew.
         """
+        self.misses += 1
+        if self.misses > _PATIENCE:
+            return True
         kept = sum([block.size for blocks in tuple(self.kept.values()) for block in tuple(blocks)])
         return kept >= self.reserved * _MUCH
 
@@ -123,6 +129,7 @@ class Shelf:
 
     def settle(self) -> bool:
         """Join the blocks that came back with their free neighbours; whether there were any."""
+        self.misses = 0
         found = False
         for blocks in tuple(self.kept.values()):
             with contextlib.suppress(IndexError):  # other threads take from the list too
@@ -155,6 +162,7 @@ class Shelf:
     def whole(self) -> list[Block]:
         """Take out the blocks that are whole segments, and nobody's."""
         self.settle()
+        self.misses = _PATIENCE
         blocks = [block for _, _, block in self.ordered]
         found = [block for block in blocks if block.before is None and block.after is None]
         for block in found:

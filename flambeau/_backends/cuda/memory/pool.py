@@ -160,7 +160,7 @@ class Pool:
     def _found(self, shelf: Shelf, size: int, nbytes: int) -> Block:
         with self._lock:
             block = shelf.best(size)
-            if block is None and shelf.keeps_much() and shelf.settle():
+            if block is None and shelf.may_settle() and shelf.settle():
                 block = shelf.best(size)
             return self._cut_from_new(shelf, size, nbytes) if block is None else block
 

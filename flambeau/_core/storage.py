@@ -294,12 +294,15 @@ class UntypedStorage:
         """Whether `resize_` may move the memory: not if a NumPy array or another buffer shares it."""
         return self.device.dataless or (self._owner.base is None and id(self._owner) not in _FIXED)
 
-    def resize_(self, nbytes: int, mover: Any = None) -> UntypedStorage:
+    def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes; the content is kept, and tensors on this storage follow it to its new place.
 
-        A tensor that does not fit into a smaller storage keeps the old memory. `mover` is a tensor that takes care
-        of itself.
+        A tensor that does not fit into a smaller storage keeps the old memory.
         """
+        return self.resized_for(None, nbytes)
+
+    def resized_for(self, mover: Any, nbytes: int) -> UntypedStorage:
+        """`resize_`, where `mover` is a tensor that takes care of itself."""
         if not isinstance(nbytes, int) or isinstance(nbytes, bool):
             raise RuntimeError(f"resize_ expects an int, but got {type(nbytes).__name__}")
         if nbytes < 0:
@@ -332,8 +335,12 @@ class UntypedStorage:
         _STORAGES[id(memory)] = self
         return start
 
-    def share_memory_(self, mover: Any = None) -> UntypedStorage:
-        """Move the content to memory that other processes can see; `mover` is a tensor that takes care of itself."""
+    def share_memory_(self) -> UntypedStorage:
+        """Move the content to memory that other processes can see."""
+        return self.shared_for(None)
+
+    def shared_for(self, mover: Any) -> UntypedStorage:
+        """`share_memory_`, where `mover` is a tensor that takes care of itself."""
         if self._can_be_shared():
             from .shared_memory import new_shared
 

@@ -277,7 +277,8 @@ def unary(
 
     def slow(input: Tensor, out: Tensor | None) -> Tensor:
         if type(input) not in DIRECT_TYPES and has_override((input,)):
-            answer: Tensor = run_override(function, (input,), (input,), {} if out is None else {"out": out})
+            shown: Any = function
+            answer: Tensor = run_override(shown, (input,), (input,), {} if out is None else {"out": out})
             return answer
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")

@@ -228,8 +228,9 @@ def _has_many(index: Any) -> bool:
     """Whether an index stands for many, or is followed: its positions are not looked at here."""
     items = index if type(index) is tuple else (index,)
     tensors = [each for each in items if isinstance(each, Tensor)]
-    if any(each.stands_for_many for each in tensors):
-        return True
+    for each in tensors:
+        if each.stands_for_many:
+            return True
     interpreters = THREAD.modes.interpreters
     if not tensors or not interpreters or not interpreters[-1].follows_positions:
         return False
@@ -303,7 +304,11 @@ def _arrays(indices: Indices) -> list[Any]:
 def _followed(*tensors: Any) -> bool:
     """Whether a derivative may be asked for, backward or forward."""
     modes = THREAD.modes
-    return modes.forward_level >= 0 or (modes.grad and any(each.requires_grad for each in tensors))
+    if modes.grad:
+        for each in tensors:
+            if each._requires_grad or (each._view is not None and each.requires_grad):
+                return True
+    return modes.forward_level >= 0
 
 
 def _pick(tensor: Tensor, indices: Indices) -> Tensor:

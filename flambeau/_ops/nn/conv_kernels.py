@@ -265,8 +265,11 @@ def _met(sizes: Shape, output: Shape, kernel: Shape, geometry: Geometry) -> tupl
     keys, padding = [], []
     entries = zip(sizes, output, kernel, *geometry[:3], strict=True)
     for size, count, taps, step, pad, gap in entries:
-        starts = [position * step - pad for position in range(count)]
-        met = [tap for tap in range(taps) if any(0 <= start + tap * gap < size for start in starts)]
+        met = []
+        for tap in range(taps):
+            away = pad - tap * gap  # at position p it meets the element p * step - away
+            if max(-(-away // step), 0) <= min((size - 1 + away) // step, count - 1):
+                met.append(tap)
         if not met:
             return None
         keys.append(slice(met[0], met[-1] + 1))

@@ -47,7 +47,7 @@ def _placed(
     steps = tuple([step * item for step in strides])
     needed = needed_bytes(shape, steps, offset * item, item)
     if needed > memory.nbytes():
-        memory.resize_(needed, input)
+        memory.resized_for(input, needed)
     if memory.device.dataless:
         return empty_meta(shape, array_type, steps)
     return window(memory.bytes(), shape, array_type, offset * item, steps)
@@ -150,7 +150,7 @@ def share_memory_(input: Tensor) -> Tensor:
     memory = storage_of(input._array, input._kind.device)
     if not memory.is_shared():
         offset, shape, strides = _offset(input), tuple(input._array.shape), input._array.strides
-        memory.share_memory_(input)
+        memory.shared_for(input)
         if memory.is_shared():
             array_type = input._kind.dtype.numpy
             input._array = window(memory.bytes(), shape, array_type, offset * array_type.itemsize, strides)

@@ -191,8 +191,15 @@ def _parse_to(
     tensor: Tensor | None = None,
     non_blocking: bool = False,
     memory_format: Any = None,
+    **unknown: Any,
 ) -> tuple[dtype | None, device | None, tuple[bool, ...], memory_format | None]:
     """Dtype, device, flags and memory format among the arguments of `to`."""
+    if unknown:
+        got = ", ".join(f"{name}={type(value).__name__}" for name, value in unknown.items())
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}), but it takes a device, a dtype, "
+            "non_blocking, a tensor or memory_format="
+        )
     named_dtype, named_device, flags = _targets(args if tensor is None else (tensor, *args))
     wanted = named_device if device is None else device
     element = named_dtype if dtype is None else dtype

@@ -44,6 +44,12 @@ def test_every_way_to_ask_for_too_much_gives_one_error(call: Any) -> None:
         call(flambeau)
 
 
+def test_a_padding_beyond_all_memory() -> None:
+    """It is not gone through position by position."""
+    with pytest.raises(flambeau.OutOfMemoryError, match="you tried to allocate"):
+        flambeau.nn.functional.conv1d(flambeau.ones(1, 1, 2), flambeau.ones(1, 1, 3), padding=10**15)
+
+
 def test_the_error_is_a_runtime_error_under_two_names() -> None:
     assert issubclass(flambeau.OutOfMemoryError, RuntimeError)
     assert flambeau.cuda.OutOfMemoryError is flambeau.OutOfMemoryError

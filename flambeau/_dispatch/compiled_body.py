@@ -194,7 +194,12 @@ def _compiled_from(least: int, kernel: Body) -> Body:
                 return of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))].unary(first)
             except (KeyError, TypeError):  # not known yet, or an argument has no hash
                 pass
-        key: tuple[Any, ...] = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
+        arrays: Sequence[Any] = args
+        dtypes = [each.dtype for each in args if type(each) is kind]
+        key: tuple[Any, ...] = (kind, *dtypes)
+        if len(dtypes) < len(args):
+            arrays = [each for each in args if type(each) is kind]
+            key = (kind, *[each.dtype if type(each) is kind else (type(each), each) for each in args])
         try:
             found = compiled[key]
         except KeyError:
@@ -206,7 +211,6 @@ def _compiled_from(least: int, kernel: Body) -> Body:
             return kernel(*args)
         if found is None:
             return kernel(*args)
-        arrays = [each for each in args if type(each) is kind]
         if len(arrays) == 1:
             of_one_array[kind, first.dtype, numbers, tuple(map(type, numbers))] = found
             return found.unary(first)

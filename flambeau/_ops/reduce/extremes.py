@@ -198,6 +198,8 @@ def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
 @several("AminmaxBackward0", joint=_aminmax_gradients, results=("min", "max"))
 def _aminmax(self: Array, dim: int | None, keepdim: bool) -> Any:
     dims = None if dim is None else reduced_dims(dim, self.ndim)
+    if self.size < LARGE and dims is None and self.flags.c_contiguous:
+        return np.minimum.reduce(self, None, None, None, keepdim), np.maximum.reduce(self, None, None, None, keepdim)
     return reduced(np.minimum, self, dims, keepdim), reduced(np.maximum, self, dims, keepdim)
 
 

@@ -27,6 +27,8 @@ _INDICES = {np.dtype(np.int64): "int64", np.dtype(np.int32): "int32"}
 _BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 """Elements that are moved alone: their bits as integers."""
 _NO_POSITION = -1
+_CHECKS: dict[np.dtype[Any], Any] = {}
+"""The kernels that look at positions, by the dtype of these."""
 
 
 may_share_memory = undispatched(np.may_share_memory)
@@ -34,11 +36,13 @@ may_share_memory = undispatched(np.may_share_memory)
 
 def within(index: Array, size: int) -> bool:
     """Whether all positions are known to be in [0, size)."""
-    kind = _INDICES.get(index.dtype)
-    if kind is None:
-        return False
+    check = _CHECKS.get(index.dtype)
+    if check is None:
+        if index.dtype not in _INDICES:
+            return False
+        check = _CHECKS[index.dtype] = positions_within(_INDICES[index.dtype])
     wrong = np.zeros(1, np.int64)
-    positions_within(kind)(wrong, np.ascontiguousarray(index), index.size, size)
+    check(wrong, index if index.flags.c_contiguous else np.ascontiguousarray(index), index.size, size)
     return not wrong[0]
 
 

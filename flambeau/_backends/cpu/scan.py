@@ -35,7 +35,7 @@ def extremes(array: Any, dim: int, largest: bool) -> Any:
     name = name_of(array.dtype) if array.dtype.kind in "iu" else float_name(array)
     if name not in SCALARS or not array.size:
         return None
-    lines = np.ascontiguousarray(dim_moved(array, dim, -1))
+    lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
     values, indices = np.empty(lines.shape, array.dtype), np.empty(lines.shape, np.int64)
     length = lines.shape[-1]
     extreme_rows(largest, name)(values, indices, lines, lines.size // length, length)

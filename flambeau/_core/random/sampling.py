@@ -50,9 +50,9 @@ _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 def uniform(shape: Sequence[int], dtype: np.dtype[Any], generator: Generator) -> Array:
     """A new array of numbers in [0, 1): the fast path of `rand`."""
-    if dtype == np.float32:
+    if dtype.char == "f":
         return generator.unit32(math.prod(shape)).reshape(shape)
-    if dtype == np.float64:
+    if dtype.char == "d":
         return generator.unit64(math.prod(shape)).reshape(shape)
     out = np.empty(shape, dtype)
     fill_uniform(out, generator)

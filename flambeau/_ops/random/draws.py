@@ -145,7 +145,8 @@ def rand(
     if out is None and min(shape, default=0) >= 0 and math.prod(shape) < 2**60:  # else an error says what is wrong
         kind = chosen_kind(dtype, device)
         if kind.is_cpu and THREAD.modes.plain:
-            return made(sampling.uniform(shape, kind.dtype.numpy, _source(generator)), kind, requires_grad)
+            source = default_generator if generator is None else generator
+            return made(sampling.uniform(shape, kind.dtype.numpy, source), kind, requires_grad)
     return _made(shape, dtype, device, _uniform, (), generator, requires_grad, out)
 
 
@@ -190,6 +191,8 @@ def _bounds(name: str, given: list[Any], low: int | None, high: int | None) -> t
 
 
 def _whole(caller: str, name: str, value: Any) -> int:
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return value
     if isinstance(value, Tensor):
         value = value.item()
     number = whole(value, caller, name, 1 if name == "low" else 2)

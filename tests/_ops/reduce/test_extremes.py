@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -105,3 +106,20 @@ def test_errors(T: Any) -> Any:
         outcome(lambda: numbers.amin(), "not implemented for"),
         outcome(lambda: T.ones(3, dtype=T.bool).argmax(), "does not support bool input"),
     )
+
+
+@differential
+def test_aminmax_as_an_operator(T: Any) -> Any:
+    """Modes and transforms see it with a dimension, or with none, as PyTorch's operator has it."""
+    mode = importlib.import_module(f"{T.__name__}.utils._python_dispatch").TorchDispatchMode
+    seen: list[Any] = []
+
+    def watch(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "aminmax" in str(func):
+            seen.append(sorted((kwargs or {}).items()))
+        return func(*args, **(kwargs or {}))
+
+    x = T.arange(24.0).reshape(2, 3, 4).sin()
+    with type("Watching", (mode,), {"__torch_dispatch__": watch})():
+        found = x.aminmax(), x.aminmax(dim=1), x.aminmax(dim=-1, keepdim=True)
+    return found, seen, T.func.vmap(lambda each: each.aminmax())(x), T.func.vmap(lambda each: each.aminmax(dim=0))(x)

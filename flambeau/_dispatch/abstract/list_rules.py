@@ -27,14 +27,14 @@ Lists = Sequence[Sequence[Any]]
 """Lists of the same length: the tensors at one position belong together."""
 
 
-MANY = 16
+_MANY = 16
 """One op on fewer small tensors is sooner done by as many calls."""
 
 
 def kernels_for(tensors: Sequence[Tensor], for_one_op: bool = False) -> Any:
     """The kernels for lists, if there are any and there is enough to do for one."""
     size = sum([each._array.size for each in tensors])
-    if not tensors or (for_one_op and size < LARGE and len(tensors) < MANY):
+    if not tensors or (for_one_op and size < LARGE and len(tensors) < _MANY):
         return None
     return tensors[0]._kind.backend.array_functions("multi")
 

@@ -15,7 +15,7 @@ from ..._core.dtype import FLOAT, LEGACY_NAMES, float32
 from ..._core.modes import THREAD
 from ..._core.node import Node, initialise, new_node
 from ..._core.tensor import PLAIN_TYPES, Tensor
-from ..._dispatch.abstract.list_rules import MANY, change_at_once, unrecorded
+from ..._dispatch.abstract.list_rules import change_at_once, unrecorded
 from ..._dispatch.arguments.promotion import is_number
 from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.public.registry import function_named, public
@@ -160,22 +160,6 @@ def _in_place(op: str) -> Callable[..., Tensor]:
     return lambda target, *args: run_inplace(getattr(Tensor, op), op, target, args, {})
 
 
-_SMALL = 512
-"""Up to so many elements, a tensor is copied sooner than an op is called."""
-
-
-def _are_small(tensors: Sequence[Tensor], rows: Sequence[Row]) -> bool:
-    """Whether an op of two operands does little for each of many tensors, and gives what has their shape and dtype."""
-    if len(tensors) < MANY or len(rows[0][0]) != 1 or not tensors[0]._kind.dtype.is_floating_point:
-        return False
-    for each, ((other,), _) in zip(tensors, rows, strict=True):
-        if each._array.size > _SMALL:
-            return False
-        if isinstance(other, complex) or (isinstance(other, Tensor) and other._array.shape != each._array.shape):
-            return False
-    return True
-
-
 def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
     counted = not THREAD.modes.inference
     return [Tensor._from_parts((copied(each._array), each._kind, [0, None] if counted else None)) for each in tensors]
@@ -195,8 +179,8 @@ def _publish(
 
     def function(self: Any, *args: Any, **kwargs: Any) -> Any:
         form, rows = plan(self, *args, **kwargs)
-        # Several steps for each tensor, or little to do for each: one kernel for all of them.
-        if (len(rows[0][0]) > 1 or _are_small(self, rows)) and THREAD.modes.plain and unrecorded(self):
+        # Several steps for each tensor: one kernel for all of them.
+        if len(rows[0][0]) > 1 and THREAD.modes.plain and unrecorded(self):
             copies = _copies(self)
             if change_at_once(f"{of_form.get(form, name)}_", copies, rows):
                 return tuple(copies)

@@ -121,5 +121,5 @@ def test_aminmax_as_an_operator(T: Any) -> Any:
 
     x = T.arange(24.0).reshape(2, 3, 4).sin()
     with type("Watching", (mode,), {"__torch_dispatch__": watch})():
-        found = x.aminmax(), x.aminmax(dim=1), x.aminmax(dim=-1, keepdim=True)
+        found = x.aminmax(), x.aminmax(dim=1), x.aminmax(dim=2, keepdim=True)
     return found, seen, T.func.vmap(lambda each: each.aminmax())(x), T.func.vmap(lambda each: each.aminmax(dim=0))(x)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._core.tensor import Tensor
-from ..fx._lowering import DataDependent, Lowering
+from ..fx._lowering import AxisPlace, DataDependent, Lowering
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import Node
@@ -94,7 +94,7 @@ class _Export:
         while True:
             axes: dict[str, list[Place]] = {}
             for each in wanted:
-                axes.setdefault(each.name, []).append(Place(each.leaf, each.dim))
+                axes.setdefault(each.name, []).append(Place(each.leaf, each.dim, each.size.factor, each.size.shift))
             try:
                 samples = sample(self.mod, self.args, self.kwargs, axes, CallTrace)
                 return samples, wanted, self._lowered(samples, wanted)
@@ -136,8 +136,8 @@ class _Export:
                 node.meta["val"] = leaf
                 self.specs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(node.name, leaf), None))
         self.first_input = inputs[0] if inputs else None
-        for each in dims:
-            lowering.axes.setdefault(each.name, (inputs[each.leaf], each.dim))
+        for each in sorted(dims, key=lambda each: each.size[1:] != (1, 0)):  # plain ones first
+            lowering.axes.setdefault(each.name, AxisPlace(inputs[each.leaf], each.dim, *each.size[1:]))
         lowering.lower()
         return lowering, samples.runs[0].outputs
 
@@ -193,7 +193,7 @@ class _Export:
         return found
 
     def _checks(self, dims: Sequence[DynamicDim]) -> list[InputCheck | ConstantArgument | None]:
-        moving = {(each.leaf, each.dim): each.name for each in dims}
+        moving = {(each.leaf, each.dim): str(each.size) for each in dims}
         found: list[InputCheck | ConstantArgument | None] = []
         for number, (leaf, name) in enumerate(zip(self.leaves, self._input_names(), strict=True)):
             if isinstance(leaf, Tensor):

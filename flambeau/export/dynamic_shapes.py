@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from .._core.names.absent import absent_function, refusal
+from .._core.names.absent import absent_function
 from .._core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map
 
@@ -58,13 +59,92 @@ class Dim:
         if self.max < self.min:
             raise AssertionError(f"Cannot create Dim with inconsistent min={min}, max={max}")
 
-    def _derived(self, other: Any) -> Any:
-        raise refusal("torch.export.Dim", "dimensions that are computed of others are not built yet")
+    @property
+    def size(self) -> SizeOf:
+        """What it is, as a function of a dimension that has a name."""
+        return SizeOf(self.__name__)
 
-    __add__ = __radd__ = __sub__ = __mul__ = __rmul__ = _derived
+    def __add__(self, other: Any) -> Dim:
+        return _DerivedDim(self, 1, _whole(other, f"add {other} to {self.__name__}"))
+
+    def __sub__(self, other: Any) -> Dim:
+        return _DerivedDim(self, 1, -_whole(other, f"subtract {other} from {self.__name__}"))
+
+    def __mul__(self, other: Any) -> Dim:
+        factor = _whole(other, f"multiply {other} with {self.__name__}")
+        if factor <= 0:
+            raise NotImplementedError(
+                f"Attempted to multiply {other} with {self.__name__}, where a positive integer was expected. "
+                f"{_ONLY_LINEAR}"
+            )
+        return _DerivedDim(self, factor, 0)
+
+    def __radd__(self, other: Any) -> Dim:
+        return self + other
+
+    def __rmul__(self, other: Any) -> Dim:
+        return self * other
 
     def __repr__(self) -> str:
         return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
+
+
+_ONLY_LINEAR = "(Only increasing linear operations with integer coefficients are supported.)"
+_SIZE = re.compile(r"(?:(\d+)\*)?(\w+)(?: ([+-]) (\d+))?")
+
+
+def _whole(value: Any, attempt: str) -> int:
+    if type(value) is not int:
+        raise NotImplementedError(f"Attempted to {attempt}, where an integer was expected. {_ONLY_LINEAR}")
+    return value
+
+
+class SizeOf(NamedTuple):
+    """A size that follows from a dimension's: `2*batch + 1`."""
+
+    name: str
+    factor: int = 1
+    shift: int = 0
+
+    @classmethod
+    def from_text(cls, text: str) -> SizeOf:
+        """The meaning of what `str` writes."""
+        match = _SIZE.fullmatch(text)
+        assert match is not None, text
+        factor, name, sign, shift = match.groups()
+        return cls(name, int(factor or 1), int(f"{sign}{shift}") if sign else 0)
+
+    def of(self, root: int) -> int:
+        """The size where the dimension has the size `root`."""
+        return self.factor * root + self.shift
+
+    def root(self, size: int) -> int | None:
+        """The dimension's size where this is `size`; None if it cannot be."""
+        count, rest = divmod(size - self.shift, self.factor)
+        return None if rest or count < 0 else count
+
+    def __str__(self) -> str:
+        factor = f"{self.factor}*" if self.factor != 1 else ""
+        return f"{factor}{self.name}" + (f" {'+' if self.shift > 0 else '-'} {abs(self.shift)}" if self.shift else "")
+
+
+class _DerivedDim(Dim):
+    """A dimension whose size follows from that of another: `2 * Dim("half")`."""
+
+    def __init__(self, base: Dim, factor: int, shift: int) -> None:
+        name, inner, moved = base.size
+        self._size = SizeOf(name, inner * factor, moved * factor + shift)
+        self.__name__ = str(self._size)
+        self.min = factor * base.min + shift
+        self.max = INFINITE if base.max == INFINITE else factor * base.max + shift
+        self.root: Dim = base.root if isinstance(base, _DerivedDim) else base
+
+    @property
+    def size(self) -> SizeOf:
+        return self._size
+
+    def __repr__(self) -> str:
+        return self.__name__
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
@@ -154,6 +234,8 @@ class DynamicDim(NamedTuple):
     max: int
     must: bool
     """Whether it is an error if the program fixes it."""
+    size: SizeOf
+    """How large it is; bounds are those of the dimension that it follows."""
 
 
 def dynamic_dimensions(m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], shapes: Any) -> list[DynamicDim]:
@@ -207,10 +289,14 @@ def _of_tensor(value: Tensor, spec: Any, leaf: int, path: str) -> list[DynamicDi
             size = value.shape[number]
             if not entry.min <= size <= entry.max:
                 raise ValueError(f"{path}.shape[{number}] is {size}, which is not within the bounds of {entry}")
-            found.append(DynamicDim(leaf, number, entry.__name__, entry.min, entry.max, True))
+            root = entry.root if isinstance(entry, _DerivedDim) else entry
+            if entry.size.root(size) is None:
+                raise ValueError(f"{path}.shape[{number}] is {size}, which is not of the form {entry.__name__}")
+            found.append(DynamicDim(leaf, number, root.__name__, root.min, root.max, True, entry.size))
         elif isinstance(entry, _DimHint):
             low, high = entry.min or 0, INFINITE if entry.max is None else entry.max
-            found.append(DynamicDim(leaf, number, f"{path}_dim{number}", low, high, entry.type.name == "DYNAMIC"))
+            name = f"{path}_dim{number}"
+            found.append(DynamicDim(leaf, number, name, low, high, entry.type.name == "DYNAMIC", SizeOf(name)))
         else:
             raise TypeError(f"Unexpected dimension in dynamic_shapes of '{path}': {entry!r}")
     return found

@@ -15,6 +15,7 @@ from ..fx.graph_module import GraphModule, _assign_attr
 from ..fx.node import Node
 from ..nn.modules.module import Module
 from ..utils._pytree import TreeSpec, tree_flatten
+from .dynamic_shapes import SizeOf
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -311,12 +312,17 @@ class _Checks:
                 if size != wanted:
                     raise RuntimeError(f"Expected input at {place} to be equal to {wanted}, but got {size}")
                 continue
-            before, there = sizes.setdefault(wanted, (size, place))
-            if before != size:
-                raise RuntimeError(f"Expected input at {place} to be equal to {there} = {before}, but got {size}")
-            low, high = self.ranges[wanted]
-            if not low <= size <= high:
-                bound = f">= {low}" if size < low else f"<= {high}"
+            meant = SizeOf.from_text(wanted)
+            root = meant.root(size)
+            if root is None:
+                raise RuntimeError(f"Expected input at {place} to be of the form {wanted}, but got {size}")
+            before, there = sizes.setdefault(meant.name, (root, place))
+            if before != root:
+                relation = f"{there} = {before}" if wanted == meant.name else f"{wanted} = {meant.of(before)}"
+                raise RuntimeError(f"Expected input at {place} to be equal to {relation}, but got {size}")
+            low, high = self.ranges[meant.name]
+            if not low <= root <= high:
+                bound = f">= {meant.of(low)}" if root < low else f"<= {meant.of(high)}"
                 raise RuntimeError(f"Expected input at {place} to be {bound}, but got {size}")
 
 

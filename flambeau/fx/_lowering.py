@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,15 @@ class DataDependent(RuntimeError):
     """The program decides in Python what to do next, by elements of a tensor that depends on its inputs."""
 
 
+class AxisPlace(NamedTuple):
+    """A dimension that tells the size of an axis: it is `factor` times as large, and `shift` more."""
+
+    node: Node
+    dim: int
+    factor: int = 1
+    shift: int = 0
+
+
 class Lowering:
     """Builds a graph of what traces of one program did."""
 
@@ -46,7 +55,7 @@ class Lowering:
         self.fitting = Fitting(dict(axes))
         self.nodes: dict[int, Node] = {}
         """The nodes of tensors, by their numbers in the trace."""
-        self.axes: dict[str, tuple[Node, int]] = {}
+        self.axes: dict[str, AxisPlace] = {}
         """Of each axis an input that has it, and where."""
         self.constant: Callable[[Tensor], Node] = self._unknown
         """What makes a node of a tensor that came from outside."""
@@ -193,9 +202,13 @@ class Lowering:
             left, right = self._size(term.left), self._size(term.right)
             made = self.graph.call_function(_ARITHMETIC[term.operator], (left, right))
         else:
-            node, dim = self.axes[term.name] if isinstance(term, Axis) else (self.nodes[term.value], term.dim)
             assert isinstance(term, (Axis, Extent))
-            made = self._made(overload_named("aten", "sym_size", "int"), (node, dim), {})
+            place = self.axes[term.name] if isinstance(term, Axis) else AxisPlace(self.nodes[term.value], term.dim)
+            made = self._made(overload_named("aten", "sym_size", "int"), (place.node, place.dim), {})
+            if place.shift:
+                made = self.graph.call_function(operator.sub, (made, place.shift))
+            if place.factor != 1:
+                made = self.graph.call_function(operator.floordiv, (made, place.factor))
         made.meta["val"] = int(size)
         self._sizes[term] = made
         return made

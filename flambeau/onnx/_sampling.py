@@ -22,6 +22,9 @@ class Place(NamedTuple):
     leaf: int
     """The number of the tensor among the leaves of the arguments."""
     dim: int
+    factor: int = 1
+    shift: int = 0
+    """Its size is `factor` times that of the axis, and `shift` more."""
 
 
 class Samples(NamedTuple):
@@ -107,7 +110,7 @@ def _said(sizes: Mapping[str, int]) -> str:
 
 
 def _size(leaves: Sequence[Any], places: Sequence[Place]) -> int:
-    sizes = {int(leaves[leaf].shape[dim]) for leaf, dim in places}
+    sizes = {(int(leaves[each.leaf].shape[each.dim]) - each.shift) // each.factor for each in places}
     if len(sizes) > 1:
         raise OnnxExporterError(f"inputs that share a dynamic axis have different sizes there: {sorted(sizes)}")
     return sizes.pop()
@@ -117,8 +120,8 @@ def _resized(leaves: Sequence[Any], axes: Mapping[str, Sequence[Place]], sizes: 
     """Copies of the inputs in which the axes have the wanted sizes: rows are repeated, or left out."""
     wanted: dict[int, dict[int, int]] = {}
     for name, places in axes.items():
-        for leaf, dim in places:
-            wanted.setdefault(leaf, {})[dim] = sizes[name]
+        for leaf, dim, factor, shift in places:
+            wanted.setdefault(leaf, {})[dim] = factor * sizes[name] + shift
     made: list[Any] = []
     for number, each in enumerate(leaves):
         if not isinstance(each, Tensor):

@@ -162,3 +162,34 @@ def test_unflattened() -> None:
     module = T.export.unflatten(export(model, (x,)))
     assert set(module.state_dict()) >= set(model.state_dict())
     assert T.equal(module(x)["out"], model(x)["out"])
+
+
+class Interleaved(T.nn.Module):
+    """Takes twice as many of one as of the other, and one more."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x + y[:-1:2] + y[1::2].sum() / x.shape[0], y.reshape(-1)[: 2 * x.shape[0]]
+
+
+def test_dimensions_that_follow_from_others() -> None:
+    n = T.export.Dim("n", min=2, max=8)
+    assert [each.__name__ for each in (2 * n + 1, (n - 1) * 3)] == ["2*n + 1", "3*n - 3"]
+    program = export(Interleaved(), (T.ones(3), T.arange(7.0)), dynamic_shapes=({0: n}, {0: 2 * n + 1}))
+    module = program.module()
+    for size in (2, 5, 8):
+        given = (T.linspace(0, 1, size), T.arange(2.0 * size + 1))
+        assert all(T.equal(a, b) for a, b in zip(module(*given), Interleaved()(*given), strict=True))
+    for size, said in ((13, r"to be equal to 2\*n \+ 1 = 11, but got 13"), (12, r"of the form 2\*n \+ 1, but got 12")):
+        with pytest.raises(RuntimeError, match=said):
+            module(T.ones(5), T.ones(size))
+    with pytest.raises(RuntimeError, match="<= 8, but got 9"):
+        module(T.ones(9), T.ones(19))
+    file = io.BytesIO()
+    T.export.save(program, file)
+    file.seek(0)
+    with pytest.raises(RuntimeError, match=r"of the form 2\*n \+ 1, but got 12"):
+        T.export.load(file).module()(T.ones(5), T.ones(12))
+    with pytest.raises(ValueError, match=r"which is not of the form 2\*n"):
+        export(Interleaved(), (T.ones(3), T.arange(7.0)), dynamic_shapes=({0: n}, {0: 2 * n}))
+    with pytest.raises(NotImplementedError, match="where a positive integer was expected"):
+        n * -1

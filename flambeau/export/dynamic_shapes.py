@@ -80,10 +80,10 @@ class Dim:
         return _DerivedDim(self, factor, 0)
 
     def __radd__(self, other: Any) -> Dim:
-        return self + other
+        return self.__add__(other)
 
     def __rmul__(self, other: Any) -> Dim:
-        return self * other
+        return self.__mul__(other)
 
     def __repr__(self) -> str:
         return f"Dim('{self.__name__}', min={self.min}, max={self.max})"

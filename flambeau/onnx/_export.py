@@ -284,7 +284,7 @@ def _build(
         if number is not None:
             inputs[leaf] = lowering.is_input(number, name)
     for name, places in axes.items():
-        leaf, dim = places[0]
+        leaf, dim = places[0][:2]
         graph.axes[name] = (inputs[leaf], dim)
     trace, named = taken.runs[0].trace, _named_tensors(model)
     for number, tensor in trace.outside.items():

@@ -91,7 +91,7 @@ class Updating:
         forms = [each.form for each in arrays]
         places = [each.pointer for each in arrays]
         places_before, forms_before, launches = self._known
-        if places != places_before or not all(map(is_, forms, forms_before)):
+        if places != places_before or not _lie_alike(forms, forms_before):
             count = len(arrays) // self._rows
             rows = [arrays[start : start + count] for start in range(0, len(arrays), count)]
             if not _alike(rows[: self._lists]):
@@ -137,6 +137,14 @@ def _portions(rows: Sequence[Sequence[Any]], most: int) -> Iterator[tuple[int, i
             blocks += -(-size // PER_BLOCK)
         places = [[column[at].pointer for column in chosen] + empty for at in range(len(rows))]
         yield blocks, len(chosen), [*begin, *empty, *sizes, *empty, *[place for row in places for place in row]]
+
+
+def _lie_alike(forms: list[Any], others: list[Any]) -> bool:
+    """Whether forms say the same; most are the same."""
+    return all(map(is_, forms, others)) or all(
+        one is other or (one.shape == other.shape and one.strides == other.strides)
+        for one, other in zip(forms, others, strict=True)
+    )
 
 
 def _alike(lists: Sequence[Sequence[Any]]) -> bool:

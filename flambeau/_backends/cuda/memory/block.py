@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left, insort
+from heapq import heappush
 
 from ...._core.process.caller import Place
 from .statistics import SMALL, Journal
@@ -38,7 +39,7 @@ class Block:
         self.size = size
         self.requested = 0
         self.shelf = shelf
-        self.home: list[Block] = []
+        self.home: Heap = []
         """Where its shelf keeps the blocks for requests like the one that it was cut for."""
         self.state = FREE
         self.before: Block | None = None
@@ -47,6 +48,10 @@ class Block:
         """The queues beside its own that have work with it."""
         self.place: Place | None = None
         """The line that asked for it, while that is written down."""
+
+
+Heap = list[tuple[int, Block]]
+"""Blocks with their addresses, by which they are ordered."""
 
 
 class PooledMemory:
@@ -64,7 +69,7 @@ class PooledMemory:
         journal.requests.append(-block.requested)
         if block.users is None:
             block.state = KEPT
-            block.home.append(block)
+            heappush(block.home, (block.pointer, block))
         else:
             block.state = WAITING
             block.shelf.waiting.append(block)
@@ -82,9 +87,9 @@ class Shelf:
         self.journal = journal
         self.waiting = waiting
         """Where blocks go that other queues use too."""
-        self.kept: dict[int, list[Block]] = {}
-        """Blocks as they came back, by the size that was asked for: most requests repeat one of before. A list stays
-        the same one for ever.
+        self.kept: dict[int, Heap] = {}
+        """Blocks as they came back, by the size that was asked for: most requests repeat one of before. The lowest one
+        is taken first, so that equal steps of a program get equal addresses. A heap stays the same one for ever.
         """
         self.ordered: list[tuple[int, int, Block]] = []
         """The free blocks, by size and address."""
@@ -102,7 +107,7 @@ class Shelf:
         self.misses += 1
         if self.misses > _PATIENCE:
             return True
-        kept = sum([block.size for blocks in tuple(self.kept.values()) for block in tuple(blocks)])
+        kept = sum([block.size for blocks in tuple(self.kept.values()) for _, block in tuple(blocks)])
         return kept >= self.reserved * _MUCH
 
     def best(self, size: int) -> Block | None:
@@ -134,7 +139,7 @@ class Shelf:
         for blocks in tuple(self.kept.values()):
             with contextlib.suppress(IndexError):  # other threads take from the list too
                 while True:
-                    self._join(blocks.pop())
+                    self._join(blocks.pop()[1])
                     found = True
         return found
 

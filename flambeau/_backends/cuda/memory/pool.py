@@ -13,6 +13,7 @@ import itertools
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
 from typing import Any, Protocol
 
 from ...._core.process.caller import calling_place
@@ -123,7 +124,7 @@ class Pool:
         if self._special or len(self._sizes) > LONGEST:
             self._do_special()
         try:
-            block = shelves[size > SMALL].kept[size].pop()
+            block = heappop(shelves[size > SMALL].kept[size])[1]
         except LookupError:
             block = self._found(shelves[size > SMALL], size, nbytes)
         block.state = USED
@@ -217,7 +218,7 @@ class Pool:
                 self._shared -= 1
                 self.statistics.waiting(block.size, block.shelf.small, -1)
                 block.state = KEPT
-                block.home.append(block)
+                heappush(block.home, (block.pointer, block))
             else:
                 self._marked.append((marks, block))
 

@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.device import device as Device
-from .._core.device import usable_device
 from .._core.tensor import Tensor
-
-
-def _place(device: Any) -> Device:
-    return usable_device(f"cuda:{device}" if isinstance(device, int) else "cuda" if device is None else device)
+from ._ordinals import place_of
 
 
 def broadcast(tensor: Tensor, devices: Sequence[Any] | None = None, *, out: Sequence[Tensor] | None = None) -> Any:
@@ -21,8 +17,8 @@ def broadcast(tensor: Tensor, devices: Sequence[Any] | None = None, *, out: Sequ
     if out is not None:
         return tuple([each.copy_(tensor) for each in out])
     assert devices is not None
-    first = tensor.to(_place(devices[0]))
-    return tuple([first if n == 0 else first.clone().to(_place(each)) for n, each in enumerate(devices)])
+    first = tensor.to(place_of(devices[0]))
+    return tuple([first if n == 0 else first.clone().to(place_of(each)) for n, each in enumerate(devices)])
 
 
 def broadcast_coalesced(tensors: Sequence[Tensor], devices: Sequence[Any], buffer_size: int = 10485760) -> Any:
@@ -37,7 +33,7 @@ def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
     for n, each in enumerate(inputs):
         if each.shape != shape:
             raise ValueError(f"input {n} has invalid size: got {tuple(each.shape)}, but expected {tuple(shape)}")
-    place = _place(destination)
+    place = place_of(destination)
     result = inputs[0].to(place).clone()
     for each in inputs[1:]:
         result.add_(each.to(place))
@@ -61,7 +57,7 @@ def scatter(
         return tuple([to.copy_(part) for to, part in zip(out, tensor.split(sizes, dim), strict=True)])
     assert devices is not None
     parts = tensor.chunk(len(devices), dim) if chunk_sizes is None else tensor.split(list(chunk_sizes), dim)
-    return tuple([part.to(_place(each)) for part, each in zip(parts, devices, strict=False)])
+    return tuple([part.to(place_of(each)) for part, each in zip(parts, devices, strict=False)])
 
 
 def gather(tensors: Sequence[Tensor], dim: int = 0, destination: Any = None, *, out: Tensor | None = None) -> Tensor:
@@ -70,5 +66,5 @@ def gather(tensors: Sequence[Tensor], dim: int = 0, destination: Any = None, *, 
 
     if out is not None:
         return out.copy_(cat([each.to(out.device) for each in tensors], dim))
-    place = Device("cpu") if str(destination) == "cpu" or destination == -1 else _place(destination)
+    place = Device("cpu") if str(destination) == "cpu" or destination == -1 else place_of(destination)
     return cat([each.to(place) for each in tensors], dim)

@@ -12,6 +12,7 @@ from .._backends.cuda.waits import WAITS
 from .._core.backend import is_installed
 from .._core.device import usable_device
 from .._core.random.philox import cuda_generator
+from ._ordinals import place_of
 from ._streams import current_stream, default_stream, get_stream_from_external, set_stream
 
 __all__ = [
@@ -60,12 +61,12 @@ def _is_compiled() -> bool:
 def set_device(device: Any) -> None:
     """Let a device be the one in use; a negative ordinal changes nothing."""
     if not (isinstance(device, int) and device < 0):
-        usable_device(device if not isinstance(device, int) else f"cuda:{device}")
+        place_of(device)
 
 
 def synchronize(device: Any = None) -> None:
     """Wait for everything that the device was given to do; what kernels found wrong is raised here."""
-    usable_device("cuda")
+    place_of(device)
     driver().synchronize()
 
 
@@ -148,7 +149,7 @@ class _DeviceProperties:
 
 def get_device_properties(device: Any = None) -> _DeviceProperties:
     """What a device is: its name, its memory, its processors."""
-    return _DeviceProperties(_library().runtime.getDeviceProperties(0))
+    return _DeviceProperties(_library().runtime.getDeviceProperties(place_of(device).index))
 
 
 def get_device_name(device: Any = None) -> str:
@@ -176,7 +177,7 @@ def get_gencode_flags() -> str:
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether one device reads another one's memory; there is one."""
     for each in (device, peer_device):
-        usable_device(each if not isinstance(each, int) else f"cuda:{each}")
+        place_of(each)
     return False
 
 

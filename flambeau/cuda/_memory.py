@@ -16,6 +16,7 @@ from .._backends.cuda.memory.statistics import nested
 from .._backends.cuda.memory.summary import summary
 from .._core.device import usable_device
 from .._core.process.caller import Place, line_of, warn_user
+from ._ordinals import place_of
 from ._streams import Stream
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 
 
 def _pool(device: Any = None) -> Pool:
-    usable_device("cuda" if device is None else device if not isinstance(device, int) else f"cuda:{device}")
+    place_of(device)
     return driver().pool
 
 

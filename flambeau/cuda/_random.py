@@ -6,6 +6,7 @@ from typing import Any
 
 from .._core.random.philox import cuda_generator
 from .._core.tensor import Tensor
+from ._ordinals import place_of
 
 
 def manual_seed(seed: int) -> None:
@@ -29,8 +30,15 @@ def initial_seed() -> int:
     return cuda_generator.initial_seed()
 
 
+def _check(device: Any) -> None:
+    """Refuse what is no device; the generator itself is there without one."""
+    if device != "cuda" and device is not None:
+        place_of(device)
+
+
 def get_rng_state(device: Any = "cuda") -> Tensor:
     """The state of the device's generator: its seed and its offset as bytes."""
+    _check(device)
     return cuda_generator.get_state()
 
 
@@ -41,6 +49,7 @@ def get_rng_state_all() -> list[Tensor]:
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
     """Continue from a state that `get_rng_state` gave."""
+    _check(device)
     cuda_generator.set_state(new_state)
 
 

@@ -9,6 +9,7 @@ from .._backends.cuda.driver import driver
 from .._backends.cuda.waits import HERE, WAITS
 from .._core.device import device as Device
 from .._core.device import usable_device
+from ._ordinals import place_of
 
 
 def _library() -> Any:
@@ -46,6 +47,8 @@ class Stream:
     """A queue: what is started in it runs in order, beside what other queues hold."""
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
+        if device is not None:
+            place_of(device)
         found = options.get("found")
         if found is None and options.get("stream_id"):
             found = _library().Stream.from_external(_Handle(options["stream_id"]))
@@ -218,12 +221,12 @@ class Event:
 
 def current_stream(device: Any = None) -> Stream:
     """The queue in use."""
-    return Stream(found=_library().get_current_stream())
+    return Stream(device, found=_library().get_current_stream())
 
 
 def default_stream(device: Any = None) -> Stream:
     """The queue that is in use unless another one is chosen."""
-    return Stream(found=_library().Stream.null)
+    return Stream(device, found=_library().Stream.null)
 
 
 def set_stream(stream: Stream | None) -> None:

@@ -242,3 +242,18 @@ def test_gradients_are_unscaled_together() -> None:
     scaler.update()
     assert params[1].unique().tolist() == [-0.5]
     assert scaler.get_scale() == 512.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.zeros(2, device="cuda:1"), lambda: torch.zeros(2).cuda(1), lambda: torch.cuda.set_device(1),
+        lambda: torch.cuda.get_device_properties(1), lambda: torch.cuda.memory_allocated(1),
+        lambda: torch.cuda.Stream(1), lambda: torch.cuda.current_stream("cuda:1"), lambda: torch.cuda.synchronize(1),
+        lambda: torch.cuda.get_rng_state(1), lambda: torch.Generator("cuda:1"),
+    ],
+)  # fmt: skip
+def test_there_is_one_device(call: Any) -> None:
+    """Whatever names another one is refused, and nothing is done on the first in its place."""
+    with pytest.raises(RuntimeError, match="invalid device ordinal: cuda:1"):
+        call()

@@ -31,6 +31,8 @@ from .entries import UNINITIALISED, Entry, entries
 from .translate import Missing
 
 _TOLERANCES = {"f": 1e-5, "c": 1e-5}
+_NARROW = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2}
+"""The distance of neighbouring numbers, for one: where sums are added in another order, they round to either."""
 
 
 class Stand(NamedTuple):
@@ -178,6 +180,9 @@ def _tensors_differ(expected: Any, actual: Any, only_shapes: bool, stand: Stand)
         return None
     ours, theirs = (each.detach().cpu().resolve_conj().resolve_neg()._array for each in (actual, expected))
     tolerance = _TOLERANCES.get(ours.dtype.kind)
+    if ours.dtype.name in _NARROW:
+        tolerance = _NARROW[ours.dtype.name]
+        ours, theirs = ours.astype(np.float32), theirs.astype(np.float32)
     if tolerance is None:
         same = np.array_equal(ours, theirs)
     else:

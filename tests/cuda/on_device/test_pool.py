@@ -9,8 +9,7 @@ import pytest
 import flambeau as torch
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("channels", [16, 6])
+@pytest.mark.parametrize(("dtype", "channels"), [("bfloat16", 16), ("float32", 6)])
 def test_maxima_places_and_gradients_are_those_of_the_cpu(dtype: str, channels: int) -> None:
     """Windows overlap, reach over the edge, and one finds a NaN; whole numbers tie, and add up without rounding."""
     torch.manual_seed(0)

@@ -196,7 +196,7 @@ class Source:
 
     def _call(self, call: Call) -> None:
         run = self.run_of(call)
-        self._assign(call, f"{run}({', '.join([self.expression(each) for each in call.args])})  # {call.op.name}")
+        self._assign(call, f"{run}({', '.join([self.expression(each) for each in call.args])})  # {call.name}")
 
     def _assign(self, call: Call, text: str) -> None:
         """Write that what `text` gives are the results of a call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,11 @@ class Call:
     position: int = -1
     """Which of the recorded items it is; it stays that if its arguments are given other names."""
 
+    @property
+    def name(self) -> str:
+        """What is done, in words."""
+        return self.op.name
+
 
 @dataclass(kw_only=True)
 class Rewritten(Call):
@@ -43,6 +48,12 @@ class Rewritten(Call):
 
     run: Callable[..., Any]
     """What computes the arrays of its results."""
+    instead_of: Sequence[Call] = ()
+    """The calls in whose place it is; none: one with its op."""
+
+    @property
+    def name(self) -> str:
+        return ", ".join([each.name for each in self.instead_of]) or self.op.name
 
 
 @dataclass

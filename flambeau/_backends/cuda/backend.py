@@ -78,9 +78,9 @@ class Cuda(Backend):
         return place
 
 
-_FAMILIES = frozenset(
-    ("class_loss", "conv", "multi", "pointwise", "products", "recurrent", "recurrent_network", "stretches")
-)
+_FAMILIES = frozenset((
+    "class_loss", "conv", "multi", "norms", "pointwise", "products", "recurrent", "recurrent_network", "shadows", "stretches",
+))  # fmt: skip
 
 
 @cache

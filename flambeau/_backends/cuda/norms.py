@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from struct import Struct
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._codegen.cuda.channel_norm import (
     THREADS,
+    Epilogue,
     lines_apply_source,
     lines_sums_source,
     planes_apply_source,
@@ -20,6 +21,8 @@ from ..._codegen.cuda.channel_norm import (
     slopes_source,
     statistics_source,
 )
+from ..._codegen.cuda.elementwise import can_write
+from ..._codegen.expr import Program
 from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import is_channels_last
@@ -96,10 +99,13 @@ def _shares(layout: _Layout, blocks_wanted: int, threads: int) -> tuple[int, int
 class _Passes:
     """Both passes over an array of some layout and what lies between them, ready to run.
 
-    `gradient`: the array is read beside a gradient, whose sums and factors these are.
+    `gradient`: the array is read beside a gradient, whose sums and factors these are; `epilogue`: what else becomes of
+    the elements.
     """
 
-    def __init__(self, layout: _Layout, result: Any, kept: str, gradient: bool, summed: bool) -> None:
+    def __init__(
+        self, layout: _Layout, result: Any, kept: str, gradient: bool, summed: bool, epilogue: Epilogue | None
+    ) -> None:
         """`result` is the form of the result, and of the array too."""
         name = name_of(result.dtype)
         self.layout = layout
@@ -126,7 +132,8 @@ class _Passes:
             self._pack_sums, self._sum_numbers = Struct("=qqqQQQQq").pack, (part,)
             self._sum_blocks = channels * self.splits
         self._sizes, self._threads = sizes, threads
-        self._plan_apply(name, gradient)
+        self._results = 1 if epilogue is None else len(epilogue.program.results)
+        self._plan_apply(name, gradient, epilogue)
         self.along = 1
         while self.along < min(self.splits, threads // 4):
             self.along *= 2
@@ -136,19 +143,20 @@ class _Passes:
         self.nbytes = self.sum_bytes + 3 * channels * wide
         """Of the sums, and of the factors behind them."""
 
-    def _plan_apply(self, name: str, gradient: bool) -> None:
+    def _plan_apply(self, name: str, gradient: bool, epilogue: Epilogue | None) -> None:
         layout = self.layout
+        more = "Q" * (0 if epilogue is None else epilogue.others + self._results - 1)
         if layout.lines:
             across, blocks, part, splits = _shares(layout, _MANY_BLOCKS, THREADS)
-            self._apply = _kernel(lines_apply_source, name, layout.width, gradient)
-            self._pack_apply, self._apply_numbers = Struct("=qqqQQQQqqq").pack, (across, blocks, part)
+            self._apply = _kernel(lines_apply_source, name, layout.width, gradient, epilogue)
+            self._pack_apply, self._apply_numbers = Struct(f"=qqqQQQQqqq{more}").pack, (across, blocks, part)
             self._apply_blocks, self._apply_threads = blocks * splits, THREADS
         else:
             parts = -(-layout.places // _PER_BLOCK)
             part = -(-layout.places // parts)
             part += -part % layout.width
-            self._apply = _kernel(planes_apply_source, name, layout.width, gradient)
-            self._pack_apply, self._apply_numbers = Struct("=qqqQQQQqq").pack, (parts, part)
+            self._apply = _kernel(planes_apply_source, name, layout.width, gradient, epilogue)
+            self._pack_apply, self._apply_numbers = Struct(f"=qqqQQQQqq{more}").pack, (parts, part)
             self._apply_blocks = layout.rows * layout.channels * parts
             self._apply_threads = min(THREADS, 32 * -(-part // (32 * layout.width)))
 
@@ -169,14 +177,24 @@ class _Passes:
         self._apply(self._apply_blocks, self._apply_threads, fields)
         return made
 
+    def apply_epilogue(self, x: DeviceArray, others: Sequence[DeviceArray], factors: int) -> list[DeviceArray]:
+        """The results of the epilogue, of every element by the factors of its channel and the others at its place."""
+        others = [_laid_out(each, self.strides) for each in others]
+        made = [of_form(self._result) for _ in range(self._results)]
+        more = [each.pointer for each in (*others, *made[1:])]
+        fields = self._pack_apply(*self._sizes, x.pointer, 0, factors, made[0].pointer, *self._apply_numbers, *more)
+        self._apply(self._apply_blocks, self._apply_threads, fields)
+        return made
+
 
 @lru_cache(1024)
 def _passes(
-    shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any], kept: str, gradient: bool, summed: bool
-) -> _Passes:
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any], kept: str, gradient: bool, summed: bool,
+    epilogue: Epilogue | None = None,
+) -> _Passes:  # fmt: skip
     layout = _layout(shape, strides, dtype.itemsize)
     dense = tuple([step * dtype.itemsize for step in strides_for(shape, True)]) if layout.last else None
-    return _Passes(layout, form_of(shape, dtype, dense), kept, gradient, summed)
+    return _Passes(layout, form_of(shape, dtype, dense), kept, gradient, summed, epilogue)
 
 
 _STATISTICS, _SLOPES = Struct("=qqqddQQqQQQQQQ").pack, Struct("=qqqddQQQQQQQ").pack
@@ -185,13 +203,15 @@ _STATISTICS, _SLOPES = Struct("=qqqddQQqQQQQQQ").pack, Struct("=qqqddQQQQQQQ").p
 class _Forward:
     """Batch normalisation of arrays of one layout, with parameters and statistics of given types."""
 
-    __slots__ = ("_count", "_launch", "_nothing", "_passes", "_statistics", "_training", "_variance")
+    __slots__ = ("_count", "_epilogue", "_launch", "_nothing", "_passes", "_statistics", "_training", "_variance")
 
     def __init__(
-        self, form: Any, parameters: np.dtype[Any], kept: np.dtype[Any], weighted: bool, biased: bool, training: bool
-    ) -> None:
+        self, form: Any, parameters: np.dtype[Any], kept: np.dtype[Any], weighted: bool, biased: bool, training: bool,
+        epilogue: Epilogue | None,
+    ) -> None:  # fmt: skip
         name, kind = name_of(form.dtype), name_of(kept)
-        self._passes = _passes(form.shape, form.strides, form.dtype, kind, False, training)
+        self._epilogue = epilogue
+        self._passes = _passes(form.shape, form.strides, form.dtype, kind, False, training, epilogue)
         channels = self._passes.layout.channels
         self._count = form.size // channels
         self._training = training
@@ -200,8 +220,9 @@ class _Forward:
         self._launch = _kernel(statistics_source, name, name_of(parameters), kind, weighted, biased, training)
 
     def __call__(
-        self, input: DeviceArray, weight: Any, bias: Any, running_mean: Any, running_var: Any, eps: float
-    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        self, input: DeviceArray, weight: Any, bias: Any, running_mean: Any, running_var: Any, eps: float,
+        *others: DeviceArray,
+    ) -> tuple[DeviceArray, ...]:  # fmt: skip
         passes = self._passes
         input = _laid_out(input, passes.strides)
         weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
@@ -217,11 +238,14 @@ class _Forward:
             0 if weight is None else weight.pointer, 0 if bias is None else bias.pointer, mean.pointer, rstd.pointer,
             variance.pointer, factors,
         )  # fmt: skip
-        result = passes.apply(input, 0, factors)
+        if self._epilogue is None:
+            results = [passes.apply(input, 0, factors)]
+        else:
+            results = passes.apply_epilogue(input, others, factors)
         del memory  # now the kernels that use it are in the queue
         if self._training:
-            return result, mean, rstd, variance
-        return result, of_form(self._nothing), of_form(self._nothing), variance
+            return (*results, mean, rstd, variance)
+        return (*results, of_form(self._nothing), of_form(self._nothing), variance)
 
 
 _calls: dict[Any, _Forward | None] = {}
@@ -231,12 +255,10 @@ _MOST_CALLS = 4096
 def batch_norm(
     input: DeviceArray, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, eps: float,
     kept: np.dtype[Any],
-) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray] | None:  # fmt: skip
+) -> tuple[DeviceArray, ...] | None:  # fmt: skip
     """The result, then the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
     form = input.form
-    types = tuple([
-        None if each is None else each.form.dtype for each in (weight, bias, running_mean, running_var)
-    ])  # fmt: skip
+    types = _types(weight, bias, running_mean, running_var)
     key = form.shape, form.strides, form.dtype, types, training, kept
     try:
         call = _calls[key]
@@ -247,7 +269,32 @@ def batch_norm(
     return None if call is None else call(input, weight, bias, running_mean, running_var, eps)
 
 
-def _prepared(form: Any, types: tuple[Any, ...], training: bool, kept: np.dtype[Any]) -> _Forward | None:
+def followed_by(program: Program, others: int, given: Sequence[Any]) -> Callable[..., Any] | None:
+    """`batch_norm` for arguments like those given, and behind them other arrays, of which the results are those of a
+    program of normalised elements and of these; None: there is no such kernel."""
+    input, *statistics, training, _, kept = given
+    if not can_write(program):
+        return None
+    call = _prepared(input.form, _types(*statistics), training, kept, Epilogue(program, others))
+    if call is None:
+        return None
+
+    def run(
+        input: DeviceArray, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, eps: float,
+        kept: Any, *others: DeviceArray,
+    ) -> tuple[DeviceArray, ...]:  # fmt: skip
+        return call(input, weight, bias, running_mean, running_var, eps, *others)
+
+    return run
+
+
+def _types(*given: Any) -> tuple[Any, ...]:
+    return tuple([None if each is None else each.form.dtype for each in given])
+
+
+def _prepared(
+    form: Any, types: tuple[Any, ...], training: bool, kept: np.dtype[Any], epilogue: Epilogue | None = None
+) -> _Forward | None:
     """`types` are those of weight, bias and running statistics."""
     weight, bias, running_mean, running_var = types
     wide = _wide(form.dtype)
@@ -257,7 +304,7 @@ def _prepared(form: Any, types: tuple[Any, ...], training: bool, kept: np.dtype[
     parameters = next((each for each in (weight, bias) if each is not None), wide)
     if not _fits(form, parameters, statistics) or (not training and running_var != statistics):
         return None
-    return _Forward(form, parameters, statistics, weight is not None, bias is not None, training)
+    return _Forward(form, parameters, statistics, weight is not None, bias is not None, training, epilogue)
 
 
 def _fits(form: Any, parameters: Any, statistics: Any) -> bool:

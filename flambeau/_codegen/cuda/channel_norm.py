@@ -7,7 +7,10 @@ first element of the channel: so they lose nothing where the mean is far from ze
 
 from __future__ import annotations
 
-from .elementwise import functions
+from typing import NamedTuple
+
+from ..expr import Program
+from .elementwise import functions, settled, steps_of
 from .types import TYPES
 
 THREADS = 256
@@ -222,12 +225,26 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 # ----- elements -------------------------------------------------------------------------------------------------------
 
 
-def lines_apply_source(name: str, width: int, gradient: bool) -> str:
+class Epilogue(NamedTuple):
+    """What becomes of normalised elements: a program of such a one, and of those of other arrays at its place."""
+
+    program: Program
+    others: int
+
+    def fields(self) -> str:
+        """The arguments of a kernel that says where the other arrays, and the results but for the first, are."""
+        others = [f"const T* y{each};" for each in range(self.others)]
+        return " ".join([*others, *[f"T* z{each};" for each in range(1, len(self.program.results))]])
+
+
+def lines_apply_source(name: str, width: int, gradient: bool, epilogue: Epilogue | None = None) -> str:
     """Each element by the factors of its channel; a thread has the same channels in every line."""
     factors = 3 if gradient else 2
-    return f"""{_head(name)}{_pack(width)}
+    more, before = ("", "") if epilogue is None else (epilogue.fields(), settled(epilogue.program))
+    return f"""{_head(name)}{before}{_pack(width)}
 struct Arguments {{
   i64 channels; i64 rows; i64 places; const T* x; const T* g; const A* factor; T* out; i64 across; i64 blocks; i64 part;
+  {more}
 }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const u32 along = blockDim.x / a.across, at = threadIdx.x / a.across, beside = threadIdx.x % a.across;
@@ -240,18 +257,20 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 #pragma unroll 4
   for (i64 row = split * a.part + at; row < end; row += along) {{
     const i64 place = row * a.channels + group;
-    {_apply(gradient, width, "[j]")}
+    {_apply(gradient, width, "[j]", epilogue)}
   }}
 }}
 """
 
 
-def planes_apply_source(name: str, width: int, gradient: bool) -> str:
+def planes_apply_source(name: str, width: int, gradient: bool, epilogue: Epilogue | None = None) -> str:
     """Each element by the factors of its channel; a block has part of one plane."""
     factors = 3 if gradient else 2
-    return f"""{_head(name)}{_pack(width)}
+    more, before = ("", "") if epilogue is None else (epilogue.fields(), settled(epilogue.program))
+    return f"""{_head(name)}{before}{_pack(width)}
 struct Arguments {{
   i64 channels; i64 rows; i64 places; const T* x; const T* g; const A* factor; T* out; i64 parts; i64 part;
+  {more}
 }};
 KERNEL kernel(const __grid_constant__ Arguments a) {{
   const i64 plane = blockIdx.x / a.parts, channel = plane % a.channels;
@@ -262,18 +281,29 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 #pragma unroll 4
   for (i64 i = begin + (i64)threadIdx.x * {width}; i < end; i += (i64)blockDim.x * {width}) {{
     const i64 place = plane * a.places + i;
-    {_apply(gradient, width, "")}
+    {_apply(gradient, width, "", epilogue)}
   }}
 }}
 """
 
 
-def _apply(gradient: bool, width: int, channel: str) -> str:
+def _apply(gradient: bool, width: int, channel: str, epilogue: Epilogue | None) -> str:
     read, value = "", f"f[0]{channel} * load(x.at[j]) + f[1]{channel}"
     if gradient:
         read = "const P g = *(const P*)(a.g + place); "
         value = f"f[0]{channel} * load(g.at[j]) + f[1]{channel} * load(x.at[j]) + f[2]{channel}"
-    return f"""const P x = *(const P*)(a.x + place); {read}P out;
+    outs, step = ["out"], f"out.at[j] = save({value});"
+    if epilogue is not None:
+        others = range(epilogue.others)
+        read = "".join([f"const P y{each} = *(const P*)(a.y{each} + place); " for each in others])
+        outs += [f"z{each}" for each in range(1, len(epilogue.program.results))]
+        inputs = [f"load(save({value}))", *[f"load(y{each}.at[j])" for each in others]]
+        stores = [f"{out}.at[j] = save(v{each});" for out, each in zip(outs, epilogue.program.results, strict=True)]
+        names = [f"in{each}" for each in range(len(inputs))]
+        loads = [f"const A {name} = {text};" for name, text in zip(names, inputs, strict=True)]
+        step = " ".join([*loads, *steps_of(epilogue.program, names), *stores])
+    writes = " ".join([f"*(P*)(a.{out} + place) = {out};" for out in outs])
+    return f"""const P x = *(const P*)(a.x + place); {read}P {", ".join(outs)};
 #pragma unroll
-    for (int j = 0; j < {width}; j++) out.at[j] = save({value});
-    *(P*)(a.out + place) = out;"""
+    for (int j = 0; j < {width}; j++) {{ {step} }}
+    {writes}"""

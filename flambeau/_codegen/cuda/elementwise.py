@@ -51,6 +51,12 @@ def functions() -> str:
     return (Path(__file__).parent / "functions.cuh").read_text(encoding="utf-8")
 
 
+def settled(program: Program) -> str:
+    """What stands before a kernel besides, if its program keeps calls apart."""
+    keeps = any(step[0] in ("round_float32", "round_float64") for step in program.steps)
+    return _SETTLED if keeps else ""
+
+
 def can_write(program: Program) -> bool:
     """Whether there is code for every step and the types that it is about."""
     for name, type_name, *operands in program.steps:
@@ -257,8 +263,7 @@ def _joined(lines: Sequence[str]) -> str:
 
 
 def _kernel(program: Program, fields: Sequence[str], before: Sequence[str], body: str) -> str:
-    settles = any(step[0] in ("round_float32", "round_float64") for step in program.steps)
-    return f"""{functions()}{_SETTLED if settles else ""}
+    return f"""{functions()}{settled(program)}
 struct Arguments {{
   {_joined(fields)}
 }};

@@ -10,6 +10,7 @@ from ..._core.tensor import Tensor
 from .._program import Call, Item, Stretch, Value, uses, values_in
 from .changes import with_single_changes
 from .class_loss import with_class_losses
+from .epilogues import with_epilogues
 from .fuse import fused
 from .uses import memory_of, pairs
 
@@ -50,8 +51,10 @@ def _stretch(calls: list[Call], end: int, last: dict[int, int], backend: Backend
     results = [each for each in made if last.get(each.number, -1) >= end]
     shorter = with_single_changes(calls, results)
     shorter = with_class_losses(shorter, results, backend.array_functions("class_loss"))
+    pointwise = backend.array_functions("pointwise")
+    shorter = with_epilogues(shorter, results, backend.array_functions("norms"), pointwise)
     return Stretch(
-        fused(shorter, results, backend.array_functions("pointwise")),
+        fused(shorter, results, pointwise),
         list(inputs),
         results,
         [position for position, each in enumerate(inputs.values()) if memory_of(each) in changed],

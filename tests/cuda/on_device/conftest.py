@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -40,5 +41,7 @@ def _clean() -> Iterator[None]:
     """A test finds the device's settings and memory as they were at the beginning."""
     yield
     if torch.cuda.is_available():
+        torch.compiler.reset()  # graphs go, and their memory
+        gc.collect()
         torch.cuda.set_sync_debug_mode(0)
         torch.cuda.empty_cache()

@@ -1,71 +1,27 @@
 """Compiled functions on the device beside themselves uncompiled: their memory, their graphs, and what changes between
 calls.
-
-A program yields, call by call, what one call of a function gives; it is handed `compile`, which is `flambeau.compile`
-or does nothing. Both must yield the same.
 """
 
 from __future__ import annotations
 
-import copy
 import gc
-import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import flambeau as torch
 from flambeau import nn
 
-from .conftest import is_simulated
-
-Compile = Callable[[Any], Any]
-Program = Callable[[Compile], Iterator[Any]]
+from .beside import CALLS, Compile, Program, drawn, graphs, results, same
 
 PROGRAMS: dict[str, Program] = {}
-_CALLS = 8
-"""The fourth call is a program, the sixth or so a graph."""
 
 
 def program(function: Program) -> Program:
     PROGRAMS[function.__name__] = function
     return function
-
-
-def seen(value: Any) -> Any:
-    """What can be compared of a result."""
-    if isinstance(value, torch.Tensor):
-        facts = value.dtype, value.device, value.stride(), value.requires_grad, value.is_leaf
-        return [*facts, value.detach().double().cpu().numpy()]
-    return [seen(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether results are the same: to the bit on the simulated device, and up to products of the library on a GPU,
-    which chooses among its kernels by where matrices lie."""
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, np.ndarray) and not is_simulated():
-        return np.allclose(one, other, 1e-5, 1e-6)
-    return bool(np.array_equal(one, other, equal_nan=True)) if isinstance(one, np.ndarray) else one == other
-
-
-def results(made: Program, compile: Compile) -> list[Any]:
-    torch.manual_seed(0)
-    return [seen(each) for each in made(compile)]
-
-
-def drawn(*shape: int) -> Any:
-    return torch.randn(*shape).cuda()
-
-
-def graphs(compiled: Any) -> int:
-    """How many graphs a compiled function has."""
-    explained: str = torch.compiler.explain(compiled)
-    return explained.count("# one graph")
 
 
 def network(*between: nn.Module) -> Any:
@@ -92,7 +48,7 @@ def labels() -> Any:
 
 def trained(compile: Compile, model: Any, optimizer: Any, before: Callable[[int], None] = lambda _: None) -> Any:
     step = compile(step_of(model, optimizer))
-    for number in range(_CALLS):
+    for number in range(CALLS):
         before(number)
         yield step(drawn(4, 6), labels()).detach()
         yield [each.grad for each in model.parameters()]
@@ -183,7 +139,7 @@ def the_loss_as_a_number(compile: Compile) -> Any:
     def step(x: Any, y: Any) -> Any:
         return train(x, y).item()
 
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield step(drawn(4, 6), labels())
 
 
@@ -195,7 +151,7 @@ def gradients_that_add_up(compile: Compile) -> Any:
     def step(x: Any, y: Any) -> Any:
         nn.functional.cross_entropy(model(x), y).backward()
 
-    for number in range(2 * _CALLS):
+    for number in range(2 * CALLS):
         step(drawn(4, 6), labels())
         yield [each.grad.clone() for each in model.parameters()]
         if number % 5 == 4:
@@ -207,7 +163,7 @@ def gradients_that_are_kept(compile: Compile) -> Any:
     model = network()
     step = compile(step_of(model, torch.optim.SGD(model.parameters(), 0.1)))
     kept = []
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         step(drawn(4, 6), labels())
         kept.append([each.grad for each in model.parameters()])
     yield kept
@@ -227,42 +183,8 @@ def in_bfloat16(compile: Compile) -> Any:
         optimizer.step()
         return loss
 
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield step(drawn(4, 6), labels())
-
-
-@pytest.mark.parametrize(("reduction", "classes"), [("sum", 56), ("mean", 57)])
-def test_the_loss_of_many_classes_is_not_written_down(reduction: str, classes: int) -> None:
-    """In 16-bit floats it is computed from the logits, whose odd rows lie apart: as exact as in steps."""
-    torch.manual_seed(0)
-    given = (torch.randn(2, 5, 16) * 2).cuda().bfloat16()
-    wanted = torch.tensor([3, 0, 7, -100, 55, 1, 2, 54, 5, 6]).cuda()
-    head = nn.Linear(16, classes, bias=False).cuda().bfloat16()
-
-    def found(compile: Compile, exact: bool) -> list[Any]:
-        model = copy.deepcopy(head)
-        model = model.double() if exact else model
-        x = (given.double() if exact else given).clone().requires_grad_()
-
-        @compile
-        def step() -> Any:
-            loss = nn.functional.cross_entropy(model(x).view(-1, classes), wanted, reduction=reduction)
-            loss.backward()
-            return loss
-
-        for _ in range(_CALLS):
-            x.grad = model.weight.grad = None
-            loss = step().detach()
-        if compile is torch.compile:
-            assert "# log_softmax_backward" in torch.compiler.explain(step)
-            assert "= k" not in "".join(re.findall("(.*)# log_softmax$", torch.compiler.explain(step), re.MULTILINE))
-        return [loss, x.grad, model.weight.grad]
-
-    exact = found(lambda each: each, True)
-    for ours, steps, right in zip(found(torch.compile, False), found(lambda each: each, False), exact, strict=True):
-        assert ours.stride() == steps.stride()
-        deviation, usual = ((each.double() - right).norm() / right.norm() for each in (ours, steps))
-        assert deviation <= max(1.2 * usual, torch.tensor(2.0**-8))
 
 
 # ----- memory -------------------------------------------------------------------------------------------------------
@@ -271,7 +193,7 @@ def test_the_loss_of_many_classes_is_not_written_down(reduction: str, classes: i
 @program
 def results_that_are_kept(compile: Compile) -> Any:
     function = compile(lambda x: ((x * 2).exp() + 1).relu() - x)
-    kept = [function(drawn(3, 4)) for _ in range(_CALLS)]
+    kept = [function(drawn(3, 4)) for _ in range(CALLS)]
     yield kept
 
 
@@ -279,7 +201,7 @@ def results_that_are_kept(compile: Compile) -> Any:
 def results_that_come_back(compile: Compile) -> Any:
     function = compile(lambda x, y: (x * y + y).tanh() * x + y)
     state = drawn(3, 4)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         state = function(state, drawn(3, 4))
         yield state
 
@@ -288,7 +210,7 @@ def results_that_come_back(compile: Compile) -> Any:
 def results_kept_now_and_then(compile: Compile) -> Any:
     function = compile(lambda x: (x * 2).exp().relu() + 1)
     kept = []
-    for number in range(3 * _CALLS):
+    for number in range(3 * CALLS):
         found = function(drawn(3, 4))
         yield found.clone()
         if number > 9 and number % 3 == 0:
@@ -300,14 +222,14 @@ def results_kept_now_and_then(compile: Compile) -> Any:
 @program
 def windows_on_results(compile: Compile) -> Any:
     function = compile(lambda x: (x * 2).exp().relu() + 1)
-    kept = [function(drawn(3, 4))[1:, ::2] for _ in range(_CALLS)]
+    kept = [function(drawn(3, 4))[1:, ::2] for _ in range(CALLS)]
     yield kept
 
 
 @program
 def results_changed_in_place(compile: Compile) -> Any:
     function = compile(lambda x: (x * 2).exp().relu() + 1)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield function(drawn(3, 4)).mul_(2)
 
 
@@ -315,7 +237,7 @@ def results_changed_in_place(compile: Compile) -> Any:
 def inputs_everywhere(compile: Compile) -> Any:
     function = compile(lambda x, y: (x * 2).exp() * y + x)
     held = []
-    for _ in range(2 * _CALLS):
+    for _ in range(2 * CALLS):
         held.append((drawn(3, 4), drawn(3, 4)))
         yield function(*held[-1])
 
@@ -324,7 +246,7 @@ def inputs_everywhere(compile: Compile) -> Any:
 def inputs_with_gaps(compile: Compile) -> Any:
     function = compile(lambda x: (x * 2).exp() + x * x)
     held = []
-    for _ in range(2 * _CALLS):
+    for _ in range(2 * CALLS):
         held.append(drawn(6, 8))
         yield function(held[-1][::2, 1::3])
 
@@ -337,7 +259,7 @@ def inputs_changed_in_place(compile: Compile) -> Any:
         return (x.exp() + y).relu()
 
     held = []
-    for _ in range(2 * _CALLS):
+    for _ in range(2 * CALLS):
         x = drawn(3, 4)
         held.append(x)
         yield function(x, drawn(3, 4)), x
@@ -351,7 +273,7 @@ def a_window_of_an_input_changes(compile: Compile) -> Any:
         return (x.exp() + 1).relu()
 
     x = drawn(3, 4)
-    for number in range(_CALLS):
+    for number in range(CALLS):
         yield function(x), x
         if number > 5:
             x = drawn(3, 4)
@@ -364,9 +286,9 @@ def two_inputs_become_one(compile: Compile) -> Any:
         x.mul_(2)
         return (y.exp() + x).relu() * y
 
-    for number in range(2 * _CALLS):
+    for number in range(2 * CALLS):
         x = drawn(3, 4)
-        y = drawn(3, 4) if number < _CALLS or number % 2 else x.detach()
+        y = drawn(3, 4) if number < CALLS or number % 2 else x.detach()
         yield function(x, y), x
 
 
@@ -378,38 +300,8 @@ def a_window_on_an_input_goes_on(compile: Compile) -> Any:
         scaled = (turned * 2).exp().relu()
         return scaled + 1, (turned @ x).sum()
 
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield function(drawn(3, 4))
-
-
-# ----- elementwise calls ----------------------------------------------------------------------------------------------
-
-
-def _chain(compile: Compile, given: Callable[[], Any]) -> Any:
-    @compile
-    def function(x: Any, y: Any) -> Any:
-        z = (x * 1.1 + y).tanh() * y
-        return z - x, z
-
-    for _ in range(_CALLS):
-        x, y = (given().requires_grad_() for _ in range(2))
-        first, second = function(x, y)
-        (first * second).sum().backward()
-        yield first.detach(), second.detach(), x.grad, y.grad
-
-
-@program
-def a_chain_with_channels_last(compile: Compile) -> Any:
-    yield from _chain(compile, lambda: drawn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last))
-
-
-def test_elementwise_calls_become_one_kernel() -> None:
-    """Three steps of arithmetic are one launch, and what lies between is nowhere."""
-    function = torch.compile(lambda x, y: (x * 2 + y).exp() - x)
-    for _ in range(_CALLS):
-        function(drawn(5, 7), drawn(5, 7))
-    inside = torch.compiler.explain(function).partition("def stretch")[2]
-    assert inside.count(" = k") == 1, inside
 
 
 # ----- forward and backward apart -----------------------------------------------------------------------------------
@@ -419,7 +311,7 @@ def test_elementwise_calls_become_one_kernel() -> None:
 def a_module(compile: Compile) -> Any:
     model = network()
     run = compile(model)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         x = drawn(4, 6).requires_grad_()
         run(x).square().sum().backward()
         yield x.grad, [each.grad.clone() for each in model.parameters()]
@@ -429,7 +321,7 @@ def a_module(compile: Compile) -> Any:
 def two_forwards_before_a_backward(compile: Compile) -> Any:
     model = network(nn.Dropout(0.5))
     run = compile(model)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         first, second = run(drawn(4, 6)), run(drawn(4, 6))
         (first * second).sum().backward()
         yield [each.grad.clone() for each in model.parameters()]
@@ -439,7 +331,7 @@ def two_forwards_before_a_backward(compile: Compile) -> Any:
 def forwards_without_backward(compile: Compile) -> Any:
     model = network()
     run = compile(model)
-    for number in range(2 * _CALLS):
+    for number in range(2 * CALLS):
         out = run(drawn(4, 6))
         if number % 3 == 0:
             out.sum().backward()
@@ -451,7 +343,7 @@ def forwards_without_backward(compile: Compile) -> Any:
 def without_gradients_too(compile: Compile) -> Any:
     model = network(nn.Dropout(0.5))
     run = compile(model)
-    for number in range(3 * _CALLS):
+    for number in range(3 * CALLS):
         if number % 2:
             model.eval()
             with torch.no_grad():
@@ -469,21 +361,21 @@ def without_gradients_too(compile: Compile) -> Any:
 @program
 def numbers_of_the_host(compile: Compile) -> Any:
     function = compile(lambda x: (x[torch.randperm(4, device="cuda")] * 2).exp() + 1)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield function(drawn(4, 3))
 
 
 @program
 def from_the_host_and_back(compile: Compile) -> Any:
     function = compile(lambda x, y: ((x.cuda() * 2).exp().relu() + y).cpu() * 2)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield function(torch.randn(4, 3), drawn(4, 3))
 
 
 @program
 def a_number_of_the_host(compile: Compile) -> Any:
     function = compile(lambda x, scale: (x.exp() * scale).relu() + x * scale + 1)
-    for number in range(_CALLS):
+    for number in range(CALLS):
         yield function(drawn(4, 3), torch.tensor(float(number)))
 
 
@@ -494,14 +386,14 @@ def reads(compile: Compile) -> Any:
         y = (x * 2).exp().relu() + 1
         return y * 2 if y.sum() > 0 else y
 
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield function(drawn(4, 3))
 
 
 @program
 def many_sizes(compile: Compile) -> Any:
     function = compile(lambda x: (x * 2).exp().relu() + x.sum(0))
-    for number in range(5 * _CALLS):
+    for number in range(5 * CALLS):
         yield function(drawn(2 + number % 6, 3))
 
 
@@ -509,7 +401,7 @@ def many_sizes(compile: Compile) -> Any:
 def other_queues(compile: Compile) -> Any:
     function = compile(lambda x: (x * 2).exp().relu() + 1)
     side = torch.cuda.Stream()
-    for number in range(2 * _CALLS):
+    for number in range(2 * CALLS):
         x = drawn(4, 3)
         if number % 3 == 2:
             side.wait_stream(torch.cuda.current_stream())
@@ -526,7 +418,7 @@ def other_queues(compile: Compile) -> Any:
 def inside_a_graph(compile: Compile) -> Any:
     function = compile(lambda x: (x * 2).exp().relu() + 1)
     x = drawn(4, 3)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         yield function(x)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -556,14 +448,6 @@ def several_threads(compile: Compile) -> Any:
     yield [found[number] for number in range(4)]
 
 
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    """The graphs of a test go with it, and their memory."""
-    yield
-    torch.compiler.reset()
-    gc.collect()
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_calls_are_those_of_the_function(name: str) -> None:
     """Whatever changes between calls."""
@@ -578,7 +462,7 @@ def test_a_training_step_is_one_graph() -> None:
     model = network(nn.Dropout(0.5))
     step = torch.compile(step_of(model, torch.optim.Adam(model.parameters(), 0.1)))
     held = []
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         held.append((drawn(4, 6), labels()))
         step(*held[-1])
     explained = torch.compiler.explain(step)
@@ -591,7 +475,7 @@ def test_forward_and_backward_are_a_graph_each() -> None:
     """Joined by what the forward part leaves behind."""
     model = network()
     run = torch.compile(model)
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         run(drawn(4, 6)).sum().backward()
     assert graphs(run) == 2
 
@@ -602,7 +486,7 @@ def test_explain_says_why_there_is_no_graph() -> None:
     function = torch.compile(
         lambda x: nn.functional.ctc_loss((x * 2).exp().log_softmax(2), targets, lengths + 2, lengths) * 2
     )
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         function(drawn(4, 1, 3))
     assert "# launches one by one: " in torch.compiler.explain(function)
     assert "waits for the device" in torch.compiler.explain(function)
@@ -617,7 +501,7 @@ def test_reset_lets_the_memory_go() -> None:
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved()
     with torch.no_grad():
-        for _ in range(_CALLS):
+        for _ in range(CALLS):
             run(x)
     assert graphs(run) == 1
     assert torch.cuda.memory_reserved() > before
@@ -632,7 +516,7 @@ def test_a_wrong_index_is_reported() -> None:
     table = drawn(5, 3)
     function = torch.compile(lambda places: (nn.functional.embedding(places, table) * 2).exp().relu() + 1)
     right = torch.tensor([0, 4, 2]).cuda()
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         expected = function(right).tolist()
     assert graphs(function) == 1
     with pytest.raises(IndexError):
@@ -645,7 +529,7 @@ def test_a_replay_does_not_wait() -> None:
     model = network(nn.Dropout(0.5))
     step = torch.compile(step_of(model, torch.optim.Adam(model.parameters(), 0.1)))
     x, y = drawn(4, 6), labels()
-    for _ in range(_CALLS):
+    for _ in range(CALLS):
         step(x, y)
     torch.cuda.set_sync_debug_mode("error")
     for _ in range(3):

@@ -25,13 +25,13 @@ _LATER = 3
 
 @dataclass(frozen=True)
 class Fresh:
-    """Of the first calls the seconds of the longest and of all, and the most memory in use meanwhile, in megabytes; and
-    of later calls."""
+    """Seconds of the longest of the first calls; megabytes of the most memory in use meanwhile, of the most in later
+    calls, and of the most that was taken from the device."""
 
     longest: float
-    together: float
-    megabytes: float
-    later_megabytes: float
+    first: float
+    later: float
+    reserved: float
 
 
 def run_fresh(workload: str, compiled: bool, cache: Path) -> Fresh:
@@ -73,8 +73,10 @@ def main() -> None:
     if sys.argv[2] == "1":
         step = flambeau.compile(step)
     seconds, first = _peak(flambeau.cuda, step, _FIRST)
+    before = flambeau.cuda.max_memory_reserved() / 1e6
     _, later = _peak(flambeau.cuda, step, _LATER)
-    print(json.dumps([max(seconds), sum(seconds), first, later]))
+    reserved = max(before, flambeau.cuda.max_memory_reserved() / 1e6)
+    print(json.dumps([max(seconds), first, later, reserved]))
 
 
 if __name__ == "__main__":

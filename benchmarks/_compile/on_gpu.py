@@ -40,16 +40,17 @@ def _chosen(only: re.Pattern[str]) -> list[Workload]:
 
 
 def first_calls(only: re.Pattern[str]) -> int:
-    """Print seconds of first calls, without and with kernels on disk, and peaks of the device's memory."""
-    headings = ("no cache, s", "cache, s", "eager, s", "eager, MB", "first, MB", "later, MB")
-    print(f"{'the longest of the first calls; memory':44}{''.join([f'{each:>13}' for each in headings])}", flush=True)
+    """Print seconds of first calls, without and with kernels on disk, and peaks of the device's memory: what is in use,
+    and what is taken from the device eagerly and compiled."""
+    headings = ("no cache, s", "cache, s", "eager, s", "eager, MB", "first, MB", "later, MB", "taken, MB", "taken, MB")
+    print(f"{'the longest of the first calls; memory':44}{''.join([f'{each:>12}' for each in headings])}", flush=True)
     for workload in _chosen(only):
         with tempfile.TemporaryDirectory() as folder:
             runs = [run_fresh(workload.name, compiled, Path(folder)) for compiled in (True, True, False)]
-        without, cached, eager = runs
-        seconds = "".join([f"{each.longest:13.2f}" for each in runs])
-        peaks = [max(eager.megabytes, eager.later_megabytes), without.megabytes, cached.later_megabytes]
-        print(f"{workload.name:44}{seconds}{''.join([f'{each:13.0f}' for each in peaks])}", flush=True)
+        _, cached, eager = runs
+        seconds = "".join([f"{each.longest:12.2f}" for each in runs])
+        peaks = max(eager.first, eager.later), cached.first, cached.later, eager.reserved, cached.reserved
+        print(f"{workload.name:44}{seconds}{''.join([f'{each:12.0f}' for each in peaks])}", flush=True)
     return 0
 
 

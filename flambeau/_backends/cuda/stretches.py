@@ -107,6 +107,7 @@ class Stretch:
             self.reason = "what it is given lies elsewhere in every call"
             return None
         self.captures += 1
+        driver().pool.give_back()  # a graph has memory of its own: nobody needs what the launches one by one were in
         try:
             self._captured = _Captured(self.listed, given, self._chosen(given), self._written, frozenset(self._held))
         except Exception as error:  # whatever it is, the list of launches works

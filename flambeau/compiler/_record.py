@@ -227,8 +227,7 @@ class Recorder(Capture):
         if not is_usable(kind):
             self.refuse(f"it makes a tensor of {kind!r}")
         value = super()._new(tensor)
-        if type(tensor._array) is np.ndarray:
-            self._let_go(value, tensor._array)
+        self._let_go(value, tensor._array)
         return value
 
     def _let_go(self, value: Value, array: Any) -> None:

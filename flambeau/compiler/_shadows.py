@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.backend import backend_of_array, is_array
 from ._reads import bounds
 
 _ALIGNED = 64
@@ -25,6 +26,11 @@ class Shadows:
     """The shadows of the arrays that one call makes."""
 
     def __init__(self, before: list[Any]) -> None:
+        self._of_devices: dict[type, Any] = {}
+        """What makes the shadows of a device's arrays, by their class; None: nothing does."""
+        for kind in {type(each) for each in before} - {np.ndarray}:
+            own = [each for each in before if type(each) is kind]
+            self._of_devices[kind] = _shadows_beside(own[0], own)
         self._before = {id(owner_of(each)) for each in before}
         """Who owns the memory that was there before: of that there are no shadows."""
         self._ranges: dict[int, tuple[Any, int, int]] = {}
@@ -34,12 +40,21 @@ class Shadows:
 
     def of(self, array: Any) -> Any:
         """A shadow of an array; the array itself where its memory is not the call's own."""
+        if type(array) is not np.ndarray:
+            return self._of_device(array)
         owner = owner_of(array) if array.size else None
         if type(owner) is not np.ndarray or not owner.flags.owndata or id(owner) in self._before:
             return array
         _, range_, start = self._ranges.get(id(owner)) or self._new(owner)
         low = array.__array_interface__["data"][0]
         return np.ndarray(array.shape, array.dtype, range_, low - start, array.strides)
+
+    def _of_device(self, array: Any) -> Any:
+        kind = type(array)
+        if kind not in self._of_devices:
+            self._of_devices[kind] = _shadows_beside(array, [])
+        shadows = self._of_devices[kind]
+        return array if shadows is None else shadows.of(array)
 
     def _new(self, owner: Any) -> tuple[Any, Any, int]:
         key, ranges = id(owner), self._ranges
@@ -50,6 +65,12 @@ class Shadows:
         range_, self._free = self._free[:size], self._free[size:]
         found = ranges[key] = weakref.ref(owner, lambda _: ranges.pop(key)), range_, low
         return found
+
+
+def _shadows_beside(array: Any, before: list[Any]) -> Any:
+    """What makes shadows of arrays of a device like this one, but of those before; None: nothing does."""
+    family = backend_of_array(array).array_functions("shadows") if is_array(array) else None
+    return None if family is None else family.Shadows(before)
 
 
 def owner_of(array: Any) -> Any:

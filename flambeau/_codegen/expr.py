@@ -111,6 +111,12 @@ class Trace:
                 numbers.append(self.number(name, type_name, *[numbers[each] for each in rest]))
         return [Expr(self, numbers[each], np.dtype(program.steps[each][1])) for each in program.results]
 
+    def forget(self, count: int) -> None:
+        """Take back all steps but the first `count`: what they were for is not done."""
+        for each in self.steps[count:]:
+            del self._known[each]
+        del self.steps[count:]
+
     def program(self, results: Sequence[Expr]) -> Program:
         """Everything that was written down."""
         return Program(tuple(self.steps), tuple(each.number for each in results))

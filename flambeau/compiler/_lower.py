@@ -58,7 +58,9 @@ def _or_by_parts(op: Op, run: Run) -> Run:
 
 
 def _copied(array: Any, kind: Any) -> Any:
-    return np.array(array) if kind.is_cpu else kind.backend.from_host(np.asarray(array))
+    if kind.is_cpu:
+        return np.array(array)
+    return array.copy() if isinstance(array, kind.backend.array_class) else kind.backend.from_host(np.asarray(array))
 
 
 def _elementwise(op: Elementwise, call: Call) -> Run | None:

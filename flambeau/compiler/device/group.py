@@ -38,10 +38,11 @@ class Group:
             return False
         if any(value in self.loaded or value in self.computed for value, _ in step.results):
             return False
-        before = dict(self.loaded)
+        before, steps = dict(self.loaded), len(self._trace.steps)
         computed = self._results(step)
         if computed is None or len(self.loaded) + len(self.computed) + len(computed) > _MOST_ARRAYS:
             self.loaded = before
+            self._trace.forget(steps)
             return False
         self._shape = shape
         self.computed.update(computed)

@@ -78,11 +78,12 @@ class _Group:
                 return False
         if any(_clashes(each, stored) for each in new):
             return False
-        before = len(self.loaded)
+        before, steps = len(self.loaded), len(self.trace.steps)
         try:
             results = _computed(launch, [self._operand(each) for each in launch.inputs], self.trace)
         except NoExpression:
             del self.loaded[before:]
+            self.trace.forget(steps)
             return False
         for target, result in zip(launch.writes, results, strict=True):
             self.stored = [(place, value) for place, value in self.stored if not place.is_same_as(target)]

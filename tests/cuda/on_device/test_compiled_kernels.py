@@ -41,6 +41,26 @@ def a_chain_with_channels_last(compile: Compile) -> Any:
 
 
 @program
+def more_arrays_than_a_kernel_takes(compile: Compile) -> Any:
+    @compile
+    def function(*given: Any) -> Any:
+        total = given[0] * 2
+        for each in given[1:]:
+            total = total + each
+        return total.relu()
+
+    for _ in range(CALLS):
+        yield function(*[drawn(3, 4) for _ in range(9)])
+
+
+@program
+def constants_of_the_device(compile: Compile) -> Any:
+    function = compile(lambda x: (x * 2 + torch.eye(3, device="cuda")).exp())
+    for _ in range(CALLS):
+        yield function(drawn(3, 3))
+
+
+@program
 def normalised_lines(compile: Compile) -> Any:
     first, second = (nn.BatchNorm2d(8).cuda().bfloat16() for _ in range(2))
 

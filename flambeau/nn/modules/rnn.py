@@ -130,7 +130,7 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """On the CPU, nothing: on other devices, parameters in one piece of memory are quicker to use."""
+        """Nothing: where parameters have to lie in one piece of memory, they are copied there when they are used."""
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew, uniformly within 1 / sqrt(hidden_size)."""

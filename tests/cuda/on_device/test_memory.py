@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as torch
 from flambeau._backends.cuda.driver import driver
+from flambeau._backends.cuda.memory.pool import Pool
 from tests.cuda.on_device.conftest import is_simulated
 
 cuda = torch.cuda
@@ -64,6 +65,26 @@ def test_freed_memory_is_used_again_and_neighbours_are_joined() -> None:
     large = _bytes(18 * MIB)
     assert cuda.memory_reserved() == reserved
     assert large.data_ptr() == min(places)
+
+
+def test_equal_steps_get_equal_addresses() -> None:
+    def step() -> list[int]:
+        first, second, third = (_bytes(4 * KIB) for _ in range(3))
+        places = [each.data_ptr() for each in (first, second, third)]
+        del second, first  # another order than that in which they were taken
+        fourth = _bytes(4 * KIB)
+        return [*places, fourth.data_ptr()]
+
+    step()
+    assert step() == step() == step()
+
+
+def test_a_block_that_is_larger_than_its_request_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = _bytes(11 * MIB - 5)  # a whole segment: too little would be left
+    place = large.data_ptr()
+    del large
+    monkeypatch.setattr(Pool, "_found", None)  # nobody looks for another one
+    assert _bytes(11 * MIB - 5).data_ptr() == place
 
 
 def test_peaks_and_sums() -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch as pytorch
 
 import flambeau as torch
+from flambeau._backends.cuda.host import HOST_CALLS
 from tests.cuda.on_device.conftest import is_simulated
 
 cuda = torch.cuda
@@ -257,3 +258,15 @@ def test_there_is_one_device(call: Any) -> None:
     """Whatever names another one is refused, and nothing is done on the first in its place."""
     with pytest.raises(RuntimeError, match="invalid device ordinal: cuda:1"):
         call()
+
+
+def test_reductions_into_positions_stay_on_the_device() -> None:
+    before = dict(HOST_CALLS)
+    index = torch.arange(24).reshape(6, 4).remainder(5).cuda()
+    for dtype in (torch.float32, torch.int64, torch.bfloat16):
+        values = torch.arange(24).reshape(6, 4).to(dtype)
+        for kind in ("sum", "prod", "mean", "amax", "amin"):
+            found = torch.ones(5, 4, dtype=dtype).cuda().scatter_reduce(0, index, values.cuda(), kind)
+            expected = torch.ones(5, 4, dtype=dtype).scatter_reduce(0, index.cpu(), values, kind)
+            assert found.tolist() == expected.tolist()
+    assert dict(HOST_CALLS) == before

@@ -206,3 +206,45 @@ def test_a_parameter_that_was_changed_is_noticed() -> None:
         network.weight_hh_l0.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         output.sum().backward()
+
+
+@pytest.mark.needs_gpu
+def test_mixed_precision() -> None:
+    torch.manual_seed(0)
+    network, x = torch.nn.LSTM(8, 16, 2), torch.randn(7, 3, 8)
+    expected = network(x)[0]
+    wanted = torch.autograd.grad(expected.sin().sum(), list(network.parameters()))
+    network.cuda()
+    with torch.autocast("cuda", dtype=torch.float16):
+        output = network(x.cuda())[0]
+    assert output.dtype is torch.float16
+    found = torch.autograd.grad(output.float().sin().sum(), list(network.parameters()))
+    assert torch.allclose(output.float().cpu(), expected, 1e-2, 1e-2)
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert mine.dtype is torch.float32
+        assert (mine.cpu() - theirs).norm() <= 1e-2 * theirs.norm()
+
+
+@pytest.mark.needs_gpu
+def test_a_captured_step() -> None:
+    torch.manual_seed(0)
+    network = torch.nn.GRU(8, 16, 2).cuda()
+    x = torch.randn(7, 3, 8).cuda()
+
+    def step() -> Any:
+        output = network(x)[0]
+        return output, torch.autograd.grad(output.sin().sum(), list(network.parameters()))
+
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        step()
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        output, gradients = step()
+    x.copy_(torch.randn(7, 3, 8).cuda())
+    graph.replay()
+    expected, wanted = step()
+    assert torch.allclose(output, expected, 1e-5, 1e-6)
+    for mine, theirs in zip(gradients, wanted, strict=True):
+        assert torch.allclose(mine, theirs, 1e-4, 1e-5)

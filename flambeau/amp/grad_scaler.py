@@ -13,7 +13,7 @@ from .._core.dtype import float16, float32, int32
 from .._core.tensor import Tensor
 from .._dispatch.abstract.list_rules import unscale_at_once
 from .._ops.create.constants import full
-from .._ops.index.masked import where
+from .._ops.tensor.loss_scale import adapt_loss_scale
 from ..autograd.grad_mode import no_grad
 from ..cuda import is_available as cuda_is_available
 
@@ -220,7 +220,8 @@ class GradScaler:
                 for each in state["found_inf_per_device"].values()
             ]
             assert len(found) > 0, "No inf checks were recorded prior to update."
-            self._adapt(scale, tracker, sum(found[1:], found[0]) != 0)
+            numbers = self._growth_factor, self._backoff_factor, self._growth_interval
+            adapt_loss_scale(scale, tracker, sum(found[1:], found[0]), *numbers)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _set_scale(self, scale: Tensor, new_scale: float | Tensor) -> None:
@@ -233,15 +234,6 @@ class GradScaler:
         assert new_scale.numel() == 1, reason + f"requires_grad=False, not of shape {list(new_scale.shape)}."
         assert new_scale.requires_grad is False, reason + "requires_grad=False."
         scale.copy_(new_scale)
-
-    def _adapt(self, scale: Tensor, tracker: Tensor, overflowed: Tensor) -> None:
-        # In tensors throughout: nobody waits for the device to know whether there was an overflow.
-        grown = scale * self._growth_factor
-        successes = (tracker + 1).masked_fill(overflowed, 0)
-        enough = successes == self._growth_interval
-        kept = where(enough & grown.isfinite(), grown, scale)
-        scale.copy_(where(overflowed, scale * self._backoff_factor, kept))
-        tracker.copy_(successes.masked_fill(enough, 0))
 
     # ----- settings ---------------------------------------------------------------------------------------------
 

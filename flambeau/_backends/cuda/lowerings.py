@@ -69,6 +69,7 @@ _PLACES = {
     "avg_pool2d_backward": "pool.avg_pool2d_backward",
     "adaptive_avg_pool2d": "pool.adaptive_avg_pool2d",
     "adaptive_avg_pool2d_backward": "pool.adaptive_avg_pool2d_backward",
+    "adapt_loss_scale": "multi.adapt_loss_scale",
     "native_dropout": "fused.dropout",
     "native_dropout_backward": "fused.dropout_backward",
 }

@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Any
 
 from ..._codegen.cuda.elementwise import can_write
-from ..._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source, unscale_source
+from ..._codegen.cuda.multi import PER_BLOCK, THREADS, capacity, list_source, loss_scale_source, unscale_source
 from ..._codegen.expr import Program
 from ..._core.arrays.quick import name_of
 from .array import is_dense
@@ -113,6 +113,24 @@ def unscale(arrays: Sequence[Any], factor: Any, found: Any) -> bool:
     for blocks, used, tail in _portions((arrays,), most):
         launch(blocks, THREADS, pack(used, factor.pointer, found.pointer, *tail))
     return True
+
+
+def adapt_loss_scale(scale: Any, tracker: Any, found: Any, growth: float, backoff: float, interval: int) -> Any:
+    """The op, in one launch."""
+    names = [name_of(each.form.dtype) for each in (scale, tracker, found)]
+    if names != ["float32", "int32", "float32"] or any(each.form.size != 1 for each in (scale, tracker, found)):
+        return None
+    fields = _SCALE(scale.pointer, tracker.pointer, found.pointer, growth, backoff, interval)
+    _scaling()(1, 1, fields)
+    return True
+
+
+_SCALE = Struct("=QQQddq").pack
+
+
+@cache
+def _scaling() -> Any:
+    return driver().compile(loss_scale_source())
 
 
 @cache

@@ -88,3 +88,23 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
   if (lost) *a.found = 1.0f;
 }}
 """
+
+
+def loss_scale_source() -> str:
+    """The kernel by which the scale of a loss, and how long it stayed, follow what was found: by one thread."""
+    return f"""{functions()}
+struct Arguments {{ float* scale; i32* tracker; const float* found; double growth; double backoff; i64 interval; }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  if (blockIdx.x || threadIdx.x) return;
+  if (*a.found != 0) {{
+    *a.scale *= (float)a.backoff;
+    *a.tracker = 0;
+    return;
+  }}
+  const i32 successes = *a.tracker + 1;
+  const bool enough = successes == a.interval;
+  const float grown = *a.scale * (float)a.growth;
+  if (enough && f_isfinite(grown)) *a.scale = grown;
+  *a.tracker = enough ? 0 : successes;
+}}
+"""

@@ -94,6 +94,9 @@ def test_opaque_tensors(T: Any) -> Any:
         T.mkldnn_adaptive_avg_pool2d(opaque, 3), F.prelu(opaque, T.full((3,), 0.1).to_mkldnn()),
         T.mkldnn_max_pool3d(T.linspace(-1, 1, 128).view(1, 2, 4, 4, 4).to_mkldnn(), 2),
     ]  # fmt: skip
+    out = T.zeros(2, 3, 2, 2).to_mkldnn()
+    results.append(T.mkldnn_adaptive_avg_pool2d(opaque, 2, out=out))
+    assert results[-1] is out
     changed = x.to_mkldnn()
     changed.relu_().add_(opaque).mul_(2)
     assert all(str(each.layout) == "torch._mkldnn" and each.is_mkldnn for each in (*results, changed))

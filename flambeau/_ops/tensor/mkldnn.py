@@ -95,7 +95,9 @@ def _run(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name = function.__name__.strip("_") if function.__name__.startswith("__") else function.__name__
     body = getattr(function, "__wrapped__", None)
     if body in _BODIES:
-        return body(*args, **kwargs)
+        out = kwargs.pop("out", None)
+        made = body(*args, **kwargs)
+        return made if out is None else out.copy_(made)
     if name == "to_dense":
         return _to_dense(_plain(args[0]))
     if name not in _OPS:

@@ -20,7 +20,7 @@ from ._fold import fold_constants
 from ._graph import Graph, Value
 from ._lowering import Lowering
 from ._passes import drop_unread, rename, tidy
-from ._program import ONNXProgram
+from ._program import ONNXProgram, Source
 from ._sampling import Place, Samples, sample
 from ._serialize import model_message, onnx_package
 from ._tracing import Trace
@@ -106,6 +106,7 @@ def export(
     if opset < OLDEST_OPSET:
         message = _older(onnx, message, opset)
     program = ONNXProgram(message, model if target is not None else None)
+    program.source = Source(called, positional, named)
     if f is not None:
         program.save(f, external_data=None if external_data else False)
     if verify:

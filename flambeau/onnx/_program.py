@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,18 @@ def _ort_session_initializer(model: bytes) -> Any:
     return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 
 
+class Source(NamedTuple):
+    """What was exported, and the example that it was exported with."""
+
+    called: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
 class ONNXProgram:
     """A model in the ONNX format."""
+
+    source: Source | None = None
 
     def __init__(self, model: Any, exported_program: Any) -> None:
         self._message = model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..testing import assert_close
-from ..utils._pytree import tree_leaves
+from .verification import results_of_both
 
 __all__ = ["assert_onnx_program"]
 
@@ -20,10 +20,5 @@ def assert_onnx_program(
     strategy: str | None = "TorchExportNonStrictStrategy",
 ) -> None:
     """Raise an AssertionError unless the exported model gives the results of the program."""
-    if args is None and kwargs is None:
-        if program.exported_program.example_inputs is None:
-            raise ValueError("No example inputs provided and the program has none: give args or kwargs")
-        args, kwargs = program.exported_program.example_inputs
-    expected = tree_leaves(program.exported_program.module()(*(args or ()), **(kwargs or {})))
-    for ours, exported in zip(expected, program(*(args or ()), **(kwargs or {})), strict=True):
+    for ours, exported in zip(*results_of_both(program, args, kwargs), strict=True):
         assert_close(exported, ours, rtol=rtol, atol=atol, equal_nan=True, check_device=False)

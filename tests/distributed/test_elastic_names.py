@@ -150,7 +150,7 @@ def test_timers(T: Any) -> Any:
     timer.configure(client)
     with timer.expires(100, "block"):
         inside = waiting.qsize()
-    requests = timer.MultiprocessingRequestQueue(waiting)
+    requests = module(T, "timer.local_timer").MultiprocessingRequestQueue(waiting)
     sizes = requests.size()
     server.register_timers(requests.get(2, 0.1))
     left = server.get_expired_timers(time.time() + 1000)

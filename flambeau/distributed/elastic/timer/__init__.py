@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .api import RequestQueue, TimerClient, TimerRequest, TimerServer, configure, expires
-from .local_timer import LocalTimerClient, LocalTimerServer, MultiprocessingRequestQueue
+from .local_timer import LocalTimerClient, LocalTimerServer
 
 __all__ = [
-    "LocalTimerClient", "LocalTimerServer", "MultiprocessingRequestQueue", "RequestQueue", "TimerClient",
+    "LocalTimerClient", "LocalTimerServer", "RequestQueue", "TimerClient",
     "TimerRequest", "TimerServer", "configure", "expires",
 ]  # fmt: skip

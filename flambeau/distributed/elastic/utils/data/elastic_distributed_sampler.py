@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from typing import Any
 
 from ....._core.generator import Generator
@@ -17,21 +17,22 @@ class ElasticDistributedSampler(DistributedSampler):
     """As `DistributedSampler`, from the sample `start_index` of the dataset on."""
 
     def __init__(
-        self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, start_index: int = 0
+        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, start_index: int = 0
     ) -> None:
         super().__init__(dataset=dataset, num_replicas=num_replicas, rank=rank)
         if start_index >= len(dataset):
             raise ValueError(f"Start index {start_index} should be less than dataset size {len(dataset)}")
         self.start_index = start_index
-        self.num_samples = math.ceil((len(dataset) - start_index) / self.num_replicas)
+        self._left = len(dataset) - start_index
+        self.num_samples = math.ceil(self._left / self.num_replicas)
         self.total_size = self.num_samples * self.num_replicas
 
-    def __iter__(self) -> Iterator[Any]:
-        generator = Generator().manual_seed(self.epoch)
-        left = randperm(len(self.dataset) - self.start_index, generator=generator)
-        indices = (left + self.start_index).tolist()
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes next; it begins at the same sample."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        order = randperm(self._left, generator=Generator().manual_seed(self.epoch))
+        indices: list[int] = (order + self.start_index).tolist()
         indices += indices[: self.total_size - len(indices)]
         return iter(indices[self.rank : self.total_size : self.num_replicas])
-
-    def __len__(self) -> int:
-        return self.num_samples

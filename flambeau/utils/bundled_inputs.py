@@ -9,7 +9,7 @@ from .._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "files of TorchScript are not written",
+        "inputs do not travel with the files of jit.save",
         functions="augment_many_model_functions_with_bundled_inputs augment_model_with_bundled_inputs bundle_inputs "
         "bundle_large_tensor bundle_randn",
     )

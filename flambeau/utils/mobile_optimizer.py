@@ -8,7 +8,7 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .absent("files of TorchScript are not written", functions="generate_mobile_module_lints optimize_for_mobile")
+    .absent("programs are not rewritten for phones", functions="generate_mobile_module_lints optimize_for_mobile")
     .parts()
 )
 

@@ -1,4 +1,4 @@
-"""Starting such processes: not built yet."""
+"""Processes that a launcher starts, under the names of `torch.distributed.elastic.multiprocessing`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __getattr__, __dir__ = (
     Table(__name__)
     .submodules("errors")
     .absent(
-        "distributed is not built yet",
+        "`flambeau launch` starts processes and keeps what they write",
         functions="start_processes",
         classes="Std DefaultLogsSpecs",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.names.absent import Table
+from .._core.process.caller import warn_user
 from ..backends import _fusion
 from ._freeze import export_opnames, freeze, optimize_for_inference, optimized_execution
 from ._loading import load
@@ -86,6 +87,9 @@ JITException = Error
 class strict_fusion:
     """A context in which everything would have to be fused; Python runs it either way."""
 
+    def __init__(self) -> None:
+        warn_user("Only works in script mode: outside of compiled code nothing is fused, and nothing is refused")
+
     def __enter__(self) -> None:
         pass
 
@@ -101,7 +105,7 @@ def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]
     global _fusion_strategy
     for kind, _ in strategy:
         if kind not in ("STATIC", "DYNAMIC"):
-            raise RuntimeError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
+            raise ValueError(f"FusionBehavior only supported 'STATIC' or 'DYNAMIC', got: {kind}")
     before, _fusion_strategy = _fusion_strategy, list(strategy)
     return before
 

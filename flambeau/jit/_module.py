@@ -47,7 +47,41 @@ class ScriptMethod:
 
 
 class ScriptModule(Module):
-    """The base of modules of TorchScript; a class that inherits from it is a module like any other."""
+    """The base of modules of TorchScript.
+
+    A class that inherits from it, and what `jit.script` gives, is a module like any other and runs as Python. Its
+    program is written from the source when it is asked for: to be read, or to be saved.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        # No properties: a module may have attributes of these names.
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name not in _OF_THE_PROGRAM or isinstance(self, RecursiveScriptModule):
+                raise
+        return type(self).__name__ if name == "original_name" else getattr(self._program(), name)
+
+    def _program(self) -> RecursiveScriptModule:
+        from ._scripting.modules import scripted
+
+        return scripted(self)
+
+    def save(self, f: Any, **kwargs: Any) -> None:
+        """Write an archive that `jit.load` reads, here and in PyTorch."""
+        from ._saving import save
+
+        save(self, f, **kwargs)
+
+    def save_to_buffer(self, **kwargs: Any) -> bytes:
+        """The bytes of such an archive."""
+        buffer = io.BytesIO()
+        ScriptModule.save(self, buffer, **kwargs)
+        return buffer.getvalue()
+
+
+_OF_THE_PROGRAM = frozenset({"code", "graph", "inlined_graph", "original_name"})
+"""What a scripted module tells of its program."""
 
 
 class RecursiveScriptModule(ScriptModule, WithProgram):
@@ -144,18 +178,6 @@ class RecursiveScriptModule(ScriptModule, WithProgram):
 
     def __bool__(self) -> bool:
         return True
-
-    def save(self, f: Any, **kwargs: Any) -> None:
-        """Write an archive that `jit.load` reads, here and in PyTorch."""
-        from ._saving import save
-
-        save(self, f, **kwargs)
-
-    def save_to_buffer(self, **kwargs: Any) -> bytes:
-        """The bytes of such an archive."""
-        buffer = io.BytesIO()
-        self.save(buffer, **kwargs)
-        return buffer.getvalue()
 
     def __reduce__(self) -> Any:
         return _from_bytes, (self.save_to_buffer(),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from types import FunctionType
 from typing import Any
 
 from .._serialization.archive import ArchiveWriter
@@ -42,15 +41,11 @@ def _module_of(m: Any) -> Any:
     if isinstance(m, RecursiveScriptModule):
         return m
     if isinstance(m, ScriptFunction):
-        return m._module
+        return m._program()
     if isinstance(m, Module):
         from ._scripting.modules import scripted
 
         return scripted(m)
-    if isinstance(m, FunctionType):
-        from ._scripting.modules import scripted_function
-
-        return scripted_function(m)
     raise RuntimeError(
         f"jit.save writes modules of TorchScript: scripted, traced or loaded ones, not {type(m).__name__}"
     )

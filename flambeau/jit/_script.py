@@ -1,13 +1,17 @@
-"""Scripting: what is scripted stays the Python that it is."""
+"""Scripting: what is scripted runs as the Python that it is, with its program beside it."""
 
 from __future__ import annotations
 
 import builtins
 import typing
+import weakref
+from types import FunctionType
 from typing import Any, TypeVar
 
 from .._core.names.absent import absent_class
-from ._module import ScriptModule
+from ..nn.modules.module import Module
+from ._module import RecursiveScriptModule, ScriptModule
+from ._trace import ScriptFunction
 
 Object = TypeVar("Object")
 
@@ -16,13 +20,16 @@ CompilationUnit = absent_class("torch.jit.CompilationUnit", "TorchScript's compi
 
 
 def script(
-    obj: Object,
+    obj: Any,
     optimize: Any = None,
     _frames_up: int = 0,
     _rcb: Any = None,
     example_inputs: Any = None,
-) -> Object:
-    """The function, class or module itself.
+) -> Any:
+    """The function, class or module as TorchScript: it runs as Python, `code` and `graph` show its program, `save`
+    writes that to an archive.
+
+    A module is not changed: the result is one of its own, with the same parameters. Classes are given back as they are.
 
     >>> @flambeau.jit.script
     ... def double(x):
@@ -30,7 +37,75 @@ def script(
     >>> double(flambeau.tensor([1.0]))
     tensor([2.])
     """
+    if builtins.isinstance(obj, FunctionType):
+        return ScriptedFunction(obj)
+    if builtins.isinstance(obj, Module) and not builtins.isinstance(obj, ScriptModule):
+        twin = _twin(obj, {})
+        twin.__class__ = _scripted_class(type(obj))
+        return twin
     return obj
+
+
+class ScriptedFunction(ScriptFunction):
+    """A function that was scripted: a call is one of the function itself."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = self.__wrapped__ = function
+        self.__name__ = self.name = function.__name__
+        self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property
+    def qualified_name(self) -> str:
+        """The name of the function in its program."""
+        return f"__torch__.{self.__module__}.{self.name}"
+
+    def _program(self) -> RecursiveScriptModule:
+        """The program, written from the source each time: what the function calls may have changed."""
+        from ._scripting.modules import scripted_function
+
+        return scripted_function(self._function)
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__  # as a function: where it was defined
+
+
+def _twin(module: Module, made: dict[int, Module]) -> Any:
+    """A module with the same tensors and attributes, and of the modules inside twins."""
+    if builtins.isinstance(module, RecursiveScriptModule):
+        return module
+    if id(module) not in made:
+        twin = made[id(module)] = object.__new__(type(module))
+        for name, value in vars(module).items():
+            twin.__dict__[name] = value.copy() if builtins.isinstance(value, dict) and name.startswith("_") else value
+        inside = twin.__dict__["_modules"]
+        for name, child in inside.items():
+            inside[name] = None if child is None else _twin(child, made)
+    return made[id(module)]
+
+
+_classes: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+
+
+def _scripted_class(cls: type) -> type:
+    """The class of what comes of scripting modules of a class: it has the program too."""
+    found = _classes.get(cls)
+    if found is None:
+        same = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
+        found = type(cls.__name__, (cls, ScriptModule), {**same, "__reduce_ex__": _reduced})
+        _classes[cls] = found
+    return found
+
+
+def _reduced(self: Any, protocol: int) -> Any:
+    """How a scripted module is copied and pickled: its class is made anew."""
+    return _remade, (type(self).__mro__[1],), vars(self)
+
+
+def _remade(cls: type) -> Any:
+    return object.__new__(_scripted_class(cls))
 
 
 def script_method(fn: Object) -> Object:

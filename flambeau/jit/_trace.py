@@ -41,25 +41,29 @@ class ScriptFunction:
     """A function of TorchScript: what tracing a function gives."""
 
     def __init__(self, module: RecursiveScriptModule, name: str) -> None:
-        self._module = module
+        self._traced = module
         self.__name__ = self.name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._module.forward(*args, **kwargs)
+        return self._traced.forward(*args, **kwargs)
+
+    def _program(self) -> RecursiveScriptModule:
+        """A module whose `forward` is the function."""
+        return self._traced
 
     @property
     def code(self) -> str:
-        """The recorded program."""
-        return self._module.code
+        """The program."""
+        return self._program().code
 
     @property
     def graph(self) -> Any:
         """What the program runs."""
-        return self._module.graph
+        return self._program().graph
 
     def save(self, f: Any, **kwargs: Any) -> None:
         """Write an archive, as `jit.save` does."""
-        self._module.save(f, **kwargs)
+        self._program().save(f, **kwargs)
 
     def __repr__(self) -> str:
         return f"<torch.jit.ScriptFunction {self.name}>"

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import enum
 import math
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import flambeau as torch
 import flambeau.nn.functional as F
@@ -94,6 +95,115 @@ def results(x: Tensor) -> Tuple[Tensor, Tensor, int, Tensor]:
     ordered = torch.sort(x, 1, True)
     most = max(x.size(0), 2) if x.is_floating_point() else min(1, 2)
     return values + ordered[0].sum(), places, most, x.to(torch.float64).double().T
+
+
+class Kind(enum.Enum):
+    MEAN = "mean"
+    SUM = "sum"
+
+
+class Moments(NamedTuple):
+    centre: Tensor
+    count: int
+    kind: Kind = Kind.MEAN
+
+
+def moments(x: Tensor, kind: Kind) -> Moments:
+    centre = x.mean() if kind == Kind.MEAN else x.sum()
+    return Moments(centre, x.numel(), kind=kind)
+
+
+def named(x: Tensor, kind: Kind = Kind.MEAN) -> Tuple[Tensor, int, str]:
+    found = moments(x, kind)
+    other = Moments(x, 2)
+    centre, count, _ = found
+    return found.centre + other.centre * centre, found.count + count, other.kind.value
+
+
+class Running:
+    total: Tensor
+
+    def __init__(self, start: Tensor, rate: float, names: List[str]):
+        self.total = start
+        self.rate = rate
+        self.names = names
+        self.seen: Dict[str, int] = {}
+        self.steps = 0
+
+    def add(self, x: Tensor) -> Tensor:
+        self.total = self.total * (1 - self.rate) + x * self.rate
+        self.steps += 1
+        self.seen[self.names[0]] = self.steps
+        return self.total
+
+    def scaled(self, by: float = 2.0) -> Running:
+        return Running(self.total * by, self.rate, self.names)
+
+
+def objects(xs: List[Tensor]) -> Tuple[Tensor, int, Dict[str, int]]:
+    running = Running(torch.zeros(3), 0.5, ["a"])
+    for x in xs:
+        running.add(x)
+    other = running.scaled(by=3.0)
+    return other.add(running.total), running.steps, running.seen
+
+
+class Doubled:
+    def __init__(self, x: Tensor):
+        self.x = x
+
+    def __enter__(self) -> Tensor:
+        return self.x * 2
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.x = self.x * 0
+
+
+def contexts(x: Tensor, w: Tensor) -> Tuple[Tensor, List[bool]]:
+    enabled = [torch.is_grad_enabled()]
+    with torch.no_grad():
+        y = (x * w).sum()
+        enabled.append(torch.is_grad_enabled())
+        with torch.enable_grad():
+            enabled.append(torch.is_grad_enabled())
+    with Doubled(x) as twice:
+        y = y + twice
+    enabled.append(torch.is_grad_enabled())
+    return y, enabled
+
+
+def _cubed(x: Tensor, by: float) -> Tensor:
+    return x**3 * by
+
+
+def forked(x: Tensor) -> Tensor:
+    later = [torch.jit.fork(_cubed, x, 0.5), torch.jit.fork(_cubed, x + 1, 2.0)]
+    total = x
+    for each in later:
+        total = total + torch.jit.wait(each)
+    return total
+
+
+def annotated(x: Tensor, other: int | List[int]) -> Tuple[Tensor, List[int]]:
+    numbers = torch.jit.annotate(List[int], [])
+    if isinstance(other, int):
+        numbers.append(other + 1)
+    if torch.jit.isinstance(other, List[int]):
+        numbers += other
+    bias = torch.jit.annotate(Optional[Tensor], None)
+    if x.dim() > 1:
+        bias = x[0]
+    assert bias is not None
+    return x + bias, numbers
+
+
+@torch.jit.script
+def _inner(x: Tensor) -> Tensor:
+    return x + 1
+
+
+def calls_scripted(x: Tensor) -> Tensor:
+    return _inner(x) * 2
 
 
 class Net(nn.Module):
@@ -219,6 +329,12 @@ def cases() -> Dict[str, Tuple[Any, Tuple[Any, ...]]]:
         "subscripts": (subscripts, (r(3, 4),)),
         "words": (words, (r(2, 3), "hi")),
         "results": (results, (r(2, 3),)),
+        "named tuples and enumerations": (named, (r(3),)),
+        "objects": (objects, ([r(3), r(3)],)),
+        "contexts": (contexts, (r(3), r(3))),
+        "forked": (forked, (r(3),)),
+        "annotated": (annotated, (r(2, 3), [4, 5])),
+        "a scripted function inside": (calls_scripted, (r(3),)),
         "net": (Net().eval(), (r(2, 1, 8, 8),)),
         "net in training": (Net(), (r(2, 1, 8, 8),)),
         "net without a norm": (Net(False).eval(), (r(2, 1, 8, 8),)),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import enum
 import io
+import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,6 +80,56 @@ def test_state_moves_on() -> None:
     assert list(again.state_dict()) == ["w"]
 
 
+def test_what_was_scripted_has_its_program(tmp_path: Path) -> None:
+    """It runs as Python; `code`, `graph` and `save` are the program's, in a function, a module and a `ScriptModule`."""
+
+    class Own(flambeau.jit.ScriptModule):
+        @flambeau.jit.script_method
+        def forward(self, x: Tensor) -> Tensor:
+            return flambeau.relu(x)
+
+    function = flambeau.jit.script(scripted.branches)
+    module = flambeau.jit.script(scripted.Net().eval())
+    images = flambeau.randn(2, 1, 8, 8)
+    for each, operator in ((function, "abs"), (module, "log_softmax"), (Own(), "relu")):
+        assert f"torch.{operator}(" in each.code
+        assert f"aten::{operator}" in {node.kind() for node in each.graph.nodes()}
+        each.save(tmp_path / "archive.pt")
+        loaded = quietly(pytorch.jit.load, str(tmp_path / "archive.pt"))
+        assert not list(differences(quietly(loaded, to_pytorch(images)), each(images), Tolerance(1e-4, 1e-5)))
+    assert isinstance(function, flambeau.jit.ScriptFunction)
+    assert isinstance(module, flambeau.jit.ScriptModule)
+    assert pickle.loads(pickle.dumps(scripted._inner)) is scripted._inner
+    assert module.original_name == "Net"
+    assert flambeau.jit.script(module) is module
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'codes'"):
+        _ = module.codes
+
+
+def test_scripting_leaves_a_module_as_it_was() -> None:
+    """As in PyTorch the parameters are shared, and all else is the result's own."""
+
+    def scenario(T: Any) -> Any:
+        first = T.nn.Linear(2, 2)
+        net = T.nn.Sequential(first, T.nn.Tanh(), first)
+        made = quietly(T.jit.script, net)
+        made.eval()
+        other = copy.deepcopy(made)
+        x = T.ones(1, 2)
+        inside, copied = getattr(made, "0"), getattr(other, "0")
+        with T.no_grad():
+            inside.weight.fill_(0.5)
+        return (
+            net.training, first.training, inside.training, inside is first, inside.weight is first.weight,
+            first.weight.tolist(), copied.weight is inside.weight, bool((made(x) == net(x)).all()),
+            bool((other(x) == made(x)).all()), list(made.state_dict()), isinstance(net, T.jit.ScriptModule),
+        )  # fmt: skip
+
+    assert scenario(flambeau) == scenario(pytorch)
+    made = flambeau.jit.script(nn.Linear(2, 2))
+    assert isinstance(pickle.loads(pickle.dumps(made)), flambeau.jit.ScriptModule)
+
+
 def test_marks() -> None:
     module = flambeau.jit.load(io.BytesIO(saved(scripted.Marked())))
     assert module.twice(flambeau.ones(2)).tolist() == [2.0, 2.0]
@@ -131,9 +184,30 @@ def unknown_function(x: Tensor) -> Any:
     return x.sum() + len(open("nowhere").read())
 
 
-def closed_with(x: Tensor) -> Tensor:
-    with flambeau.no_grad():
+def opened(x: Tensor) -> Tensor:
+    with flambeau.profiler.record_function("sum"):
         return x + 1
+
+
+class Derived(scripted.Running):
+    pass
+
+
+def of_derived(x: Tensor) -> Tensor:
+    return Derived(x, 0.5, ["a"]).total
+
+
+class Mixed(enum.Enum):
+    ONE = 1
+    TWO = "two"
+
+
+def of_mixed(x: Tensor, kind: Mixed) -> Tensor:
+    return x
+
+
+def forks_an_operator(x: Tensor) -> Any:
+    return flambeau.jit.fork(flambeau.sin, x)
 
 
 def any_number(*xs: Tensor) -> Tensor:
@@ -153,7 +227,10 @@ def no_operator(x: Tensor) -> Any:
     [
         (generators, r'test_scripting.py:\d+: "\(each for each in x\)": TorchScript cannot express this'),
         (unknown_function, r'"open\(\'nowhere\'\).*": '),
-        (closed_with, r'"with flambeau.no_grad\(\):": TorchScript has no such statement'),
+        (opened, r'"flambeau.profiler.record_function\(\'sum\'\)": TorchScript has no such context'),
+        (of_derived, "Derived inherits from another class"),
+        (of_mixed, "the values of Mixed must all be"),
+        (forks_an_operator, "what is forked must be a function of the program"),
         (any_number, "any number of arguments"),
         (no_type, r"set\[int\] is no type of TorchScript"),
         (no_operator, r'"x.numpy\(\)": there is no operator called numpy'),

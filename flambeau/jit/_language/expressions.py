@@ -317,9 +317,17 @@ def constructor(target: Any) -> Callable[..., Any]:
     if isinstance(target, ClassDefinition) and target.fields is not None:
         make: Callable[..., Any] = target.tuple
         return make
+    if isinstance(target, ClassDefinition) and "__init__" in target.methods:
+        return lambda *args, **kwargs: _constructed(target, args, kwargs)
     if isinstance(target, InnerFunction):
         return target.run
     raise NotInLanguage(f"{type(target).__name__} cannot be called in a program")
+
+
+def _constructed(definition: ClassDefinition, args: Sequence[Any], kwargs: dict[str, Any]) -> ScriptObject:
+    made = ScriptObject(definition)
+    definition.methods["__init__"].run((made, *args), kwargs)
+    return made
 
 
 def _method(

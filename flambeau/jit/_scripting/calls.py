@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ...nn.modules.module import Module
+from .._async import fork
 from .._emission import ABSENT, CASTS, REDUCTIONS, SIZED, TEMPLATES, signature_of
 from .._language.calls import has_operator
 from .._recording import Written
+from .._trace import ScriptFunction
 from ..annotations import annotate
+from .objects import is_written
 from .stand_ins import FUNCTIONS
 from .static import UNKNOWN
 
@@ -35,8 +39,13 @@ _OTHER_NAMES = {"logsigmoid": "log_sigmoid", "negative": "neg", "absolute": "abs
 def call(translation: Translation, node: ast.Call) -> ast.expr:
     """A call, translated."""
     function = translation.scope.value(node.func)
+    if isinstance(function, ScriptFunction):
+        function = inspect.unwrap(function)  # of a traced one there is no source: it is refused below
     if isinstance(node.func, ast.Attribute):
         owner = translation.scope.value(node.func.value)
+        if function is UNKNOWN and translation.objects.class_of(node.func.value) is not None:
+            target = ast.Attribute(translation.expression(node.func.value), node.func.attr, ast.Load())
+            return ast.Call(target, *_arguments(translation, node))
         if function is UNKNOWN or isinstance(owner, (str, list, dict, tuple)):
             return _of_value(translation, node.func, node)
     if function is UNKNOWN:
@@ -51,6 +60,10 @@ def call(translation: Translation, node: ast.Call) -> ast.expr:
                                    translation.expression(node.args[1])])  # fmt: skip
     if function is builtins.isinstance or getattr(function, "__qualname__", "") == "isinstance":
         return _isinstance(translation, node)
+    if is_written(function):
+        return _constructed(translation, function, node)
+    if function is fork and node.args:
+        return _forked(translation, node)
     if isinstance(function, type) or function in _FREE or getattr(function, "__module__", "") == "math":
         return _builtin(translation, function, node)
     name = getattr(function, "__name__", "")
@@ -76,6 +89,26 @@ def _arguments(translation: Translation, node: ast.Call) -> tuple[list[ast.expr]
             raise translation.refuse(node, "TorchScript has no calls with **")
         keywords.append(ast.keyword(each.arg, translation.expression(each.value)))
     return translation.several(node.args), keywords
+
+
+def _constructed(translation: Translation, cls: type, node: ast.Call) -> ast.expr:
+    """A new object of a class of the program; of named tuples, archives keep no defaults: they are written out."""
+    args, keywords = _arguments(translation, node)
+    if not hasattr(cls, "_fields"):
+        return _plain(translation.home.class_named(cls), args, keywords)
+    bound = inspect.signature(cls).bind(*args, **{str(each.arg): each.value for each in keywords})
+    bound.apply_defaults()
+    given = [each if isinstance(each, ast.expr) else translation.literal(each, node) for each in bound.args]
+    return _plain(translation.home.class_named(cls), given)
+
+
+def _forked(translation: Translation, node: ast.Call) -> ast.expr:
+    function = inspect.unwrap(translation.scope.value(node.args[0]))
+    is_own = getattr(function, "__module__", "").partition(".")[0] == __name__.partition(".")[0]
+    if not isinstance(function, FunctionType) or is_own or node.keywords:
+        raise translation.refuse(node, "what is forked must be a function of the program, called by position")
+    name = translation.home.function(function)
+    return _plain("fork", [ast.parse(name, mode="eval").body, *translation.several(node.args[1:])])
 
 
 def _of_module(translation: Translation, module: Module, name: str, node: ast.Call) -> ast.expr:

@@ -14,6 +14,7 @@ from .._annotated import ann_to_type
 from .._language.program import Program
 from .._module import RecursiveScriptModule
 from .._writing import Layout
+from .classes import definition
 from .stand_ins import stand_in
 from .translate import Translation, Unwritable
 
@@ -29,6 +30,8 @@ class _Scripting:
         """For each module, by its id: what is called of it."""
         self.functions: dict[FunctionType, tuple[str, str]] = {}
         """For each function its name in the program, and its text."""
+        self.classes: dict[type, tuple[str, str]] = {}
+        """For each class of the program's own the same."""
         self.attributes: dict[int, set[str]] = {}
         """For each module, by its id: what else than tensors and modules a run reads or sets of it."""
         self._waiting: list[tuple[Module, str]] = []
@@ -63,15 +66,31 @@ class _Scripting:
 
     def function(self, function: FunctionType) -> str:
         if function not in self.functions:
-            taken = {name for name, _ in self.functions.values()}
-            name = function.__name__ if function.__name__.isidentifier() else "function"
-            while name in taken or name in self.layout.names.values():
-                name += "_"
+            name = self._free_name(function.__name__ if function.__name__.isidentifier() else "function")
             self.functions[function] = name, ""
             text = Translation(function, None, self).text(name, None)
             del self.functions[function]  # those that it calls come before it in the file
             self.functions[function] = name, text
         return f"__torch__.{self.functions[function][0]}"
+
+    def class_named(self, cls: type) -> str:
+        if cls not in self.classes:
+            name = self._free_name(cls.__name__)
+            self.classes[cls] = name, ""
+            text = definition(cls, name, self)
+            del self.classes[cls]  # those that it names come before it in the file
+            self.classes[cls] = name, text
+        return f"__torch__.{self.classes[cls][0]}"
+
+    def _free_name(self, name: str) -> str:
+        taken = {each for each, _ in (*self.functions.values(), *self.classes.values())}
+        while name in taken or name in self.layout.names.values():
+            name += "_"
+        return name
+
+    def definitions(self) -> str:
+        """The text of the classes and functions."""
+        return "".join(text for _, text in (*self.classes.values(), *self.functions.values()))
 
     @staticmethod
     def _refuse_hooks(module: Module) -> None:
@@ -92,8 +111,7 @@ class _Scripting:
                 textwrap.indent(each.replace("{own}", own, 1), "  ") for each in texts.get(id(module), {}).values()
             ]
             attributes[path] = {name: _type_of(module, name) for name in sorted(self.attributes.get(id(module), ()))}
-        functions = "".join(text for _, text in self.functions.values())
-        return functions + self.layout.source(methods, attributes)
+        return self.definitions() + self.layout.source(methods, attributes)
 
 
 def scripted(module: Module) -> RecursiveScriptModule:
@@ -125,10 +143,8 @@ def scripted_function(function: FunctionType) -> RecursiveScriptModule:
     head, _, body = text.partition("(")
     self_type = f"self: __torch__.{scripting.layout.names['']}{', ' if parameters else ''}"
     forward = textwrap.indent(f"{head}({self_type}{body}", "  ")
-    functions = "".join(text for _, text in scripting.functions.values())
-    program = Program(
-        {"__torch__": functions + scripting.layout.source({"": [forward]})}, tuple(scripting.constants), version=10
-    )
+    source = scripting.definitions() + scripting.layout.source({"": [forward]})
+    program = Program({"__torch__": source}, tuple(scripting.constants), version=10)
     return _filled(module, program, scripting, "")
 
 

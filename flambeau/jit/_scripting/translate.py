@@ -8,6 +8,7 @@ are left out.
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
 import math
 import textwrap
@@ -21,6 +22,7 @@ from ..._core.tensor import Tensor
 from ...nn.modules.module import Module
 from .._annotated import ann_to_type
 from .._language.numbers_of import number_of_dtype, number_of_layout, number_of_memory_format
+from .objects import Objects, classes_in
 from .static import UNKNOWN, Scope
 
 _OPERATORS: dict[type, str] = {
@@ -63,12 +65,18 @@ class Home(Protocol):
     def function(self, function: FunctionType) -> str:
         """The name of a function of the program."""
 
+    def class_named(self, cls: type) -> str:
+        """The name of a class of the program."""
+
 
 class Translation:
     """One function on its way."""
 
-    def __init__(self, function: FunctionType, owner: Module | None, home: Home) -> None:
+    def __init__(self, function: FunctionType, owner: Module | None, home: Home, cls: type | None = None) -> None:
+        """`cls` is the class of the program of which the function is a method."""
         self.scope = Scope(function, owner)
+        self.cls = cls
+        self.objects = Objects(self.scope)
         self.function, self.owner, self.home = function, owner, home
         self.is_own = function.__module__.partition(".")[0] == __name__.partition(".")[0]
         """Whether the function is the package's: its annotations are not meant for TorchScript."""
@@ -104,6 +112,7 @@ class Translation:
         for each in given:
             if own_type is not None and not heads:
                 heads.append(f"self: {own_type}")
+                self.objects.note(each.arg, self.cls)
                 continue
             default = parameters[each.arg].default
             head = f"{each.arg}: {self._annotation(each.arg, each)}"
@@ -122,14 +131,17 @@ class Translation:
             hint = typing.get_type_hints(self.function).get(name, Tensor)
         except Exception as error:
             raise self.refuse(node, f"its annotations cannot be read: {error}") from None
-        if hint is Any and name != "return":  # what says nothing means a tensor
+        if hint is Any and name != "return" and self.cls is None:  # what says nothing means a tensor
             hint = Tensor
+        self.objects.note(name, hint)
         return self.type_text(hint, node)
 
     def type_text(self, hint: Any, node: ast.AST) -> str:
         """An annotation as the language writes it."""
         try:
-            return ann_to_type(hint, None).annotation_str
+            return type_text(hint, self.home)
+        except Unwritable:
+            raise
         except (ValueError, RuntimeError, AttributeError, TypeError):
             raise self.refuse(node, f"{hint} is no type of TorchScript") from None
 
@@ -152,6 +164,7 @@ class Translation:
         if isinstance(node, ast.Expr):
             return [] if isinstance(node.value, ast.Constant) else [ast.Expr(self.expression(node.value))]
         if isinstance(node, ast.Assign):
+            self.objects.note_targets(node.targets, node.value)
             first = self.target(node.targets[0])
             made: list[ast.stmt] = [ast.Assign([first], self.expression(node.value), lineno=0)]
             made += [ast.Assign([self.target(each)], _loaded(first), lineno=0) for each in node.targets[1:]]
@@ -177,7 +190,18 @@ class Translation:
             return [ast.Assert(self.expression(node.test), None if node.msg is None else self.expression(node.msg))]
         if isinstance(node, ast.Raise):
             return [ast.Assert(ast.Constant(False), self._message(node))]
+        if isinstance(node, ast.With):
+            return [self._with(node)]
         raise self.refuse(node, f"TorchScript has no such statement ({type(node).__name__})")
+
+    def _with(self, node: ast.With) -> ast.stmt:
+        items = []
+        for each in node.items:
+            if self.objects.class_of(each.context_expr) is None:
+                raise self.refuse(each.context_expr, "TorchScript has no such context")
+            target = None if each.optional_vars is None else self.target(each.optional_vars)
+            items.append(ast.withitem(self.expression(each.context_expr), target))
+        return ast.With(items, self.block(node.body) or [ast.Pass()], lineno=0)
 
     def _message(self, node: ast.Raise) -> ast.expr:
         if isinstance(node.exc, ast.Call) and node.exc.args:
@@ -188,6 +212,8 @@ class Translation:
         if node.value is None:
             return []
         value, hint = self.expression(node.value), self.hint(node.annotation)
+        if isinstance(node.target, ast.Name):
+            self.objects.note(node.target.id, hint)
         if hint is not Tensor and hint is not Any:
             value = called("annotate", _parsed(self.type_text(hint, node)), value)
         return [ast.Assign([self.target(node.target)], value, lineno=0)]
@@ -259,6 +285,8 @@ class Translation:
             return ast.Tuple([self.target(each) for each in node.elts], ast.Store())
         if isinstance(node, ast.Attribute) and (found := self._of_module(node)) is not None:
             return ast.Attribute(found.value, node.attr, ast.Store())
+        if isinstance(node, ast.Attribute) and self.objects.class_of(node.value) is not None:
+            return ast.Attribute(self.expression(node.value), node.attr, ast.Store())
         if isinstance(node, ast.Subscript):
             return ast.Subscript(self.expression(node.value), self.key(node.slice), ast.Store())
         raise self.refuse(node, "TorchScript cannot assign to this")
@@ -298,7 +326,7 @@ class Translation:
                     raise self.refuse(node, "a tensor that requires grad must be a parameter of the module")
                 return self.home.constant(value)
             return path
-        plain = (bool, int, float, str, complex, type(None), dtype, layout, memory_format, device)
+        plain = (bool, int, float, str, complex, type(None), dtype, layout, memory_format, device, enum.Enum)
         if isinstance(value, plain):
             return self.literal(value, node)
         if isinstance(value, (list, tuple)) and all(self._is_plain(each) for each in value):
@@ -316,6 +344,8 @@ class Translation:
             found = self.known(value, node)
             if found is not None:
                 return found
+        if isinstance(value, enum.Enum):
+            return _parsed(f"{self.home.class_named(type(value))}.{value.name}")
         if isinstance(value, (bool, type(None), str)):
             return ast.Constant(value)
         if isinstance(value, (float, complex)) and not isinstance(value, complex):
@@ -358,7 +388,7 @@ class Translation:
         if found is not None:
             return found
         inner = self.expression(node.value)
-        operator = _ATTRIBUTES.get(node.attr)
+        operator = None if self.objects.class_of(node.value) is not None else _ATTRIBUTES.get(node.attr)
         return ast.Attribute(inner, node.attr, ast.Load()) if operator is None else called(operator, inner)
 
     def _binop(self, node: ast.BinOp) -> ast.expr:
@@ -467,6 +497,14 @@ class Translation:
             elif isinstance(each, ast.Constant):
                 template += str(each.value)
         return called("torch.format", ast.Constant(template), *values)
+
+
+def type_text(hint: Any, home: Home) -> str:
+    """An annotation as the language writes it: the classes in it are the program's."""
+    text = ann_to_type(hint, None).annotation_str
+    for cls in classes_in(hint):
+        text = text.replace(ann_to_type(cls, None).annotation_str, home.class_named(cls))
+    return text
 
 
 def _holds_module(values: Any) -> bool:

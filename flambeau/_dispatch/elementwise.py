@@ -493,7 +493,8 @@ def run_unary(op: Elementwise, input: Tensor) -> Tensor:
     """An elementwise op of one tensor of any dtype: the long path."""
     modes = THREAD.modes
     if modes.watcher is not None:
-        return cast(Tensor, watched(op, (input,), modes, op.short))
+        seen: Tensor = watched(op, (input,), modes, op.short)
+        return seen
     if modes.interpreters:
         return _recorded(op, (input,), interpret(op, (input,), modes))
     if input.stands_for_many:
@@ -512,7 +513,8 @@ def run_binary(op: Elementwise, left: Any, right: Any) -> Tensor:
     """An elementwise op of two operands of any dtype, tensors or numbers: the long path."""
     modes = THREAD.modes
     if modes.watcher is not None:
-        return cast(Tensor, watched(op, (left, right), modes, op.short))
+        seen: Tensor = watched(op, (left, right), modes, op.short)
+        return seen
     if modes.interpreters:
         return _recorded(op, (left, right), interpret(op, (left, right), modes))
     for each in (left, right):

@@ -3,12 +3,13 @@
 `Primitive.__call__` goes through the arguments of any op, and heeds every mode. What most calls need of it is known of
 an op beforehand: which arguments are tensors, whether the result is a view, what its node saves. Written out, that is a
 third of the work. A call that is not an ordinary one (a mode, a subclass, a dtype that kernels do not read) goes the
-long way as before.
+long way as before; one on which a watcher alone looks on goes by a twin of the short way, which tells it the times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,17 @@ _NAMES = {
     "View": View,
     "kind_of_array": kind_of_array,
     "ndarray": np.ndarray,
+    "now": perf_counter_ns,
     "save": save_plainly,
 }
 
 
-def short_call(op: Any, long: Callable[..., Any]) -> Callable[..., Any]:
-    """`__call__` of a class whose only instance is `op`; `long` takes over what is not ordinary."""
+def short_call(op: Any, long: Callable[..., Any], watched: bool = False) -> Callable[..., Any]:
+    """`__call__` of a class whose only instance is `op`; `long` takes over what is not ordinary.
+
+    `watched`: its twin `watched_call`, for the modes in which a watcher looks on. Kernels have arrays, and call no ops:
+    the modes may stay as they are while one runs.
+    """
     kernel = op.kernel
     while hasattr(kernel, "__wrapped__"):
         kernel = kernel.__wrapped__
@@ -57,7 +63,12 @@ def short_call(op: Any, long: Callable[..., Any]) -> Callable[..., Any]:
         arguments = [*arguments[:needed], "*rest"]
     passed = ", ".join(arguments)
     go_long = f"    return long(self, {passed})"
-    lines = ["modes = THREAD.modes", *_tests(op, go_long)]
+    told = f"watcher.ran(self, ({passed},), {{}}, start, now())"
+    if watched:
+        lines = ["modes = THREAD.modes", "watcher = modes.watcher", *_tests(op, [], go_long), "start = now()"]
+    else:
+        aside = f"    return long(self, {passed}) if modes.watcher is None else self.watched_call({passed})"
+        lines = ["modes = THREAD.modes", *_tests(op, ["not modes.plain"], go_long, aside)]
     recorded = "False"
     if op.node_class is not None:
         needs = " or ".join(_needs_gradient(op, position) for position in op.grad_positions)
@@ -67,7 +78,9 @@ def short_call(op: Any, long: Callable[..., Any]) -> Callable[..., Any]:
         f"result = (kind.runs.get(self) or kind.backend.prepare(self))({', '.join(map(_array(op), arguments))})",
         "if type(result) is not ndarray:",
         "    if type(result) is tuple or type(result) is list:",
-        f"        return self.several_results(result, {first}, modes, ({passed},) if {recorded} else None)",
+        f"        results = self.several_results(result, {first}, modes, ({passed},) if {recorded} else None)",
+        *([f"        {told.format('results')}"] if watched else []),
+        "        return results",
         "    result = kind.backend.asarray(result)",
         f"if result.dtype is not {first}._array.dtype:",
         "    kind = kind_of_array(result.dtype, kind.device)",
@@ -84,9 +97,12 @@ def short_call(op: Any, long: Callable[..., Any]) -> Callable[..., Any]:
     if op.node_class is not None:
         lines.append(f"if {recorded} and kind.differentiable:")
         lines += [f"    {line}" for line in _recording(op, lambda position: _argument(arguments, position))]
+    if watched:
+        lines.append(told.format("output"))
     lines.append("return output")
     names = {**_NAMES, "long": long, "node_type": op.node_class}
-    return written("__call__", ", ".join(["self", *arguments]), lines, f"call of {op.name}", names)
+    name, title = ("watched_call", "watched call") if watched else ("__call__", "call")
+    return written(name, ", ".join(["self", *arguments]), lines, f"{title} of {op.name}", names)
 
 
 def _argument(arguments: list[str], position: int) -> str:
@@ -95,13 +111,17 @@ def _argument(arguments: list[str], position: int) -> str:
     return arguments[position] if position < named else f"rest[{position - named}]"
 
 
-def _tests(op: Any, go_long: str) -> list[str]:
-    """What makes sure that a call is an ordinary one, and takes the kind of its first tensor."""
+def _tests(op: Any, first_tests: list[str], go_long: str, aside: str = "") -> list[str]:
+    """What makes sure that a call is an ordinary one, and takes the kind of its first tensor.
+
+    `aside` is the way of a call that one of `first_tests`, or the type of an argument, keeps from being one.
+    """
+    aside = aside or go_long
     if op.list_position is not None:
         given = operand(op.list_position)
         return [
-            f"if not modes.plain or not {given} or type({given}[0]) not in PLAIN_TYPES:",
-            go_long,
+            f"if {' or '.join([*first_tests, f'not {given}', f'type({given}[0]) not in PLAIN_TYPES'])}:",
+            aside,
             f"kind = {given}[0]._kind",
             "if kind.indirect:",
             go_long,
@@ -120,8 +140,8 @@ def _tests(op: Any, go_long: str) -> list[str]:
         types.append(wrong_type)
         kinds.append(wrong_kind)
     return [
-        f"if not modes.plain or {' or '.join(types)}:",
-        go_long,
+        f"if {' or '.join([*first_tests, *types])}:",
+        aside,
         f"kind = {operand(first)}._kind",
         f"if {' or '.join(kinds)}:",
         go_long,

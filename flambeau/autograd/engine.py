@@ -397,7 +397,7 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
         fresh
         and sys.getrefcount(array) <= 3
         and (array.strides == model.strides or not modes.grad_layout)
-        and _has_own_memory(array)
+        and _has_own_memory(gradient)
     ):
         return Tensor._from_parts((array, kind, counter))
     same_shape = array.shape == model.shape
@@ -415,18 +415,24 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     return Tensor._from_parts((copied._array, kind.plain, counter))
 
 
-def _has_own_memory(array: Any) -> bool:
-    """Whether nobody else sees the memory of an array: it owns it, or is all of an array to which nobody else refers,
-    as a product that was turned twice is.
+def _has_own_memory(gradient: Tensor) -> bool:
+    """Whether nobody else sees the memory of a gradient: it owns it, or is all of an array to which nobody else refers,
+    as a product that was turned is. The tensor that it is a view of may refer to it, if nobody else has that.
     """
+    array, view = gradient._array, gradient._view
     if array.base is None:
         return True
     is_all = type(array.base) in ARRAY_CLASSES and array.base.base is None and array.base.nbytes == array.nbytes
-    return is_all and _references_to_base(array) <= _REFERENCES_TO_NOBODYS_BASE
+    in_view = 1 if view is not None and _references_to_viewed(view) <= _REFERENCES_TO_NOBODYS_BASE else 0
+    return is_all and _references_to_base(array) <= _REFERENCES_TO_NOBODYS_BASE + in_view
 
 
 def _references_to_base(array: Any) -> int:
     return sys.getrefcount(array.base)
+
+
+def _references_to_viewed(view: Any) -> int:
+    return sys.getrefcount(view.base)
 
 
 _REFERENCES_TO_NOBODYS_BASE = _references_to_base(np.empty((1, 2)).T)

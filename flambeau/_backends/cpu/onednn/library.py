@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...._core.process.locks import new_lock
+from ...._core.process.threads import num_threads, when_changed
 from .constants import (
     CPU,
     INVALID_ARGUMENTS,
@@ -86,6 +87,7 @@ class Library:
         self.attributes = self.create("primitive_attr_create", "primitive_attr_destroy")
         self.call("primitive_attr_set_scratchpad_mode", self.attributes.value, SCRATCHPAD_USER)
         self._local = threading.local()
+        self._is_forked = False
 
     def call(self, name: str, *args: Any) -> None:
         """Call a function that returns a status."""
@@ -119,6 +121,7 @@ class Library:
             handle: int = self._local.stream.value
             return handle
         except AttributeError:
+            self.set_threads(num_threads())  # OpenMP has a number of its own for each thread that calls it
             stream = self._local.stream = self.new_stream()
             return stream.value
 
@@ -137,10 +140,11 @@ class Library:
         """How many threads the calling thread's primitives use from now on."""
         if count < 1:
             raise ValueError(f"expected a positive number of threads, but got {count}")
-        self._set_threads(count)
+        self._set_threads(1 if self._is_forked else count)
 
     def after_fork(self) -> None:
         """A child has none of its parent's worker threads, and the OpenMP runtime would wait for them forever."""
+        self._is_forked = True
         self._set_threads(1)
 
 
@@ -207,6 +211,7 @@ class _Loaded:
                 except Unsupported as error:
                     self.reason = str(error)
                 else:
+                    when_changed(self.library.set_threads)
                     if hasattr(os, "register_at_fork"):
                         os.register_at_fork(after_in_child=self.library.after_fork)
             if self.library is None:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flambeau
 from flambeau._backends.cpu import onednn
 from flambeau._backends.cpu.onednn import constants, library
-from flambeau._backends.cpu.onednn.library import Library, Unsupported
+from flambeau._backends.cpu.onednn.library import Library, Unsupported, get
 
 
 class Function:
@@ -229,9 +230,22 @@ def test_threads_are_those_of_the_openmp_runtime() -> None:
     assert made.threads() == 8
     made.set_threads(3)
     made.after_fork()
-    assert loaded.omp_set_num_threads.calls == [(3,), (1,)]  # type: ignore[attr-defined]
+    made.set_threads(3)  # there are none to work with
+    assert loaded.omp_set_num_threads.calls == [(3,), (1,), (1,)]  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="positive number of threads, but got 0"):
         made.set_threads(0)
+
+
+def test_set_num_threads_is_heard() -> None:
+    if not onednn.available() or get().ask_threads is None:
+        pytest.skip("the library is not here, or has no such threads")
+    before = flambeau.get_num_threads()
+    try:
+        flambeau.set_num_threads(1)
+        assert get().threads() == 1
+    finally:
+        flambeau.set_num_threads(before)
+    assert get().threads() == before
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush, heappushpop
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .._core.process.locks import new_reentrant_lock
 from .._core.tensor import Tensor, new_counter
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.dispatch import Array, primitive
+from .._dispatch.op import OPS
 from .._dispatch.writer import writer
 from .anomaly_mode import run_watched
 
@@ -114,7 +116,7 @@ class _Pass:
         self.inputs = inputs
         modes = THREAD.modes
         self.watched = modes.anomaly
-        self.records = modes.grad or not modes.plain
+        self.records = modes.grad or not (modes.plain or modes.watcher is not None)
         self.sums: dict[int, Tensor] = {}
 
     def run(self) -> list[Tensor | None]:
@@ -250,6 +252,15 @@ class _Pass:
         """Two gradients of one tensor added; what is itself such a sum takes the new one in place."""
         if self.records or present._kind is not gradient._kind or not present._kind.is_cpu:
             return present + gradient
+        watcher = THREAD.modes.watcher
+        if watcher is None:
+            return self._sum_of_arrays(present, gradient)
+        start = perf_counter_ns()
+        total = self._sum_of_arrays(present, gradient)
+        watcher.ran(OPS["add"], (present, gradient), total, start, perf_counter_ns())
+        return total
+
+    def _sum_of_arrays(self, present: Tensor, gradient: Tensor) -> Tensor:
         if id(present) in self.sums:
             np.add(present._array, gradient._array, present._array)
             return present

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._core.names.absent import Table
+from ._core.process.caller import warn_user
 from ._dispatch.public.keys import key_name
 from .ops._custom import OPERATORS, Operator
 from .ops._custom import define as _define
@@ -193,6 +194,7 @@ def impl_abstract(
     qualname: Any, func: Callable[..., Any] | None = None, *, lib: Any = None, _stacklevel: int = 1
 ) -> Any:
     """The older name of `register_fake`."""
+    warn_user("torch.library.impl_abstract was renamed to torch.library.register_fake: use that name", FutureWarning)
     return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel + 1)
 
 

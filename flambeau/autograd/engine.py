@@ -21,7 +21,7 @@ from .._core.geometry.layout import arranged
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.locks import new_reentrant_lock
-from .._core.tensor import Tensor, new_counter
+from .._core.tensor import Tensor, View, new_counter
 from .._dispatch.arguments.broadcast import expandable, sum_to_shape
 from .._dispatch.dispatch import Array, primitive
 from .._dispatch.op import OPS
@@ -408,7 +408,7 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
         fresh
         and sys.getrefcount(array) <= 3
         and (array.strides == model.strides or not modes.grad_layout)
-        and _has_own_memory(gradient)
+        and _has_own_memory(array, gradient._view)
     ):
         return Tensor._from_parts((array, kind, counter))
     same_shape = array.shape == model.shape
@@ -426,11 +426,10 @@ def owned(gradient: Tensor, like: Tensor, fresh: bool) -> Tensor:
     return Tensor._from_parts((copied._array, kind.plain, counter))
 
 
-def _has_own_memory(gradient: Tensor) -> bool:
-    """Whether nobody else sees the memory of a gradient: it owns it, or is all of an array to which nobody else refers,
-    as a product that was turned is. The tensor that it is a view of may refer to it, if nobody else has that.
+def _has_own_memory(array: Any, view: View | None = None) -> bool:
+    """Whether nobody else sees the memory of an array: it owns it, or is all of one to which nobody else refers, as
+    a product that was turned is. The tensor of which that makes a `view` may refer to it, if nobody else has that one.
     """
-    array, view = gradient._array, gradient._view
     if array.base is None:
         return True
     is_all = type(array.base) in ARRAY_CLASSES and array.base.base is None and array.base.nbytes == array.nbytes
@@ -442,7 +441,7 @@ def _references_to_base(array: Any) -> int:
     return sys.getrefcount(array.base)
 
 
-def _references_to_viewed(view: Any) -> int:
+def _references_to_viewed(view: View) -> int:
     return sys.getrefcount(view.base)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import enum
 import gzip
 import json
 import os
@@ -139,8 +140,16 @@ class FormattedTimesMixin:
         return format_time(self.self_cpu_time_total)
 
 
+class DeviceType(enum.Enum):
+    """Where an event took place, as far as profiles note it."""
+
+    CPU = 0
+
+
 class FunctionEvent(FormattedTimesMixin):
     """One op or one marked range that ran."""
+
+    device_type = DeviceType.CPU
 
     # What PyTorch notes of remote calls, of devices and of the threads of its engine: nothing of that is here.
     node_id = sequence_nr = -1

@@ -9,7 +9,7 @@ __all__ = ["ProfilerAction", "ProfilerActivity", "record_function", "schedule", 
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .absent("profiles have no records of a device's own", classes="DeviceType")
+    .elsewhere("DeviceType", "autograd.profiler_util")
     .elsewhere("ExecutionTraceObserver", "profiler._execution_trace")
     .elsewhere("profile tensorboard_trace_handler", "profiler.profiler")
     .returning(lambda: False, functions="kineto_available")

@@ -445,3 +445,8 @@ def test_gradients_take_over_products_that_were_turned() -> None:
     assert base is not None
     assert engine._has_own_memory(base)
     assert not engine._has_own_memory(np.empty((2, 3))[1:].T)
+    viewed = (flambeau.ones(2, 3) * 2).t()
+    assert engine._has_own_memory(viewed._array, viewed._view)
+    held = viewed._base
+    assert held is not None
+    assert not engine._has_own_memory(viewed._array, viewed._view)

@@ -26,13 +26,12 @@ CASES = scripted.cases()
 REFUSED = {
     "test_hand_written_attention": "a generator",
     "test_transformer_translation": "a variable of an enclosing function that is a library",
-    "test_mixed_normalisations": "a pooling that is no operator",
     "test_word_bags": "a list from a loop over two variables",
     "test_bidirectional_lstm_with_packed_sequences": "packed sequences",
     "test_character_rnn": "a state that is None without an annotation",
     "test_lstm_with_projection_and_cells": "a state that is None without an annotation",
 }
-"""Networks of `tests/training` that are not written; of these PyTorch scripts the one with the pooling alone."""
+"""Networks of `tests/training` that are not written; of these PyTorch scripts none."""
 
 
 def saved(obj: Any) -> bytes:

@@ -268,6 +268,19 @@ def test_a_profile_changes_nothing_and_sees_everything() -> None:
     assert {"aten::convolution", "aten::gelu", "aten::addmm", "aten::mul", "aten::add", "aten::sum"} <= names
 
 
+def test_a_profile_sees_what_a_backward_pass_does_beside_formulas() -> None:
+    """Sums of gradients are additions; a gradient that is a turned product becomes the leaf's, without a copy."""
+    weight = flambeau.randn(3, 4, requires_grad=True)
+    with profile() as prof:
+        y = flambeau.ones(2, 4) @ weight.t()
+        (y.exp() * y).sum().backward()
+    names = [event.name for event in prof.events()]
+    assert names.count("aten::add") == 1
+    assert "aten::clone" not in names
+    assert weight.grad is not None
+    assert weight.grad.stride() == weight.stride()
+
+
 def test_ops_that_fail_leave_a_profile_as_it_was() -> None:
     x = flambeau.ones(2, 3)
     with profile() as prof:

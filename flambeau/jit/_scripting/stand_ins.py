@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..._core.tensor import Tensor
 from ...nn.modules.batchnorm import _BatchNorm
 from ...nn.modules.conv import _ConvTransposeNd
 from ...nn.modules.instancenorm import _InstanceNorm
+from ...nn.modules.pooling import _LPPoolNd
 from .stand_ins_of_attention import OF_ATTENTION
 
 
@@ -45,6 +47,25 @@ def _transposed_convolution(self: Any, input: Tensor) -> Any:
     return getattr(F, self._function)(
         input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
     )
+
+
+_MEANS = {"lp_pool1d": ("avg_pool1d", 1), "lp_pool2d": ("avg_pool2d", 2), "lp_pool3d": ("avg_pool3d", 3)}
+
+
+def _power_pool(self: Any, input: Tensor) -> Any:
+    means = getattr(F, _MEANS[self._function][0])(
+        input.pow(float(self.norm_type)), self.kernel_size, self.stride, 0, self.ceil_mode
+    )
+    return (
+        means
+        * float(
+            math.prod(
+                (self.kernel_size,) * _MEANS[self._function][1]
+                if isinstance(self.kernel_size, int)
+                else self.kernel_size
+            )
+        )
+    ).pow(1.0 / self.norm_type)
 
 
 def _lstm(self: Any, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
@@ -140,6 +161,7 @@ _STAND_INS: dict[type, Callable[..., Any]] = {
     _BatchNorm: _batch_norm,
     _InstanceNorm: _instance_norm,
     _ConvTransposeNd: _transposed_convolution,
+    _LPPoolNd: _power_pool,
     nn.LSTM: _lstm,
     nn.GRU: _recurrent,
     nn.RNN: _recurrent,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 from ..._core.names.absent import refusal
 from ..._core.process.caller import warn_user_once
@@ -26,8 +26,30 @@ __all__ = [
 
 MaskMod: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 ScoreMod: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
-FlexKernelOptions = dict[str, Any]
-"""Choices for kernels of accelerators."""
+
+
+class FlexKernelOptions(TypedDict, total=False):
+    """Choices for kernels of accelerators: here they are taken, and change nothing."""
+
+    num_warps: int
+    num_stages: int
+    BLOCK_M: int
+    BLOCK_N: int
+    BLOCK_M1: int
+    BLOCK_N1: int
+    BLOCK_M2: int
+    BLOCK_N2: int
+    PRESCALE_QK: bool
+    ROWS_GUARANTEED_SAFE: bool
+    BLOCKS_ARE_CONTIGUOUS: bool
+    WRITE_DQ: bool
+    FORCE_USE_FLEX_ATTENTION: bool
+    USE_TMA: bool
+    kpack: int
+    matrix_instr_nonkdim: int
+    waves_per_eu: int
+    BACKEND: str
+
 
 _DEFAULT_SPARSE_BLOCK_SIZE = _DEFAULT_BLOCK = 128
 

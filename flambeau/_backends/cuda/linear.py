@@ -24,9 +24,9 @@ def addmm(self: DeviceArray, mat1: DeviceArray, mat2: DeviceArray, beta: Any, al
     call = one.shape, one.strides, one.dtype, two.shape, two.strides, two.dtype, row.shape, row.strides, row.dtype
     known = _calls.get((*call, CHOICES.shortened_products)) if alpha == 1 == beta else None
     if known is not None and not (mat1.pointer | mat2.pointer | self.pointer) & _ALIGNED:
-        plan, form = known
+        prepared, form = known
         result = of_form(form)
-        plan(result, mat1, mat2, self.pointer, 1, 0.0)
+        prepared(result, mat1, mat2, self.pointer, 1, 0.0)
         return result
     dtype = mat1.form.dtype
     if not (dtype == mat2.form.dtype == self.form.dtype) or name_of(dtype) not in TYPES:

@@ -66,13 +66,13 @@ class _Call(NamedTuple):
 
     launch: Launch
     blocks: int
-    count: int
+    elements: int
     numbers: tuple[int, ...]
     """What a kernel is told behind the addresses."""
 
     def start(self, *pointers: int) -> None:
         """Of the source, the result, and the places of maxima."""
-        self.launch(self.blocks, THREADS, _FIELDS(self.count, *pointers, *self.numbers))
+        self.launch(self.blocks, THREADS, _FIELDS(self.elements, *pointers, *self.numbers))
 
 
 def _call(

@@ -98,7 +98,8 @@ def multinomial(self: DeviceArray, num_samples: int, replacement: bool, generato
     """Indices drawn with probabilities proportional to each row."""
     if replacement and num_samples > 1:
         return None
-    return sampling.multinomial(self, num_samples, replacement, generator, exponential)
+    weights: Any = self
+    return sampling.multinomial(weights, num_samples, replacement, generator, exponential)
 
 
 def cauchy(self: DeviceArray, generator: Any, median: float = 0.0, sigma: float = 1.0) -> Any:

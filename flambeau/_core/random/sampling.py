@@ -67,7 +67,7 @@ def normal(shape: Sequence[int], dtype: np.dtype[Any], generator: Generator) -> 
 
 
 def multinomial(
-    weights: Array, count: int, replacement: bool, generator: Any, fill: Callable[[Array, Any], object] | None = None
+    weights: Array, count: int, replacement: bool, generator: Any, fill: Callable[[Any, Any], object] | None = None
 ) -> Array:
     """Indices drawn with probabilities proportional to `weights`, `count` from each row.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.names.absent import Table
-from ._entry import compile, disable, is_compiling, reset, set_stance
+from ._entry import compile, disable, is_compiling, reset, set_stance, trust
 
 __all__ = [
     "allow_in_graph", "aot_compile", "aot_load", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
@@ -54,16 +54,18 @@ def is_exporting() -> bool:
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Mark a function as one that compiled code calls without looking into it."""
+    """Mark a function whose ops are compiled, and whose Python is not looked at: it is not run again."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(each) for each in fn]
     if not callable(fn):
         raise AssertionError("allow_in_graph expects a callable")
+    trust(fn)
     return fn
 
 
 def assume_constant_result(fn: Function) -> Function:
-    """Mark a function whose result compiled code may keep."""
+    """Mark a function whose result compiled code keeps: it is not called again."""
+    trust(fn)
     fn._dynamo_marked_constant = True  # type: ignore[attr-defined]  # PyTorch marks functions so
     return fn
 

@@ -14,8 +14,9 @@ from .._core.process.caller import describe_place
 from .._core.slots import SLOTS
 from .._core.tensor import Tensor
 from ._aot import tensor_of
+from ._difference import Difference
 from ._program import Call, Value, values_in
-from ._verify import Difference, verify
+from ._verify import verify
 from ._witness import outcome_of
 
 _PROGRAM = '''"""Shows that compiled ops compute something else than the same ops one by one.

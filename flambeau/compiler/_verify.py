@@ -8,7 +8,6 @@ fewest ops that show it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,72 +15,15 @@ import numpy as np
 
 from .._core.process.caller import describe_place
 from ._compiled import Compiled, Recording, Refused, places_of, write, write_checks
+from ._difference import Difference, same
 from ._emit import Source
 from ._errors import WrongProgram
-from ._program import Call, Item, Outside, Value, values_in
+from ._program import Call, Item, Outside, Read, Value, values_in
 from ._reads import differs
 from ._split import Definition
 from ._stages import Stage, stages_of
 from ._witness import Array, Witness, copies, drawing_again, outcome_of
 from .plan.segment import Segment
-
-
-@dataclass
-class Difference:
-    """Where a program and the call that it stands for part."""
-
-    calls: list[Call]
-    """The fewest ops, one after the other, that show it when they are compiled together."""
-    value: int
-    """The number of the value that differs."""
-    expected: Array
-    found: Array | None
-    """None: the program has nothing there."""
-    given: dict[int, Array]
-    """What these ops were given, by the numbers of values."""
-    shown: Callable[[Sequence[Call]], Difference | None]
-    """The difference that some of the ops show by themselves."""
-
-    @property
-    def call(self) -> Call:
-        """The first op whose result differs."""
-        return self.calls[-1]
-
-    def __str__(self) -> str:
-        names = [each.op.name for each in self.calls]
-        how = "as it is run in programs" if len(names) == 1 else f"in the kernel of {' -> '.join(names)}"
-        lines = [
-            f"{names[-1]} gives something else {how}",
-            f"  at {describe_place(self.call.place)}",
-            f"  {self._amount()}",
-        ]
-        return "\n".join(lines)
-
-    def _amount(self) -> str:
-        expected, found = self.expected, self.found
-        if found is None or found.shape != expected.shape or found.dtype != expected.dtype:
-            other = "nothing" if found is None else f"{found.dtype}{list(found.shape)}"
-            return f"{expected.dtype}{list(expected.shape)} expected, {other} found"
-        places = np.argwhere(_bits(expected) != _bits(found))
-        at = tuple([int(each) for each in places[0]])
-        return (
-            f"{len(places)} of {expected.size} elements of {expected.dtype}{list(expected.shape)}; "
-            f"the first at {at}: {expected[at]!r} expected, {found[at]!r} found"
-        )
-
-
-def _bits(array: Array) -> Array:
-    """The elements as integers, or as bytes in a further dimension."""
-    whole = np.array(array, order="C")
-    if array.dtype.itemsize in (1, 2, 4, 8):
-        return whole.view(f"u{array.dtype.itemsize}").reshape(array.shape)
-    return np.asarray(whole.view("u8").reshape(*array.shape, -1).any(-1) if whole.size else whole)
-
-
-def _same(one: Array, other: Array | None) -> bool:
-    return (
-        other is not None and one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
-    )
 
 
 class Stepped(Source):
@@ -277,7 +219,7 @@ class Seen:
         expected: dict[int, Array] = {}
         for each in calls:
             expected.update(self.outcome(each))
-        if any(number in expected and not _same(expected[number], array) for number, array in arrays.items()):
+        if any(number in expected and not same(expected[number], array) for number, array in arrays.items()):
             raise _Found(calls)
 
     def narrowed(self, calls: list[Call]) -> Difference:
@@ -314,7 +256,7 @@ class Seen:
         def look(part: Item | Segment, arrays: dict[int, Array]) -> None:
             for call in calls_in(part):
                 for number, expected in self.outcome(call).items():
-                    if not found and number in arrays and not _same(expected, arrays[number]):
+                    if not found and number in arrays and not same(expected, arrays[number]):
                         found.append(
                             Difference(list(calls), number, expected, np.array(arrays[number]), given, self.shown)
                         )
@@ -377,6 +319,8 @@ class Verified(Compiled):
                 now = self._recorded(args, kwargs, watch)
             except Refused as refused:
                 raise WrongProgram(f"{_STALE}: {refused.reason}") from None
+            if _reads_otherwise(recording, now):
+                return now.result  # the program would have left there
             if (other := _other_ops(recording, now)) is not None:
                 raise WrongProgram(f"{_STALE}: {other}")
             difference = steps.difference(now)
@@ -397,6 +341,14 @@ class Verified(Compiled):
         inside = [] if self.parts is None else self.parts.compiled
         total: int = sum([each.all_verified for each in inside], self.verified)
         return total
+
+
+def _reads_otherwise(recording: Recording, now: Recording) -> bool:
+    """Whether Python has found other elements in a call than in the one that was recorded before it."""
+    before, after = (
+        [each.call.made for each in one.recorder.program.items if isinstance(each, Read)] for one in (recording, now)
+    )
+    return any(map(differs, after, before))
 
 
 def _other_ops(recording: Recording, now: Recording) -> str | None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._core.process.caller import GENERATED, PACKAGE
-from ._entry import DISABLED
+from ._entry import DISABLED, TRUSTED
 
 _ENGINE_ROOMS = (
     "_core", "_dispatch", "_ops", "_backends", "_codegen", "autograd", "compiler", "_subclasses", "amp", "random.py",
@@ -121,6 +121,8 @@ class Watch:
                 self._outside = frame  # what it runs is not part of the call
             elif self.is_engine(code):
                 self._ignored[id(code)] = code
+            elif code in TRUSTED:
+                self._outside = frame
             elif code not in self.codes:
                 caller = frame.f_back
                 if _is_library(frame) and caller is not None and caller.f_code not in self.codes:

@@ -1,4 +1,4 @@
-"""Settings of the compiler, which is not built yet: they can be made, and are kept."""
+"""Settings of PyTorch's compiler: they can be made, and are kept. None changes what a program does."""
 
 from __future__ import annotations
 

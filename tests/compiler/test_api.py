@@ -232,3 +232,23 @@ def test_machine_code_taken_to_another_process(tmp_path: Path, monkeypatch: pyte
     assert found.stdout.decode().split() == [str(len(info.inductor_artifacts)), "False"]
     assert len([*(tmp_path / "new").iterdir()]) >= len(info.inductor_artifacts)
     assert torch.compiler.load_cache_artifacts(content[:-9]) is None
+
+
+def test_functions_that_are_not_looked_into() -> None:
+    seen_by_them: list[Any] = []
+
+    def logged(x: Any) -> Any:
+        seen_by_them.append(len(seen_by_them))
+        return x * 2
+
+    def setting() -> float:
+        seen_by_them.append("setting")
+        return 3.0
+
+    assert torch.compiler.allow_in_graph(logged) is logged
+    assert torch.compiler.assume_constant_result(setting) is setting
+    f = torch.compile(lambda x: logged(x + 1) * setting(), fullgraph=True)
+    for turn in range(6):
+        assert seen(f(X + turn)) == seen((X + turn + 1) * 2 * 3)
+    assert seen_by_them == [0, "setting", 2, "setting", 4, "setting"]  # while it ran as it stands
+    assert [*torch.compiler.allow_in_graph([logged])] == [logged]

@@ -14,6 +14,7 @@ import flambeau as torch
 from flambeau import nn
 from flambeau.compiler import _emit
 from flambeau.compiler._errors import WrongProgram
+from flambeau.compiler._state import State
 from flambeau.compiler._verify import Verification
 from flambeau.compiler.plan import draft, proof, segment
 
@@ -158,17 +159,39 @@ def test_a_kernel_that_fails_later_is_named_with_its_ops() -> None:
 
 
 def test_stale_checks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the walk over Python state overlooked something, the ops of a call would be others."""
+    """If the walk over Python state overlooked something, here what is in lists, the ops of a call would be others."""
+    look_into = State._container
+
+    def overlooking(self: State, value: Any, place: str, fixed: bool) -> None:
+        if type(value) is not list:
+            look_into(self, value, place, fixed)
+
+    monkeypatch.setattr(State, "_container", overlooking)
     scale = [2.0]
-    made = torch.compile(lambda x: x * scale[0], backend="verify")
+
+    def scaled(x: Any) -> Any:
+        return x * scale[0]
+
+    stale, verified = torch.compile(scaled), torch.compile(scaled, backend="verify")
     for _ in range(4):
-        made(X)
-    program = made._run.programs[0]
-    monkeypatch.setitem(program.__globals__, "settings", lambda: None)
-    assert made._run.verified == 1
+        stale(X), verified(X)
     scale[0] = 3.0
-    made(X)  # the checks see it
-    assert made._run.verified == 1
+    assert torch.equal(stale(X), X * 2)  # it is that bad
+    with pytest.raises(
+        WrongProgram, match=r"hold for a call that does something else: mul\(v0, 2\.0\) .*mul\(v0, 3\.0\)"
+    ):
+        verified(X)
+
+
+def test_what_elements_decide_is_not_stale() -> None:
+    made = torch.compile(lambda x: x * 2 if x.sum() > 0 else x - 1, backend="verify")
+    for _ in range(5):
+        made(X + 1)
+    verified = made._run.verified
+    assert verified
+    assert torch.equal(made(X - 9), X - 10)
+    made(X + 1)
+    assert made._run.verified == verified + 1
 
 
 @pytest.mark.usefixtures("tanh_is_wrong")

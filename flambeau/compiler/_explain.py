@@ -167,7 +167,7 @@ def _call(function: Any, args: tuple[Any, ...]) -> dict[str, str]:
     if generated is not None:
         kernel, parameters = generated
         programs = [each for each in parameters if hasattr(each, "steps")]
-        source = _steps(programs[0]) if programs else f"{kernel.name}{parameters!r}"
+        source = _steps(programs[0]) if programs else f"{kernel.name}{parameters!r}" if parameters else ""
     return {"name": name, "given": given, "source": source}
 
 
@@ -181,7 +181,7 @@ def _generated() -> dict[int, Any]:
 def _argument(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return _shape(value.dtype.name, value.shape)
-    return f"({', '.join(map(_argument, value))})" if type(value) is tuple else repr(value)[:_LONGEST]
+    return f"({', '.join(map(_argument, value))})" if isinstance(value, tuple) else _told(value)
 
 
 def _steps(program: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
@@ -113,3 +114,70 @@ def test_disabled(T: Any) -> Any:
     with disable():
         result = x + 1
     return log, type(result).__name__
+
+
+_MEMBERS = {
+    "len": len, "repr": repr, "float": float, "int": int, "bool": bool, "contains": lambda x: 1.0 in x,
+    "shape": lambda x: x.shape, "size": lambda x: x.size(), "dim": lambda x: x.dim(), "ndim": lambda x: x.ndim,
+    "dtype": lambda x: x.dtype, "device": lambda x: x.device, "requires_grad": lambda x: x.requires_grad,
+    "numel": lambda x: x.numel(), "stride": lambda x: x.stride(), "data": lambda x: x.data, "grad": lambda x: x.grad,
+    "is_leaf": lambda x: x.is_leaf, "set": lambda x: setattr(x, "requires_grad", True), "layout": lambda x: x.layout,
+    "backward": lambda x: x.requires_grad_().sum().backward(), "element_size": lambda x: x.element_size(),
+}  # fmt: skip
+_OPERATORS = [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "mod",
+    "pow",
+    "matmul",
+    "ne",
+    "lt",
+    "gt",
+    "le",
+    "ge",
+    "iadd",
+    "isub",
+    "imul",
+    "itruediv",
+    "ifloordiv",
+    "imod",
+    "ipow",
+]
+_ANOTHER_NAME = {"as_float": "__float__", "as_int": "__int__", "as_bool": "__bool__", "contains": "__contains__"}
+"""Methods whose functions have a name of their own here; the objects are `Tensor`'s all the same."""
+
+
+def _asked_for(T: Any, functions: dict[str, Any]) -> dict[str, Any]:
+    """Of each call what the class is asked for, and the class of the result."""
+    asked: list[Any] = []
+
+    class Own(T.Tensor):  # type: ignore[misc, name-defined]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append(_ANOTHER_NAME.get(func.__name__, func.__name__))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    seen = {}
+    for name, function in functions.items():
+        asked.clear()
+        result = function(T.tensor([2.0]).as_subclass(Own))
+        seen[name] = (list(asked), type(result).__name__)
+    return seen
+
+
+@differential
+def test_a_class_is_asked_for_members_too(T: Any) -> Any:
+    return _asked_for(T, _MEMBERS)
+
+
+@differential
+def test_operators_are_methods_to_a_class(T: Any) -> Any:
+    def applied(name: str, left: Any) -> Any:
+        return lambda x: getattr(operator, name)(left(x), x)
+
+    def functions(left: Any) -> dict[str, Any]:
+        return {name: applied(name, left) for name in _OPERATORS}
+
+    return _asked_for(T, functions(lambda x: x)), _asked_for(T, functions(lambda x: T.tensor([3.0])))

@@ -9,6 +9,7 @@ from ..._core.modes import THREAD
 from ..._core.process.locks import new_lock
 from ..._core.subclasses import all_plain, disabled_torch_function, has_override, overriding, retype
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
+from .overridden_members import asked_for_members
 
 __all__ = [
     "DisableTorchFunction",
@@ -32,6 +33,14 @@ ARRANGED: dict[str, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
 """By the name of a function how its arguments are arranged for those who override it, where it may be called in several
 ways."""
 
+_SHOWN = {
+    "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div", "__mod__": "remainder",
+    "__pow__": "pow", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__gt__": "gt", "__le__": "le",
+    "__ge__": "ge", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
+    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__ipow__": "pow_", "__rtruediv__": "__rdiv__",
+}  # fmt: skip
+"""Operators that PyTorch's tensors have other methods for: those are what a `__torch_function__` is given."""
+
 
 def run_override(
     function: Callable[..., Result], relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -41,6 +50,8 @@ def run_override(
     What they return may be anything; to the package's own code it is what the function would have returned.
     """
     result: Result
+    if function.__name__ in _SHOWN:
+        function = getattr(Tensor, _SHOWN[function.__name__])
     if function.__name__ in ARRANGED:
         args = ARRANGED[function.__name__](args)
     found: list[Any] = []
@@ -176,3 +187,4 @@ def as_subclass_result(result: Any, cls: type) -> Any:
 
 
 Tensor.__torch_function__ = classmethod(default_torch_function)
+Tensor.__init_subclass__ = classmethod(asked_for_members)

@@ -1,0 +1,79 @@
+"""Methods and attributes that say what a tensor is, as functions that a subclass may run its own way.
+
+They are too short to look at each call whether somebody wants to run them. So a subclass that has a
+`__torch_function__` of its own gets members of its own, which ask it; plain tensors keep the short ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..._core.modes import THREAD
+from ..._core.subclasses import disabled_torch_function
+from ..._core.tensor import Tensor
+
+_METHODS = (
+    "__array__", "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__format__", "__index__",
+    "__int__", "__len__", "__repr__", "backward", "data_ptr", "dim", "element_size", "numel", "register_hook",
+    "requires_grad_", "size", "stride", "untyped_storage",
+)  # fmt: skip
+_ATTRIBUTES = (
+    "data", "device", "dtype", "grad", "grad_fn", "is_cuda", "is_leaf", "itemsize", "layout", "nbytes", "ndim",
+    "requires_grad", "shape",
+)  # fmt: skip
+
+
+def asked_for_members(cls: type, **options: Any) -> None:
+    """Give a new subclass of `Tensor` the members that ask its `__torch_function__`, if it has one of its own."""
+    super(Tensor, cls).__init_subclass__(**options)
+    own = vars(cls).get("__torch_function__")
+    if own is None or getattr(own, "__func__", own) is disabled_torch_function:
+        return
+    if cls.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return  # the package's own classes have members of their own where they need them
+    for name in _METHODS:
+        if _is_tensors(cls, name):
+            setattr(cls, name, _method(name))
+    for name in _ATTRIBUTES:
+        if _is_tensors(cls, name):
+            setattr(cls, name, _attribute(name))
+
+
+def _is_tensors(cls: type, name: str) -> bool:
+    """Whether a member is the one that all tensors have."""
+    return next(vars(each)[name] for each in cls.__mro__ if name in vars(each)) is vars(Tensor).get(name)
+
+
+def _asked(tensor: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if THREAD.modes.overrides_disabled:
+        return function(*args, **kwargs)
+    cls = type(tensor)
+    result = cls.__torch_function__(function, (cls,), args, kwargs)
+    if result is NotImplemented:
+        raise TypeError(f"no implementation found for {function.__name__!r} on types that implement "
+                        f"__torch_function__: [{cls.__name__}]")  # fmt: skip
+    return result
+
+
+@functools.cache
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _asked(self, getattr(Tensor, name), (self, *args), kwargs)  # now: it may be loaded at its first use
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+@functools.cache
+def _attribute(name: str) -> property:
+    of_all: Any = vars(Tensor)[name]
+
+    def get(self: Any) -> Any:
+        return _asked(self, of_all.__get__, (self,), {})
+
+    def put(self: Any, value: Any) -> None:
+        _asked(self, of_all.__set__, (self, value), {})
+
+    return property(get, put, doc=of_all.__doc__)

@@ -329,6 +329,7 @@ def primitive(
     differentiable: tuple[str, ...] | None = None,
     op_name: str | None = None,
     draws: bool = False,
+    fuses: bool = True,
     shape: Kernel | None = None,
     **formulas: Formula,
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]:
@@ -337,13 +338,14 @@ def primitive(
     The op is called `op_name`, or else as the kernel is, less the underscore of a kernel with a public function.
 
     `results` names the outputs of a kernel that has several, so that formulas can ask for them by these names.
-    `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator. `shape`
-    takes the kernel's arguments, arrays without data, and returns such results: for a kernel that has to read its own.
+    `joint` is one formula for all inputs, or for those named `differentiable`. `draws`: it uses a generator. `fuses`:
+    False where the formulas are never elementwise, and nobody need try to make one kernel of them. `shape` takes the
+    kernel's arguments, arrays without data, and returns such results: for a kernel that has to read its own.
     """
 
     def decorate(kernel: Callable[P, Any]) -> Primitive[P, Tensor]:
         op: Primitive[P, Tensor] = Primitive(kernel, node, formulas, joint, view, results, differentiable, op_name)
-        op.draws = draws
+        op.draws, op.fuses = draws, fuses
         if shape is not None:
             op.shape = shape
         return op

@@ -44,6 +44,8 @@ class Op:
     """What an op that changes a copy of its first array does to that copy: its in-place form does it to the array."""
     draws = False
     """Whether the op takes numbers from a generator."""
+    fuses = True
+    """Whether the derivative may be elementwise, so that a backend computes all gradients in one pass."""
     reads = False
     """Whether the result is a Python value: the host looks at elements."""
     decomposition: Callable[..., Any] | None = None

@@ -37,7 +37,7 @@ def _apply_of(node_type: type[OpNode]) -> Callable[..., Any]:
         lines.append(f"return formula(grads, ({needed}), {', '.join(map(_local, taken))})")
     else:
         lines += ["grad = grads[0]", "if grad is None:", "    return generic(self, grads, edges)"]
-        if not node_type.op.is_view:  # what moves no element has nothing to compute in one pass
+        if node_type.op.fuses and not node_type.op.is_view:  # what moves no element has nothing to compute
             lines += _in_one_pass(node_type, edges)
         for number, entry in enumerate(node_type.formulas):
             lines.append(f"r{number} = None")

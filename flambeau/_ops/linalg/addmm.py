@@ -101,7 +101,9 @@ def _addmm_right(grad: Tensor, mat1: Tensor, mat2_sym_sizes: Any, mat2_sym_strid
     return _scaled(_mm(conj(_t(mat1)), grad), alpha)
 
 
-@primitive("AddmmBackward0", self=lambda grad, beta: _scaled(grad, beta), mat1=_addmm_left, mat2=_addmm_right)
+@primitive(
+    "AddmmBackward0", self=lambda grad, beta: _scaled(grad, beta), mat1=_addmm_left, mat2=_addmm_right, fuses=False
+)
 def _addmm(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Array:
     if beta == 1 and alpha == 1 and mat1.dtype.num in _NUMBERS:
         result = array_dot(mat1, mat2)

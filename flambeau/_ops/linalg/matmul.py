@@ -82,7 +82,7 @@ def _mm_right(grad: Tensor, self: Tensor, mat2_sym_sizes: Any, mat2_sym_strides:
     return (_mm_by_rule if CASTING else _mm)(conj(_t(self)), grad)
 
 
-@primitive("MmBackward0", self=_mm_left, mat2=_mm_right)
+@primitive("MmBackward0", self=_mm_left, mat2=_mm_right, fuses=False)
 def _mm(self: Array, mat2: Array) -> Array:
     if self.dtype.num in _NUMBERS:
         return array_dot(self, mat2)

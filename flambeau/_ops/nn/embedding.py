@@ -123,7 +123,7 @@ def _embedding_gradient(
     return _embedding_dense_backward(grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
 
 
-@primitive("EmbeddingBackward0", weight=_embedding_gradient)
+@primitive("EmbeddingBackward0", weight=_embedding_gradient, fuses=False)
 def _embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Array:
     return weight.take(indices, 0) if type(weight) is np.ndarray else np.take(weight, indices, 0)
 

@@ -51,7 +51,7 @@ def _log_softmax_backward(self: Array, output: Array, dim: int) -> Array:
     return self - np.exp(output) * reduced(np.add, self, (dim,), True)
 
 
-@primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim))
+@primitive("SoftmaxBackward0", self=lambda grad, result, dim: _softmax_backward(grad, result, dim), fuses=False)
 @in_single
 def _softmax(self: Array, dim: int) -> Array:
     if not self.size:
@@ -64,7 +64,7 @@ def _softmax(self: Array, dim: int) -> Array:
     return powers
 
 
-@primitive("LogSoftmaxBackward0", self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim))
+@primitive("LogSoftmaxBackward0", self=lambda grad, result, dim: _log_softmax_backward(grad, result, dim), fuses=False)
 @in_single
 def _log_softmax(self: Array, dim: int) -> Array:
     if not self.size:

@@ -431,13 +431,13 @@ def _nll_gradient(
     return _nll_backward(grad, self, target, weight, reduction, ignore_index)
 
 
-@primitive("NllLossBackward0", self=_nll_gradient)
+@primitive("NllLossBackward0", self=_nll_gradient, fuses=False)
 @in_single
 def _nll_loss(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     return _nll_kernel(self, target, weight, reduction, ignore_index)
 
 
-@primitive("NllLoss2DBackward0", self=_nll_gradient)
+@primitive("NllLoss2DBackward0", self=_nll_gradient, fuses=False)
 @in_single
 def _nll_loss2d(self: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> Array:
     return _nll_kernel(self, target, weight, reduction, ignore_index)

@@ -177,7 +177,7 @@ def _gradient3d(
     return _max_pool3d_backward(grad, self, result1)
 
 
-@primitive("MaxPool2DWithIndicesBackward0", self=_gradient2d)
+@primitive("MaxPool2DWithIndicesBackward0", self=_gradient2d, fuses=False)
 def _max_pool2d_with_indices(
     self: Array, kernel_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
 ) -> Any:

@@ -12,6 +12,8 @@ from ..._codegen.types import SCALARS
 from ..._core.arrays.quick import dim_moved, name_of
 from .dtypes import float_name
 
+_OF_INTEGERS = ("add", "multiply")
+
 
 def running(kind: str, array: Any, dim: int, fade: Any = None) -> Any:
     """`array` summed up ("add", "multiply", "logaddexp") along `dim`; None: NumPy has to do it.
@@ -19,6 +21,8 @@ def running(kind: str, array: Any, dim: int, fade: Any = None) -> Any:
     Of the kind "fading", what was summed up so far is multiplied by `fade` at each step.
     """
     name = float_name(array)
+    if name is None and kind in _OF_INTEGERS and name_of(array.dtype) == "int64":
+        name = "int64"
     if name is None:
         return None
     array = np.ascontiguousarray(array)

@@ -30,6 +30,8 @@ _GRAIN = 16384
 
 def _wide(kind: str, scalar: Scalar) -> ir.Type:
     """What is summed up in. Half precision needs no more than float32, unless logarithms are taken in between."""
+    if not scalar.is_float:
+        return I64
     return F32 if scalar.size == 2 and kind != "logaddexp" else F64
 
 
@@ -166,7 +168,7 @@ def scan_columns(b: Builder, arguments: Arguments, kind: str, dtype: str) -> Non
     """(out, x, fade, outer, length, inner): columns lie in the lanes of vectors."""
     scalar = SCALARS[dtype]
     wide = _wide(kind, scalar)
-    kept = SCALARS["float32" if wide == F32 else "float64"]
+    kept = SCALARS["int64" if wide == I64 else "float32" if wide == F32 else "float64"]
     out, x, fade = (arguments.array(number).data for number in range(3))
     outer, length, inner = (arguments.integer(number) for number in (3, 4, 5))
     blocks = (inner + _COLUMNS - 1) // _COLUMNS

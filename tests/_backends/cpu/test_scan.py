@@ -131,3 +131,15 @@ def test_logarithms_of_sums_of_numbers_far_apart(dtype: Any, columns: int) -> No
         finite = np.isfinite(wanted)
         unit = np.finfo(dtype).eps * np.abs(wanted).clip(1)
         assert (error <= np.maximum(4 * unit, 1.5 * theirs))[finite].all()
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize(("shape", "dim"), [((5000,), 0), ((3, 2000), 1), ((2000, 3), 0), ((20, 30, 20), 1)])
+def test_integers(name: str, shape: tuple[int, ...], dim: int) -> None:
+    """Exact, and around the end of their range as NumPy and PyTorch go."""
+    numbers = np.random.default_rng(1).integers(-(2**62), 2**62, shape)
+    exact = getattr(np, name)(numbers, dim)
+    assert running({"cumsum": "add", "cumprod": "multiply"}[name], numbers, dim).tolist() == exact.tolist()
+    assert getattr(flambeau.tensor(numbers), name)(dim).tolist() == exact.tolist()
+    small = flambeau.tensor((numbers % 7).astype(np.int8))
+    assert getattr(small, name)(dim).tolist() == getattr(np, name)(numbers % 7, dim).tolist()

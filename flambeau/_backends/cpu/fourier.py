@@ -35,23 +35,24 @@ def _plan(points: int, name: str) -> tuple[Array, Array] | None:
             rest //= radix
     if rest != 1:
         return None
-    length, turns = points, [np.ones(1, np.complex128)]
+    length = points
+    turns: list[Array] = [np.ones(0)]  # a single point has none
     for radix in factors:
         joined = length // radix
         steps = np.outer(np.arange(joined), np.arange(1, radix)) % length
         turns.append(np.exp(-2j * np.pi * steps / length).ravel())
         length = joined
-    return np.array(factors, np.int64), np.concatenate(turns[1:] + turns[:1]).astype(_COMPLEX_TYPES[name])
+    return np.array(factors, np.int64), np.concatenate(turns).astype(_COMPLEX_TYPES[name])
 
 
 def _transformed(
     x: Array, name: str | None, given: str, dim: Dim, points: int, kept: int, normalization: int, backward: bool
 ) -> Array | None:
     """`kept` numbers of the transform of each row: real ones of half a spectrum, else complex ones."""
-    if name is None or len(dim) != 1 or dim[0] != x.ndim - 1 or points > _MOST_POINTS or not x.flags.c_contiguous:
+    if name is None or len(dim) != 1 or dim[0] != x.ndim - 1 or not x.flags.c_contiguous:
         return None
-    plan = _plan(points, name)
-    if plan is None or not x.size:
+    plan = _plan(points, name) if 0 < points <= _MOST_POINTS and x.size else None
+    if plan is None:
         return None
     factors, turns = plan
     read = x.shape[-1]

@@ -44,7 +44,7 @@ def test_every_form(rows: int, dtype: str) -> None:
         check(fourier.complex_to_real(half, (1,), scale, points), real, dtype)
 
 
-@pytest.mark.parametrize("shape", [(3, 7), (2, 8192), (0, 4)])
+@pytest.mark.parametrize("shape", [(3, 7), (2, 8192), (0, 4), (4, 0)])
 def test_what_numpy_has_to_do(shape: tuple[int, int]) -> None:
     assert fourier.real_to_complex(np.ones(shape), (1,), 0, True) is None
 

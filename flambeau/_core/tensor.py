@@ -486,6 +486,13 @@ class Tensor(TensorMethods):
 
     __hash__ = object.__hash__  # by identity, although == compares elements; the engine's dictionaries rely on it
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__torch_function__" in vars(cls):
+            from .overridden_members import ask_for_members
+
+            ask_for_members(cls)
+
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from .text.printing import tensor_repr
 

@@ -125,26 +125,9 @@ _MEMBERS = {
     "backward": lambda x: x.requires_grad_().sum().backward(), "element_size": lambda x: x.element_size(),
 }  # fmt: skip
 _OPERATORS = [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "mod",
-    "pow",
-    "matmul",
-    "ne",
-    "lt",
-    "gt",
-    "le",
-    "ge",
-    "iadd",
-    "isub",
-    "imul",
-    "itruediv",
-    "ifloordiv",
-    "imod",
-    "ipow",
-]
+    "add", "sub", "mul", "truediv", "mod", "pow", "matmul", "ne", "lt", "gt", "le", "ge", "iadd", "isub", "imul",
+    "itruediv", "ifloordiv", "imod", "ipow",
+]  # fmt: skip
 _ANOTHER_NAME = {"as_float": "__float__", "as_int": "__int__", "as_bool": "__bool__", "contains": "__contains__"}
 """Methods whose functions have a name of their own here; the objects are `Tensor`'s all the same."""
 

@@ -9,7 +9,6 @@ from ..._core.modes import THREAD
 from ..._core.process.locks import new_lock
 from ..._core.subclasses import all_plain, disabled_torch_function, has_override, overriding, retype
 from ..._core.tensor import DIRECT_TYPES, PLAIN_TYPES, Tensor
-from .overridden_members import asked_for_members
 
 __all__ = [
     "DisableTorchFunction",
@@ -187,4 +186,3 @@ def as_subclass_result(result: Any, cls: type) -> Any:
 
 
 Tensor.__torch_function__ = classmethod(default_torch_function)
-Tensor.__init_subclass__ = classmethod(asked_for_members)

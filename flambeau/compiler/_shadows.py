@@ -33,7 +33,7 @@ class Shadows:
             self._of_devices[kind] = _shadows_beside(own[0], own)
         self._before = {id(owner_of(each)) for each in before}
         """Who owns the memory that was there before: of that there are no shadows."""
-        self._ranges: dict[int, tuple[Any, int, int]] = {}
+        self._ranges: dict[int, tuple[Any, Any, int]] = {}
         """For each owner of memory, by its identity: a reference that tells when it is gone, a range, and the address
         that is the beginning of the range."""
         self._free: Any = np.empty(0, np.uint8)

@@ -78,17 +78,21 @@ def compare(names: list[str], quick: bool, with_torch_compile: bool) -> int:
 
 
 def first_calls(names: list[str]) -> int:
-    """Print the longest of the first calls, without and with kernels on disk, and the memory of these calls."""
-    print(f"{'':24}{'no cache, s':>14}{'cache, s':>14}{'eager, s':>14}{'eager, MB':>14}{'compiled, MB':>14}")
+    """Print the longest of the first calls, without and with kernels on disk, and the memory of these calls.
+
+    Memory is eager / compiled: by how much the process has grown at most, and what large arrays took at a time.
+    """
+    print(f"{'':24}{'no cache, s':>14}{'cache, s':>14}{'eager, s':>14}{'resident, MB':>18}{'large arrays, MB':>18}")
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             without = run_fresh(name, True, Path(folder))
             cached = run_fresh(name, True, Path(folder))
             eager = run_fresh(name, False, Path(folder))
-            memory = [run_fresh(name, compiled, Path(folder), True).megabytes for compiled in (False, True)]
+            memory = [run_fresh(name, compiled, Path(folder), True) for compiled in (False, True)]
+        resident = " / ".join([f"{each.megabytes:.1f}" for each in memory])
+        arrays = " / ".join([f"{each.array_megabytes:.1f}" for each in memory])
         print(
-            f"{name:24}{without.seconds:14.2f}{cached.seconds:14.2f}{eager.seconds:14.2f}{memory[0]:14.1f}"
-            f"{memory[1]:14.1f}",
+            f"{name:24}{without.seconds:14.2f}{cached.seconds:14.2f}{eager.seconds:14.2f}{resident:>18}{arrays:>18}",
             flush=True,
         )
     return 0

@@ -23,10 +23,12 @@ CALLS = 6
 
 @dataclass(frozen=True)
 class Fresh:
-    """Seconds of the longest of the first calls, and megabytes by which they raised the peak of resident memory."""
+    """Seconds of the longest of the first calls, and megabytes by which they raised peaks: of resident memory, which is
+    code and all that Python makes, too, and of the memory of large arrays."""
 
     seconds: float
     megabytes: float
+    array_megabytes: float
 
 
 def run_fresh(case: str, compiled: bool, cache: Path, loaded: bool = False) -> Fresh:
@@ -46,6 +48,18 @@ def run_fresh(case: str, compiled: bool, cache: Path, loaded: bool = False) -> F
     return Fresh(*json.loads(process.stdout))
 
 
+def large_arrays() -> tuple[float, float]:
+    """The megabytes that arrays of a megabyte or more take now, and took at most since this was last asked."""
+    from flambeau._backends.cpu.allocator import allocator
+
+    pool = allocator()
+    if pool is None:
+        return 0.0, 0.0
+    found = pool["allocated"] / 2**20, pool["allocated_peak"] / 2**20
+    pool.reset_peaks()
+    return found
+
+
 def main() -> None:
     """Build, then call."""
     flambeau = _measure.load("flambeau")
@@ -55,6 +69,7 @@ def main() -> None:
         call = flambeau.compile(call)
     if sys.argv[3] == "1":
         flambeau.ones(5000).exp()
+    arrays, _ = large_arrays()
     start = start_of_peak()
     before = peak_megabytes() if start is None else start
     longest = 0.0
@@ -63,7 +78,7 @@ def main() -> None:
         call()
         longest = max(longest, perf_counter() - begin)
     after = peak_megabytes() if start is None else status_megabytes("VmHWM")
-    print(json.dumps([longest, after - before]))
+    print(json.dumps([longest, after - before, large_arrays()[1] - arrays]))
 
 
 if __name__ == "__main__":

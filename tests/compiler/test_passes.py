@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau._backends.tiers import library
+from flambeau._backends.tiers import FAMILIES, generated, library
 from flambeau.compiler import _compiled
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler._program import Call
@@ -345,5 +345,35 @@ def test_convolutions_and_norms_are_on_one_tape() -> None:
         assert found == (bits(step()), bits(statistics), bits([each.grad for each in model.parameters()]))
     assert not np.array_equal(start[0].numpy(), statistics[0].numpy())
     program: Any = made.programs[0]
-    if library() is not None:  # generated convolutions run from Python
+    if library() is not None:  # some of the generated convolutions run from Python
         assert len(program.__globals__["tapes"]) == 1
+
+
+@pytest.mark.parametrize("with_library", [True, False])
+def test_convolutions_by_generated_code_are_on_tapes(with_library: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of which the vendor's library would fill up blocks with zeros, and all where there is no such library."""
+    if generated("conv") is None:
+        pytest.skip("no code is generated")
+    if not with_library:
+        monkeypatch.setitem(FAMILIES, "library", None)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 20, 5), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Conv2d(20, 24, 5, stride=2),
+        torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(24 * 16, 4),
+    )  # fmt: skip
+    x = torch.randn(2, 1, 28, 28)
+
+    def step() -> Any:
+        for each in model.parameters():
+            each.grad = None
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    expected = bits(step()), [bits(each.grad) for each in model.parameters()]
+    made = Compiled(step)
+    for _ in range(6):
+        assert (bits(made()), [bits(each.grad) for each in model.parameters()]) == expected
+    program: Any = made.programs[0]
+    names = {function.__name__ for tape in program.__globals__["tapes"] for function, *_ in tape.calls}
+    assert "tiled_product" in names

@@ -34,7 +34,7 @@ def write_product(b: Builder, scalar: Scalar) -> str:
     widest = 64 // scalar.size
     most, vectors = _block()
     position = c.variable(I64, 0)
-    for count, width in ((vectors, widest), (1, widest), (1, widest // 4), (1, 1)):
+    for count, width in dict.fromkeys([(vectors, widest), (1, widest), (1, widest // 4), (1, 1)]):
         together = count * width
         whole = position.value + (n - position.value) // together * together
         with c.loop(position.value, whole, together) as column:

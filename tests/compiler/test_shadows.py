@@ -79,7 +79,7 @@ def test_a_recorded_call_lets_go_of_what_it_makes(monkeypatch: pytest.MonkeyPatc
     assert [each.shape for each in kept if each is not x._array] == [(7, 5), (7, 5), (6, 5), ()]
     for call in last.calls:
         for each in (*call.examples, call.made):
-            assert not isinstance(each, torch.Tensor) or each is x or not each._array.flags.writeable
+            assert not isinstance(each, torch.Tensor) or each._array is x._array or not each._array.flags.writeable
 
 
 def test_a_tape_that_gives_other_bits_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_checks_in_pieces_find_what_one_function_finds() -> None:
 
 def test_large_gradients_are_joined_in_order_at_once() -> None:
     def function(*tensors: Any) -> Any:
-        return torch.stack(tensors, 0).permute(1, 3, 0, -2).contiguous() * 1
+        return torch.stack(tensors, 0).permute(1, 3, 0, -2).reshape(4, 240, -1)
 
     pieces = [torch.randn(4, 300, 240) for _ in range(3)]
     made = Compiled(function)

@@ -61,7 +61,7 @@ class Shadows:
         low, high = bounds(owner)
         size = -(-(high - low) // _ALIGNED) * _ALIGNED
         if size > self._free.size:
-            self._free = np.frombuffer(_mapped(max(size, _PIECE)), np.uint8)
+            self._free = _mapped(max(size, _PIECE))
         range_, self._free = self._free[:size], self._free[size:]
         found = ranges[key] = weakref.ref(owner, lambda _: ranges.pop(key)), range_, low
         return found
@@ -81,7 +81,11 @@ def owner_of(array: Any) -> Any:
 
 
 def _mapped(size: int) -> Any:
-    """Addresses behind which there is nothing but zeros."""
+    """Addresses behind which there is nothing but zeros, as an array of bytes."""
     if hasattr(mmap, "PROT_READ"):
-        return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
-    return mmap.mmap(-1, size, access=mmap.ACCESS_READ)
+        memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANON, mmap.PROT_READ)
+    else:
+        memory = mmap.mmap(-1, size)
+    found = np.frombuffer(memory, np.uint8)
+    found.flags.writeable = False
+    return found

@@ -1,7 +1,7 @@
 """Which documented names of the modules around a model exist and are used in the tests: writes docs/modules.md.
 
-    python tools/module_table.py           write the page
-    python tools/module_table.py --left    print the names that no test mentions
+    python -m tools.module_table           write the page
+    python -m tools.module_table --left    print the names that no test mentions
 
 A documented name is one that PyTorch's module lists in `__all__`, or defines with a docstring where it lists none. It
 is exercised if a test of the module has it as a name, as an attribute or in a list of names; comments and sentences do
@@ -17,6 +17,8 @@ import importlib
 import inspect
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .names import State, state_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "modules.md"
@@ -63,8 +65,9 @@ def _is_described(value: Any, owner: Any) -> bool:
 
 
 def is_present(module: str, name: str) -> bool:
-    """Whether Flambeau has the name."""
-    return hasattr(importlib.import_module(f"flambeau.{module}"), name)
+    """Whether Flambeau has the name, and it does not refuse its work."""
+    full = f"torch.{module}.{name}"
+    return state_of(full, getattr(importlib.import_module(f"torch.{module}"), name, None)) is State.PRESENT
 
 
 @functools.cache
@@ -112,7 +115,7 @@ def page() -> str:
         "# The modules around a model",
         "",
         "The names that PyTorch's modules list as their own, those of them that Flambeau has, and those that its tests",
-        "use; most of these tests run one program under both libraries. `python tools/module_table.py` writes this",
+        "use; most of these tests run one program under both libraries. `python -m tools.module_table` writes this",
         "page.",
         "",
         "| module | documented | present | exercised | tests | absent | present, not exercised |",

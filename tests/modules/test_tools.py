@@ -14,6 +14,7 @@ import pytest
 
 import flambeau
 from tests.support.differential import differential, outcome, warned
+from tests.support.oracle import pytorch
 
 STANDARD = (
     "Array AuthenticationError Barrier BoundedSemaphore BufferTooShort Condition Event JoinableQueue Lock Manager Pipe "
@@ -33,6 +34,27 @@ def test_multiprocessing_is_pythons(torch: Any) -> Any:
     with value.get_lock():
         value.value += 1
     return same, value.value, list(array), own.get_all_start_methods() == multiprocessing.get_all_start_methods()
+
+
+def _kept(x: Any) -> Any:
+    return x * len(x.shape)
+
+
+flambeau.fx.wrap("_kept")
+if pytorch is not None:
+    pytorch.fx.wrap("_kept")
+
+
+@differential
+def test_functions_that_fx_does_not_look_into(torch: Any) -> Any:
+    seen = []
+
+    def program(x: Any) -> Any:
+        seen.append(isinstance(x, torch.fx.Proxy))
+        return _kept(x) + 1
+
+    traced = torch.fx.symbolic_trace(program)
+    return traced.code, seen, traced(torch.ones(2, 3)), _kept(torch.ones(2))
 
 
 @differential

@@ -83,6 +83,40 @@ def older_fully_sharded(torch: Any, rank: int, size: int) -> Any:
         return losses, [each.detach().clone() for each in model.parameters()]
 
 
+def older_with_hooks(torch: Any, rank: int, size: int) -> Any:
+    """Gradients whose means others make: in the wrapper's own way, in twice the size, uncut."""
+    fsdp, found = _module(torch, "fsdp"), []
+    hooks = _module(torch, "algorithms._comm_hooks.default_hooks")
+    group, distributed = torch.distributed.group.WORLD, torch.distributed
+
+    def doubled(state: list[int], grad: Any, output: Any) -> None:
+        state.append(1)
+        distributed.reduce_scatter_tensor(output, grad)
+
+    counted: list[int] = []
+    for state, hook, strategy in (
+        (hooks.DefaultState(group), hooks.reduce_scatter_hook, fsdp.ShardingStrategy.FULL_SHARD),
+        (counted, doubled, fsdp.ShardingStrategy.SHARD_GRAD_OP),
+        (hooks.DefaultState(group), hooks.allreduce_hook, fsdp.ShardingStrategy.NO_SHARD),
+    ):
+        options = {"device_id": torch.device("cpu"), "use_orig_params": True, "sharding_strategy": strategy}
+        model = torch.nn.Sequential(*_layers(torch))
+        model[2] = fsdp.FullyShardedDataParallel(model[2], **options)
+        model = fsdp.FullyShardedDataParallel(model, **options)
+        model.register_comm_hook(state, hook)
+        try:
+            model.register_comm_hook(state, hook)
+        except AssertionError as error:
+            found.append("already registered" in str(error))
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        x, targets = _batch(torch, 0, _share(rank, size))
+        torch.nn.functional.cross_entropy(model(x), targets).backward()
+        optimizer.step()
+        with fsdp.FullyShardedDataParallel.summon_full_params(model):
+            found.append([each.detach().clone() for each in model.parameters()])
+    return found, len(counted)
+
+
 def tensor_parallel(torch: Any, rank: int, size: int) -> Any:
     parallel = _module(torch, "tensor.parallel")
     mesh = _module(torch, "device_mesh").init_device_mesh("cpu", (size,))
@@ -169,5 +203,5 @@ def cut_twice(torch: Any, rank: int, size: int) -> Any:
     return losses, placements, _whole(model), [each.to_local().detach().clone() for each in model.parameters()]
 
 
-SPREAD = (fully_sharded, older_fully_sharded, tensor_parallel, pipelines, several_stages)
+SPREAD = (fully_sharded, older_fully_sharded, older_with_hooks, tensor_parallel, pipelines, several_stages)
 OF_FOUR = (fully_sharded, pipelines, cut_twice)

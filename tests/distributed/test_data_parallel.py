@@ -73,7 +73,7 @@ def test_as_gloo(found: tuple[list[Any], list[Any]], name: str) -> None:
     ours, theirs = found
     if name not in theirs[0]:
         pytest.skip("for another number of ranks")
-    # One of the hooks rounds to half precision; columns that are nearly parallel enlarge what rounding did to them.
+    # Some of the hooks round to half precision; columns that are nearly parallel enlarge what rounding did to them.
     tolerance = {"hooks": 1e-2, "hooks_by_name": 1e-4, "compressed": 1e-6}.get(name, 1e-9)
     for rank, (own, expected) in enumerate(zip(ours, theirs, strict=True)):
         assert_close(own[name], expected[name], tolerance, f"rank {rank}")

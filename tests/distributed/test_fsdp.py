@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as torch
 from flambeau import nn
+from flambeau.distributed.algorithms._comm_hooks import LOW_PRECISION_HOOKS, default_hooks
 from flambeau.distributed.fsdp import (
     CPUOffload,
     FullStateDictConfig,
@@ -30,6 +31,9 @@ from flambeau.distributed.testing import run_in_threads
 
 from .test_fully_shard import INPUTS, TARGETS, Block, close, model_of, train
 
+CPU = torch.device("cpu")
+sharded = functools.partial(FullyShardedDataParallel, device_id=CPU)  # where there is a GPU too
+
 
 @pytest.mark.parametrize("strategy", ["FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD"])
 def test_training_is_that_of_one_process(strategy: str) -> None:
@@ -42,7 +46,7 @@ def test_training_is_that_of_one_process(strategy: str) -> None:
         if rank:
             with torch.no_grad():
                 inner[0].weight.zero_()
-        model = FullyShardedDataParallel(
+        model = sharded(
             inner,
             auto_wrap_policy=ModuleWrapPolicy({Block}),
             sharding_strategy=ShardingStrategy[strategy],
@@ -58,7 +62,7 @@ def test_training_is_that_of_one_process(strategy: str) -> None:
         state = FullyShardedDataParallel.optim_state_dict(model, own)
         torch.testing.assert_close(state["state"]["3.weight"]["exp_avg"], optimizer.state[whole[3].weight]["exp_avg"])
         # The state goes into a new model and optimizer, and both train on alike.
-        again = FullyShardedDataParallel(model_of(), auto_wrap_policy=ModuleWrapPolicy({Block}))
+        again = sharded(model_of(), auto_wrap_policy=ModuleWrapPolicy({Block}))
         again.load_state_dict(model.state_dict())
         later = torch.optim.AdamW(again.parameters(), lr=0.05)
         later.load_state_dict(FullyShardedDataParallel.optim_state_dict_to_load(again, later, state))
@@ -73,7 +77,7 @@ def test_forms_of_states() -> None:
     whole = model_of().state_dict()
 
     def work(rank: int) -> None:
-        model = FullyShardedDataParallel(model_of(), auto_wrap_policy=ModuleWrapPolicy({Block}))
+        model = sharded(model_of(), auto_wrap_policy=ModuleWrapPolicy({Block}))
         with FullyShardedDataParallel.state_dict_type(
             model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
         ):
@@ -103,7 +107,7 @@ def test_gradients_without_exchange_and_their_norm() -> None:
     norm = nn.utils.clip_grad_norm_(whole.parameters(), 0.01)
 
     def work(rank: int) -> None:
-        model = FullyShardedDataParallel(model_of(), auto_wrap_policy=ModuleWrapPolicy({Block}))
+        model = sharded(model_of(), auto_wrap_policy=ModuleWrapPolicy({Block}))
         share = slice(rank * 4, rank * 4 + 4)
         with model.no_sync():
             nn.functional.mse_loss(model(INPUTS[0][share]), TARGETS[0][share]).backward()
@@ -115,9 +119,32 @@ def test_gradients_without_exchange_and_their_norm() -> None:
     run_in_threads(work, 2)
 
 
+@pytest.mark.parametrize("strategy", [ShardingStrategy.FULL_SHARD, ShardingStrategy.NO_SHARD])
+def test_gradients_that_travel_in_half_precision(strategy: ShardingStrategy) -> None:
+    """PyTorch allows these hooks on GPUs alone."""
+
+    def work(rank: int) -> None:
+        models = [sharded(nn.Linear(6, 3), sharding_strategy=strategy, sync_module_states=True) for _ in range(3)]
+        for model, hook in zip(models[1:], LOW_PRECISION_HOOKS, strict=True):
+            model.load_state_dict(models[0].state_dict())
+            model.register_comm_hook(default_hooks.LowPrecisionState(torch.distributed.group.WORLD), hook)
+        for model in models:
+            model(torch.arange(12.0).reshape(2, 6) * (rank + 0.3)).pow(2).mean().backward()
+        exact, *rounded = ([each.grad.full_tensor() for each in model.parameters()] for model in models)
+        for found, tolerance in zip(rounded, (1e-3, 1e-2), strict=True):
+            torch.testing.assert_close(found, exact, rtol=tolerance, atol=0.01)
+            assert not all(torch.equal(one, other) for one, other in zip(found, exact, strict=True))
+        with pytest.raises(AssertionError, match="already registered"):
+            models[1].register_comm_hook(None, print)
+        with pytest.raises(ValueError, match="must be callable"):
+            models[0].register_comm_hook(None, 3)
+
+    run_in_threads(work, 2)
+
+
 def test_policies_and_settings() -> None:
     def wrapped(policy: Any) -> list[str]:
-        model = FullyShardedDataParallel(nn.Sequential(Block(False), nn.Linear(6, 3)), auto_wrap_policy=policy)
+        model = sharded(nn.Sequential(Block(False), nn.Linear(6, 3)), auto_wrap_policy=policy)
         return [type(each.module).__name__ for each in FullyShardedDataParallel.fsdp_modules(model)]
 
     def work(rank: int) -> None:
@@ -126,12 +153,12 @@ def test_policies_and_settings() -> None:
         large = functools.partial(size_based_auto_wrap_policy, min_num_params=45)
         assert wrapped(large) == ["Sequential", "Linear", "Linear"]
         assert wrapped(CustomPolicy(lambda module: isinstance(module, nn.LayerNorm))) == ["Sequential", "LayerNorm"]
-        with enable_wrap(wrapper_cls=FullyShardedDataParallel):
+        with enable_wrap(wrapper_cls=FullyShardedDataParallel, device_id=CPU):
             assert isinstance(wrap(nn.Linear(2, 2)), FullyShardedDataParallel)
         if not torch.cuda.is_available():
             with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
-                FullyShardedDataParallel(nn.Linear(2, 2), cpu_offload=CPUOffload(offload_params=True))
-        model = FullyShardedDataParallel(nn.Linear(4, 2), mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))
+                sharded(nn.Linear(2, 2), cpu_offload=CPUOffload(offload_params=True))
+        model = sharded(nn.Linear(4, 2), mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))
         output = model(torch.ones(1, 4))
         output.float().sum().backward()
         assert output.dtype is torch.bfloat16

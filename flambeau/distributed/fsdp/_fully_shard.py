@@ -66,8 +66,7 @@ class _State:
         self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Gather the parameters; move and convert inputs."""
-        if self.family is None:
-            self._become_root(module)
+        self.belong(module)
         self._entered += 1
         if self._entered == 1:
             self._since = next_sequence_number()
@@ -106,8 +105,10 @@ class _State:
     def _keeps_as_root(self) -> bool:
         return self.is_root and not self.decides_reshard
 
-    def _become_root(self, module: Module) -> None:
-        """The outermost module that runs first: all below belong to it."""
+    def belong(self, module: Module) -> None:
+        """Be a root, and have all units below, unless there is a root already."""
+        if self.family is not None:
+            return
         family, finished = _Family(), _let_finish()
         paths = {part: path for path, part in module.named_modules()}
         for part in paths:

@@ -98,6 +98,10 @@ class Unit:
         self.syncs_gradients = True
         self.reduces_over_replicas = True
         self.divide_factor: float | None = None
+        self.hook: Callable[..., Any] | None = None
+        """What adds gradients up in place of the unit, means included: `hook(whole gradients, own part)`, or, where
+        nothing is cut, `hook(gradients)`.
+        """
         self.is_whole = False
         self._group = mesh.get_group(mesh.ndim - 1)
         self._replicas = mesh.get_group(0) if mesh.ndim == 2 else None
@@ -305,6 +309,10 @@ class Unit:
                     size, start = Shard.local_shard_size_and_offset(entry.shape[entry.dim], self.size, row)
                     given.put(row, number, grad.narrow(entry.dim, start, size), entry.dim)
                 entry.whole.grad = None
+            if self.hook is not None and self._replicas is None:
+                self.hook(given.memory.view(-1), received.memory.view(-1))
+                self._sending = _Sending(Work(), received, entries)
+                return
             work = begun(
                 "reduce_scatter",
                 self._group._engine,
@@ -321,17 +329,25 @@ class Unit:
         sending, self._sending = self._sending, None
         if sending is None:
             return
-        count = self.size
         with no_grad(), self._beside():
             sending.work.wait()
-            if self._replicas is not None and self.reduces_over_replicas:
-                _calls.all_reduce(sending.received.memory, group=self._replicas)
-                count *= self._replicas.size()
-            sending.received.memory.div_(self.divide_factor or count)
+            self._make_means(sending.received.memory)
             if self.offload is None:
                 _add_gradients(sending.received, sending.entries, copy=True)
             else:
                 self._arriving.append((self.offload.sent_to_host(sending.received), sending.entries))
+
+    def _make_means(self, sums: Tensor) -> None:
+        """Add up over replicas too, and divide; a hook does that itself."""
+        count, replicas = self.size, self._replicas if self.reduces_over_replicas else None
+        if self.hook is not None:
+            if replicas is not None:
+                self.hook(sums.view(-1))
+            return
+        if replicas is not None:
+            _calls.all_reduce(sums, group=replicas)
+            count *= replicas.size()
+        sums.div_(self.divide_factor or count)
 
     def take_what_arrived(self) -> None:
         """Wait for the gradients that go to the host."""

@@ -6,6 +6,7 @@ Parameters are spread one by one, as `DTensor`s, also without `use_orig_params`:
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
@@ -175,9 +176,11 @@ class FullyShardedDataParallel(Module):
         return [each for each in found if each not in below]
 
     def check_is_root(self) -> bool:
-        """Whether this is the outermost wrapped module, as far as forward passes have shown."""
+        """Whether this is the outermost wrapped module: of those that ask or run first."""
         state = state_of(self)
-        return state is not None and state.is_root
+        assert state is not None
+        state.belong(self)
+        return state.is_root
 
     def _unit(self) -> Unit | None:
         state = state_of(self)
@@ -342,8 +345,20 @@ class FullyShardedDataParallel(Module):
             return FullyShardedDataParallel.optim_state_dict(model, optim)
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """Not built: gradients are added up in one way."""
-        raise NotImplementedError("communication hooks of FullyShardedDataParallel are not built")
+        """Let `hook(state, gradients, own_part)` make the mean of the gradients of each unit and write the part of this
+        process; without sharding `hook(state, gradients)`, in place.
+        """
+        if not self.check_is_root():
+            raise AssertionError("register_comm_hook can only be called on a root instance.")
+        if not callable(hook):
+            raise ValueError(f"The communication hook must be callable but got {hook}")
+        units = [unit for unit in (each._unit() for each in self.fsdp_modules(self)) if unit is not None]
+        if self.sharding_strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
+            raise AssertionError(f"Communication hook is not supported for hybrid strategies: {self.sharding_strategy}")
+        if any(unit.hook is not None for unit in units):
+            raise AssertionError("A communication hook is already registered")
+        for unit in units:
+            unit.hook = functools.partial(hook, state)
 
 
 def _mesh_for(process_group: Any, strategy: ShardingStrategy, device_type: str) -> DeviceMesh:

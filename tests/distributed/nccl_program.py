@@ -111,8 +111,9 @@ def main(size: int) -> None:
 
         run_in_threads(work, number)
 
+    ranks(size, library, check, check_training)
     with tempfile.TemporaryDirectory() as folder:
-        ranks(size, library, check, check_training, functools.partial(check_offload, folder=Path(folder)))
+        ranks(2, SimulatedNccl(2), functools.partial(check_offload, folder=Path(folder)))
     ranks(1, SimulatedNccl(1), check_memory)
     wanted = {"AllReduce", "Reduce", "Broadcast", "AllGather", "ReduceScatter", "Send", "Recv", "CommDestroy"}
     assert wanted <= set(library.calls), set(library.calls)

@@ -86,7 +86,7 @@ def main() -> int:
     module, folder = importlib.import_module(sys.argv[1]), Path(sys.argv[2])
     for name in getattr(module, "PYTORCH_IMPORTS", ()):
         importlib.import_module(name)
-    return max(_group(module, int(size), folder) for size in sys.argv[3:])
+    return next(filter(None, (_group(module, int(size), folder) for size in sys.argv[3:])), 0)
 
 
 if __name__ == "__main__":

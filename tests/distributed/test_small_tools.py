@@ -64,6 +64,31 @@ def test_one_process_stops_in_the_debugger(monkeypatch: pytest.MonkeyPatch) -> N
     assert stopped == [(1, "work")]
 
 
+def test_debug_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = dist.get_debug_level()
+    try:
+        for name in ("INFO", "DETAIL", "OFF"):
+            monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", name)
+            dist.set_debug_level_from_env()
+            assert dist.get_debug_level() == dist.DebugLevel[name]
+        dist.set_debug_level(dist.DebugLevel.DETAIL)
+        assert dist.get_debug_level() == 2
+        monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "LOUD")
+        with pytest.raises(RuntimeError, match="TORCH_DISTRIBUTED_DEBUG must be"):
+            dist.set_debug_level_from_env()
+    finally:
+        dist.set_debug_level(before)
+
+
+def test_calls_in_other_processes_are_refused() -> None:
+    from flambeau.distributed import rpc
+
+    assert not rpc.is_available()
+    for name in ("init_rpc", "rpc_sync", "remote", "RRef"):
+        with pytest.raises(NotImplementedError, match="a peer could run any function here"):
+            getattr(rpc, name)("worker")
+
+
 def test_schedules_by_name() -> None:
     assert get_schedule_class("interleaved1F1B") is ScheduleInterleaved1F1B
     with pytest.raises(ValueError, match="Unknown schedule name none"):

@@ -180,6 +180,20 @@ def test_what_launchers_say(variables: dict[str, str], expected: Any, monkeypatc
     assert (address, port, rank, size) == expected
 
 
+def test_places_to_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, *numbers = next(_rendezvous.rendezvous(f"file://{tmp_path}/meeting?rank=1", world_size=2))
+    store.set("a", "b")
+    other = dist.FileStore(f"{tmp_path}/meeting")
+    assert (numbers, other.get("a")) == ([1, 2], b"b")
+    monkeypatch.setattr(_rendezvous, "_tcp_store", lambda address, port, rank, size, timeout: (address, port))
+    assert next(_rendezvous.rendezvous("tcp://here:5?rank=1&world_size=2")) == (("here", 5), 1, 2)
+    assert next(_rendezvous.rendezvous("tcp://[::1]:7", 0, 3)) == (("::1", 7), 0, 3)
+    with pytest.raises(ValueError, match="port number missing"):
+        next(_rendezvous.rendezvous("tcp://here", 0, 1))
+    with pytest.raises(ValueError, match="rank parameter missing"):
+        next(_rendezvous.rendezvous("tcp://here:5", world_size=1))
+
+
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)

@@ -118,7 +118,7 @@ def page() -> str:
         "use; most of these tests run one program under both libraries. `python -m tools.module_table` writes this",
         "page.",
         "",
-        "| module | documented | present | exercised | tests | absent | present, not exercised |",
+        "| module | documented | present | exercised | tests | absent, or refuses | present, not exercised |",
         "|---|---|---|---|---|---|---|",
     ]
     for title, (names, present, used) in rows().items():

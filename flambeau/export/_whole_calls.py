@@ -93,7 +93,7 @@ class _Argument(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str) -> _Argument:
-        if text == "False":  # whether cuDNN may do it
+        if text == "False":  # whether a library may do it
             return cls("", False, None, False)
         match = _PARAMETER.fullmatch(text)
         assert match is not None, text

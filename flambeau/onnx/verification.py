@@ -79,8 +79,8 @@ def verify_onnx_program(
     return [VerificationInfo.from_tensors(*each) for each in zip(names, expected, actual, strict=True)]
 
 
-def results_of_both(onnx_program: Any, args: Any, kwargs: Any) -> tuple[list[Any], list[Any]]:
-    """What the program gives and what its exported form gives, each as one flat list."""
+def results_of_both(onnx_program: Any, args: Any, kwargs: Any, run: Any = None) -> tuple[list[Any], list[Any]]:
+    """What the program gives and what its exported form gives, each as one flat list; `run` runs the latter."""
     source = onnx_program.source
     if source is None:
         raise ValueError("the program from which the model was exported is not known, so that it cannot be run")
@@ -88,4 +88,4 @@ def results_of_both(onnx_program: Any, args: Any, kwargs: Any) -> tuple[list[Any
         args, kwargs = source.args, source.kwargs
     with no_grad():
         expected = tree_leaves(source.called(*(args or ()), **(kwargs or {})))
-    return expected, list(onnx_program(*(args or ()), **(kwargs or {})))
+    return expected, list((run or onnx_program)(*(args or ()), **(kwargs or {})))

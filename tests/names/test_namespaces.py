@@ -126,7 +126,7 @@ def test_functions_that_heed_overrides(torch: Any) -> Any:
         overrides.resolve_name(torch.nn.functional.relu),
         overrides.is_tensor_method_or_property(torch.Tensor.add),
         torch.add in overrides.get_testing_overrides(),
-        torch.manual_seed in overrides.get_ignored_functions(),
+        torch.set_default_dtype in overrides.get_ignored_functions(),
     )
 
 

@@ -36,6 +36,7 @@ def test_results_are_compared() -> None:
     assert first.asdict()["expected_dtype"] == "torch.float32"
     assert len(verify_onnx_program(program)) == 2
     assert_onnx_program(program, args=(x,))
+    assert_onnx_program(program, args=(x,), backend="reference")
     program.apply_weights({name: T.ones(shape) for name, shape in (("line.weight", (2, 4)), ("line.bias", (2,)))})
     assert verify_onnx_program(program, (x,))[0].max_abs_diff > 0.1
     with pytest.raises(AssertionError):

@@ -63,7 +63,8 @@ def _libraries(results: dict[str, Any]) -> str:
 _NOTE = [
     "Seconds are those of one run on a machine with two cores that others used at the same time, the first use of",
     "everything included (on Flambeau the compilation of kernels that are not in the cache): an order of magnitude, no",
-    "benchmark. [performance.md](performance.md) has those.",
+    "benchmark. [performance.md](performance.md) has those. The command may run some of them, or some cases, alone:",
+    "the others are then shown as an earlier run found them.",
 ]
 
 _AGAIN = ["The second run is in the same process: what is compiled, imported or planned once is there already."]

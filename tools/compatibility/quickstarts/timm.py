@@ -73,8 +73,8 @@ CASES = {
     "iformer": model("iformer_t", 64),
     "inception_next": model("inception_next_atto", 64),
     "inception_resnet_v2": model("inception_resnet_v2", 96, double=True),
-    # At 96 pixels its last layers normalize two single numbers, which makes 0.05 in the logits of the last bits in which
-    # the initial weights differ; with PyTorch's weights the difference there is 1e-8.
+    # At 96 pixels its last layers normalize two single numbers, which makes 0.05 in the logits of the last bits of the
+    # initial weights; with PyTorch's weights the difference there is 1e-8.
     "inception_v3": model("inception_v3", 160, double=True),
     "inception_v4": model("inception_v4", 96, double=True),
     "lcnetv2": model("lcnetv2_small", 64, double=True),

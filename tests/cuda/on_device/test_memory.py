@@ -53,7 +53,9 @@ def test_sizes_are_those_of_pytorchs_allocator(wanted: int, block: int, segment:
     assert cuda.memory_reserved() == reserved
 
 
-def test_freed_memory_is_used_again_and_neighbours_are_joined() -> None:
+@pytest.mark.parametrize("others", [0, 64])
+def test_freed_memory_is_used_again_and_neighbours_are_joined(others: int) -> None:
+    held = _bytes(others * MIB)  # it may be little beside what is in use
     parts = [_bytes(2 * MIB) for _ in range(9)]
     reserved = cuda.memory_reserved()
     places = [each.data_ptr() for each in parts]
@@ -65,6 +67,7 @@ def test_freed_memory_is_used_again_and_neighbours_are_joined() -> None:
     large = _bytes(18 * MIB)
     assert cuda.memory_reserved() == reserved
     assert large.data_ptr() == min(places)
+    del held
 
 
 def test_equal_steps_get_equal_addresses() -> None:

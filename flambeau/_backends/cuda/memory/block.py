@@ -134,13 +134,14 @@ class Shelf:
 
     def settle(self) -> bool:
         """Join the blocks that came back with their free neighbours; whether there were any."""
-        self.misses = 0
         found = False
         for blocks in tuple(self.kept.values()):
             with contextlib.suppress(IndexError):  # other threads take from the list too
                 while True:
                     self._join(blocks.pop()[1])
                     found = True
+        if found:
+            self.misses = 0
         return found
 
     def _join(self, block: Block) -> None:

@@ -24,6 +24,9 @@ MAX = return_type("max", ("values", "indices"))
 MIN = return_type("min", ("values", "indices"))
 AMINMAX = return_type("aminmax", ("min", "max"))
 
+_least: Any = np.minimum.reduce
+_largest: Any = np.maximum.reduce
+
 
 def evenly_distributed(grad: Tensor, self: Tensor, result: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """The gradient of an extreme, shared evenly by all elements that attain it."""
@@ -199,7 +202,7 @@ def _amin(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
 def _aminmax(self: Array, dim: int | None, keepdim: bool) -> Any:
     dims = None if dim is None else reduced_dims(dim, self.ndim)
     if self.size < LARGE and dims is None and self.flags.c_contiguous:
-        return np.minimum.reduce(self, None, None, None, keepdim), np.maximum.reduce(self, None, None, None, keepdim)
+        return _least(self, None, None, None, keepdim), _largest(self, None, None, None, keepdim)
     return reduced(np.minimum, self, dims, keepdim), reduced(np.maximum, self, dims, keepdim)
 
 

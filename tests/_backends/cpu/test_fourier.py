@@ -13,7 +13,7 @@ from flambeau._backends.cpu import fourier
 
 POINTS = [1, 2, 3, 4, 5, 6, 8, 15, 16, 25, 27, 60, 125, 243, 1000, 1024]
 NAMES = {"float32": np.complex64, "float64": np.complex128}
-SCALES = ("backward", "ortho", "forward")
+SCALES: Any = ("backward", "ortho", "forward")
 """What NumPy calls 0, 1 and 2 in a forward transform."""
 
 

@@ -31,8 +31,13 @@ class Shadows:
         for kind in {type(each) for each in before} - {np.ndarray}:
             own = [each for each in before if type(each) is kind]
             self._of_devices[kind] = _shadows_beside(own[0], own)
-        self._before = {id(owner_of(each)) for each in before}
-        """Who owns the memory that was there before: of that there are no shadows."""
+        self._before: dict[int, Any] = {}
+        """Who owns the memory that was there before, by identity, as long as it is there: of that there are no shadows.
+        Gradients go when they are forgotten, and what is made then may get their identity."""
+        for each in before:
+            owner = owner_of(each)
+            if type(owner) is np.ndarray:
+                self._before[id(owner)] = _until_gone(owner, self._before)
         self._ranges: dict[int, tuple[Any, Any, int]] = {}
         """For each owner of memory, by its identity: a reference that tells when it is gone, a range, and the address
         that is the beginning of the range."""
@@ -57,14 +62,19 @@ class Shadows:
         return array if shadows is None else shadows.of(array)
 
     def _new(self, owner: Any) -> tuple[Any, Any, int]:
-        key, ranges = id(owner), self._ranges
         low, high = bounds(owner)
         size = -(-(high - low) // _ALIGNED) * _ALIGNED
         if size > self._free.size:
             self._free = _mapped(max(size, _PIECE))
         range_, self._free = self._free[:size], self._free[size:]
-        found = ranges[key] = weakref.ref(owner, lambda _: ranges.pop(key)), range_, low
+        found = self._ranges[id(owner)] = _until_gone(owner, self._ranges), range_, low
         return found
+
+
+def _until_gone(owner: Any, table: dict[int, Any]) -> Any:
+    """A reference to an object that takes its entry out of a table when it goes."""
+    key = id(owner)
+    return weakref.ref(owner, lambda _: table.pop(key, None))
 
 
 def _shadows_beside(array: Any, before: list[Any]) -> Any:

@@ -25,7 +25,10 @@ class Shadows:
     """The shadows of the arrays that one call makes; `before` were there."""
 
     def __init__(self, before: Iterable[Any]) -> None:
-        self._before = {id(_root(each)) for each in before if type(each) is DeviceArray}
+        self._before: dict[int, Any] = {}
+        """The arrays that were there, by identity, as long as they are: what is made later may get it."""
+        for root in [_root(each) for each in before if type(each) is DeviceArray]:
+            self._before[id(root)] = _until_gone(root, self._before)
         self._ranges: dict[int, tuple[Any, _Range]] = {}
         """For each array that is no window, by its identity: a reference that tells when it is gone, and a range."""
         self._next = _FIRST
@@ -40,10 +43,15 @@ class Shadows:
         return over(found, found.ptr + array.pointer - root.pointer, form.shape, form.dtype, form.strides)
 
     def _new(self, root: DeviceArray) -> tuple[Any, _Range]:
-        key, ranges = id(root), self._ranges
-        made = ranges[key] = weakref.ref(root, lambda _: ranges.pop(key)), _Range(self._next)
+        made = self._ranges[id(root)] = _until_gone(root, self._ranges), _Range(self._next)
         self._next += _APART
         return made
+
+
+def _until_gone(root: DeviceArray, table: dict[int, Any]) -> Any:
+    """A reference to an array that takes its entry out of a table when it goes."""
+    key = id(root)
+    return weakref.ref(root, lambda _: table.pop(key, None))
 
 
 def _root(array: DeviceArray) -> DeviceArray:

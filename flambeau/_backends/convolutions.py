@@ -67,7 +67,7 @@ def correlate(
     products = input.shape[0] * weight.size * math.prod(output)
     if _FEW < products < _WORTHWHILE // 4 and is_of_host(type(input)):
         return None
-    by_library = not _is_filled_up(input, weight.shape[1], weight.shape[0], geometry, last)
+    by_library = products <= _FEW or not _is_filled_up(input, weight.shape[1], weight.shape[0], geometry, last)
     return _first("correlate", products, input, weight, bias, output, geometry, last, by_library=by_library)
 
 

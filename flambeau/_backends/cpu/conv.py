@@ -125,9 +125,7 @@ def correlate(
     if steps is None or weight_steps is None:
         return None
     computed = _computed_in(dtype)
-    shape = (input.shape[0], weight.shape[0], *output)
-    # As `_new` does it, a frame shorter: this is the path of every convolution.
-    result = _new(shape, np.dtype(computed), last, bench) if last else bench.empty(shape, np.dtype(computed))
+    result = _new((input.shape[0], weight.shape[0], *output), np.dtype(computed), last, bench)
     for by_tiles in (True, False):
         made = _correlation(dtype, input.shape, steps, weight.shape, weight_steps, output, geometry, last, by_tiles)
         if _written(made.work, result, weight, made.image.read(input, computed, bench), bias, last, bench):

@@ -74,7 +74,10 @@ REASONS: list[tuple[str, str]] = [
     ("export: this part is not built", r"torch\.(export|_export)\b"),
     ("ONNX: converters are functions of one table, and not modules by opset", r"torch\.onnx\.?symbolic_opset"),
     ("ONNX: this part is not built", r"torch\.onnx\b"),
-    ("TorchScript: its compiler does not exist, and what is scripted runs as Python", r"torch\.jit\b|torch\.Script"),
+    (
+        "TorchScript: its compiler does not exist, and what is scripted runs as Python",
+        r"torch\.jit\b|torch\.(Script|CompilationUnit)",
+    ),
     ("profiler: this part is not built", r"torch\.(profiler|autograd\.profiler)"),
     ("a device or library that Flambeau does not run on", _ELSEWHERE),
     ("plans of transforms are kept by the library that makes them", r"cuFFTPlan"),

@@ -7,10 +7,10 @@ from .._core.names.absent import Table
 __getattr__, __dir__ = (
     Table(__name__)
     .absent(
-        "profiles are not written for the tools of a vendor",
+        "files of NVIDIA's older profiler, which it has withdrawn, are not read",
         functions="load_nvprof parse_nvprof_trace",
-        classes="emit_itt emit_nvtx",
     )
+    .elsewhere("emit_itt emit_nvtx", "profiler._marks")
     .elsewhere("EnforceUnique KinetoStepTracker", "profiler._counting")
     .elsewhere("profile", "profiler._profile")
     .elsewhere("record_function", "profiler._schedule")

@@ -13,10 +13,7 @@ __getattr__, __dir__ = (
     .elsewhere("ExportedProgram ModuleCallEntry ModuleCallSignature default_decompositions", "export.exported_program")
     .elsewhere("ExportBackwardSignature ExportGraphSignature", "export.graph_signature")
     .elsewhere("FlatArgsAdapter UnflattenedModule unflatten", "export.unflatten")
-    .absent(
-        "operators are taken apart by a dict of functions, which run_decompositions takes",
-        classes="CustomDecompTable",
-    )
-    .submodules("dynamic_shapes exported_program graph_signature unflatten")
+    .elsewhere("CustomDecompTable", "export.decomp_utils")
+    .submodules("decomp_utils dynamic_shapes exported_program graph_signature unflatten")
     .parts()
 )

@@ -191,7 +191,8 @@ class AdditionalInputs:
 
     def add(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
         """Add an example."""
-        assert type(args) is tuple, f"Representation of args must be a tuple, got {type(args)}"
+        assert type(args) is tuple, f"Representative args {args} must be a tuple"
+        assert kwargs is None or type(kwargs) is dict, f"Representative kwargs {kwargs} must be None or a dict"
         self._examples.append((args, kwargs or {}))
 
     def dynamic_shapes(self, m: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
@@ -205,8 +206,8 @@ class AdditionalInputs:
             if not isinstance(leaf, Tensor):
                 return None
             sizes = [tuple(each[number].shape) for each in others]
-            return [Dim.DYNAMIC if any(size[dim] != leaf.shape[dim] for size in sizes) else None
-                    for dim in range(leaf.ndim)]  # fmt: skip
+            differs = [any(size[dim] != leaf.shape[dim] for size in sizes) for dim in range(leaf.ndim)]
+            return tuple(Dim.DYNAMIC if each else None for each in differs)
 
         return tree_map(compared, first)
 

@@ -15,6 +15,7 @@ from ..fx.graph_module import GraphModule, _assign_attr
 from ..fx.node import Node
 from ..nn.modules.module import Module
 from ..utils._pytree import TreeSpec, tree_flatten
+from .decomp_utils import CustomDecompTable
 from .dynamic_shapes import SizeOf
 from .graph_signature import (
     ConstantArgument,
@@ -72,9 +73,9 @@ class Calling:
     checks: list[InputCheck | ConstantArgument | None] = field(default_factory=list)
 
 
-def default_decompositions() -> dict[Any, Callable[..., Any]]:
+def default_decompositions() -> CustomDecompTable:
     """The operators that `run_decompositions` takes apart unless it is told otherwise: the graph has none of those."""
-    return {}
+    return CustomDecompTable()
 
 
 class ExportedProgram:

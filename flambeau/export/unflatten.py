@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from ..nn.modules.module import Module
-from ..utils._pytree import TreeSpec
+from ..utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 from .exported_program import ExportedProgram
 
 __all__ = ["FlatArgsAdapter", "UnflattenedModule", "unflatten"]
@@ -36,6 +36,9 @@ class UnflattenedModule(Module):
         super().__init__()
         self.__dict__["_program"] = export_module.module()
         self.graph_signature = export_module.graph_signature
+        called = export_module.module_call_graph[0].signature
+        assert called is not None
+        self._in_spec = called.in_spec
         self.flat_args_adapter = flat_args_adapter
         for name, child in self._program.named_children():
             self.add_module(name, child)
@@ -50,8 +53,32 @@ class UnflattenedModule(Module):
         return self._program.graph
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The program's results."""
+        """The program's results, for arguments of its structure or such as the adapter makes of them."""
+        expected = [name for name in self._in_spec.child(1).context if name in kwargs]
+        if len(expected) == len(kwargs):
+            kwargs = {name: kwargs[name] for name in expected}
+        leaves, structure = tree_flatten((args, kwargs))
+        if structure != self._in_spec:
+            args, kwargs = self._adapted(args, leaves, structure)
         return self._program(*args, **kwargs)
+
+    def _adapted(self, args: tuple[Any, ...], leaves: list[Any], structure: TreeSpec) -> Any:
+        """Arguments of the program's structure, from those of another."""
+        if self.flat_args_adapter is None:
+            raise TypeError(
+                "There is no flat args adapter specified. Are you sure you are calling this with the right arguments? "
+                f"The program takes {self._in_spec}, and was given {structure}"
+            )
+        made = self.flat_args_adapter.adapt(
+            target_spec=self._in_spec, input_spec=structure, input_args=leaves,
+            metadata={"unflattened_module": self}, obj=args,
+        )  # fmt: skip
+        if len(made) != self._in_spec.num_leaves:
+            raise TypeError(
+                f"Flat args adaption failed, number of args mismatch Adapted: {len(made)} \n"
+                f"Exported module: {self._in_spec.num_leaves}"
+            )
+        return tree_unflatten(made, self._in_spec)
 
 
 def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:

@@ -15,20 +15,13 @@ from ._freeze import export_opnames, freeze, optimize_for_inference, optimized_e
 from ._loading import load
 from ._module import RecursiveScriptModule, ScriptModule
 from ._saving import save
-from ._script import (
-    CompilationUnit,
-    interface,
-    isinstance,
-    script,
-    script_method,
-)
+from ._script import interface, isinstance, script, script_method
 from ._trace import ScriptFunction, TopLevelTracedModule, is_tracing, script_if_tracing, trace, trace_module
 from ._trace import script_if_tracing as _script_if_tracing
 from .annotations import Attribute, Final, annotate, export, ignore, is_scripting, unused
 
 __all__ = [
     "Attribute",
-    "CompilationUnit",
     "Error",
     "Final",
     "RecursiveScriptModule",
@@ -61,6 +54,7 @@ __all__ = [
 _table = (
     Table(__name__)
     .submodules("annotations frontend mobile _recursive _script _trace")
+    .elsewhere("CompilationUnit", "jit._compilation_unit")
     .elsewhere("Future", "futures")
     .elsewhere("fork wait", "jit._async")
     .elsewhere("_overload _overload_method _IgnoreContextManager", "_jit_internal")

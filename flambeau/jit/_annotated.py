@@ -121,18 +121,24 @@ def try_ann_to_type(ann: Any, loc: Any, rcb: Lookup | None = None) -> Type | Non
     return _type_of_class(ann) if isinstance(ann, type) else None
 
 
+INTERFACE_MARK = "__torch_script_interface__"
+"""The attribute of classes that say what others have; it is their name in scripts."""
+
+
+def script_name(cls: type) -> str:
+    """The name of a class in scripts."""
+    own = f"{cls.__module__}.{cls.__qualname__}" if cls.__module__ != "__main__" else cls.__name__
+    return f"__torch__.{own}"
+
+
 def _type_of_class(cls: type) -> Type | None:
     """The type of a class of the program's; None for those of Python itself."""
     if cls.__module__ == "builtins":
         return None
-    name = (
-        f"__torch__.{cls.__module__}.{cls.__qualname__}"
-        if cls.__module__ != "__main__"
-        else f"__torch__.{cls.__name__}"
-    )
+    name = script_name(cls)
     if issubclass(cls, enum.Enum):
         return EnumType(name, cls)
-    if getattr(cls, "__torch_script_interface__", None) is not None:
+    if INTERFACE_MARK in vars(cls):
         return InterfaceType(name, cls)
     return ClassType(name, cls)
 

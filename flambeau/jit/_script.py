@@ -8,15 +8,12 @@ import weakref
 from types import FunctionType
 from typing import Any, TypeVar
 
-from .._core.names.absent import absent_class
 from ..nn.modules.module import Module
+from ._annotated import INTERFACE_MARK, script_name
 from ._module import RecursiveScriptModule, ScriptModule
 from ._trace import ScriptFunction
 
 Object = TypeVar("Object")
-
-
-CompilationUnit = absent_class("torch.jit.CompilationUnit", "TorchScript's compiler does not exist")
 
 
 def script(
@@ -114,7 +111,10 @@ def script_method(fn: Object) -> Object:
 
 
 def interface(obj: Object) -> Object:
-    """The class itself."""
+    """The class itself, marked as one that says what others have."""
+    if not builtins.isinstance(obj, type):
+        raise RuntimeError("interface must be applied to a class")
+    setattr(obj, INTERFACE_MARK, script_name(obj))
     return obj
 
 

@@ -9,7 +9,8 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .absent("PyTorch's observer of inputs is not built", classes="ExportableModule InputObserver")
+    .absent("PyTorch's observer of inputs is not built", classes="InputObserver")
+    .elsewhere("ExportableModule", "onnx._exportable")
     .elsewhere("OnnxExporterError", "onnx.errors")
     .elsewhere("export", "onnx._export")
     .elsewhere("ONNXProgram", "onnx._program")

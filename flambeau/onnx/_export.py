@@ -16,6 +16,7 @@ from .._core.tensor import Tensor
 from ..utils._pytree import tree_leaves
 from ._converters import CONVERTERS
 from ._custom import converters_of
+from ._exportable import ExportableModule
 from ._fold import fold_constants
 from ._graph import Graph, Value
 from ._lowering import Lowering
@@ -72,6 +73,12 @@ def export(
     onnx = onnx_package("onnx.export")
     if export_modules_as_functions:
         raise OnnxExporterError("export_modules_as_functions is not supported: PyTorch has removed it too")
+    if isinstance(model, ExportableModule):
+        if not args and not kwargs:
+            args, kwargs = model.example_arguments()
+        dynamic_shapes = model.dynamic_shapes() if dynamic_shapes is None else dynamic_shapes
+        input_names = model.input_names() if input_names is None else input_names
+        output_names = model.output_names() if output_names is None else output_names
     positional = args if isinstance(args, tuple) else (args,)
     named = dict(kwargs or {})
     if not dynamo and positional and isinstance(positional[-1], dict) and not named:

@@ -12,7 +12,7 @@ __getattr__, __dir__ = (
     .elsewhere("DeviceType", "autograd.profiler_util")
     .elsewhere("ExecutionTraceObserver", "profiler._execution_trace")
     .elsewhere("profile tensorboard_trace_handler", "profiler.profiler")
-    .returning(lambda: False, functions="kineto_available")
+    .elsewhere("kineto_available", "profiler._marks")
     .submodules("itt profiler")
     .parts()
 )

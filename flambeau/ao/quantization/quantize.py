@@ -10,7 +10,7 @@ from typing import Any
 import flambeau as torch
 
 from ... import nn
-from ..nn import quantizable
+from ..nn import quantizable, quantized
 from ..nn.intrinsic.modules.fused import _FusedModule
 from ..nn.quantized.modules.functional_modules import FloatFunctional, QFunctional
 from . import qconfig as configs
@@ -46,7 +46,10 @@ def get_default_custom_config_dict() -> dict[str, dict[type, type]]:
             nn.LSTM: quantizable.LSTM,
             nn.MultiheadAttention: quantizable.MultiheadAttention,
         },
-        "observed_to_quantized_custom_module_class": {},
+        "observed_to_quantized_custom_module_class": {
+            quantizable.LSTM: quantized.LSTM,
+            quantizable.MultiheadAttention: quantized.MultiheadAttention,
+        },
     }
 
 

@@ -12,12 +12,16 @@ from ...nn.modules.dropout import Dropout
 from ...nn.modules.linear import Linear
 from ...nn.modules.module import Module
 from ...nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
-from .._symbolic_trace import symbolic_trace
+from .._symbolic_trace import Tracer, symbolic_trace
+from ..graph import Graph
 from ..graph_module import GraphModule
 from ..interpreter import Transformer
 from ..node import Node
 
-__all__ = ["fuse", "matches_module_pattern", "remove_dropout", "replace_node_module"]
+__all__ = [
+    "extract_subgraph", "fuse", "matches_module_pattern", "optimize_for_inference", "remove_dropout",
+    "replace_node_module",
+]  # fmt: skip
 
 _PAIRS: tuple[tuple[type[Any], type[Any]], ...] = (
     (Conv1d, BatchNorm1d), (Conv2d, BatchNorm2d), (Conv3d, BatchNorm3d), (Linear, BatchNorm1d),
@@ -78,3 +82,36 @@ class _WithoutDropout(Transformer):
 def remove_dropout(model: Module) -> Module:
     """A module without its dropout layers."""
     return _WithoutDropout(symbolic_trace(model)).transform()
+
+
+def extract_subgraph(
+    orig_module: Module, nodes: list[Node], inputs: list[Node], outputs: list[Node]
+) -> GraphModule:  # fmt: skip
+    """A module of some nodes of a graph: it takes the values of `inputs` and returns the list of those of `outputs`."""
+    graph = Graph()
+    copies = {node: graph.placeholder(node.name) for node in inputs}
+    for node in nodes:
+        copies[node] = graph.node_copy(node, lambda used: copies[used])
+    graph.output([copies[node] for node in outputs])
+    graph.lint()
+    return GraphModule(orig_module, graph)
+
+
+def optimize_for_inference(
+    model: Module, pass_config: dict[str, Any] | None = None, tracer: type[Tracer] = Tracer
+) -> Module:  # fmt: skip
+    """A module for inference: batch normalisations are parts of the layers before them, and dropout layers are gone.
+
+    Kernels take tensors as they lie in memory, so that the third of PyTorch's passes, which changes that, is none.
+    """
+    config = pass_config or {}
+    if config.get("conv_bn_fuse", True):
+        model = fuse(model)
+    if config.get("remove_dropout", True):
+        model = remove_dropout(model)
+    layout = config.get("mkldnn_layout_optimize", {"heuristic": None})
+    if layout is not False and not isinstance(layout, dict):
+        raise RuntimeError("mkldnn_layout_optimize config is not a dict")
+    if layout is not False and "heuristic" not in layout:
+        raise RuntimeError("Heuristic not found in mkldnn_layout_optimize config")
+    return model

@@ -11,7 +11,7 @@ from ..graph_module import GraphModule, _get_attr
 from ..node import Node, map_arg
 from ..proxy import Proxy
 
-__all__ = ["Partition", "split_module"]
+__all__ = ["Partition", "split_module", "split_module_simple"]
 
 
 class Partition:
@@ -59,6 +59,15 @@ def split_module(
         _copy_node(m, node, part, qualname_map, bool(keep_original_node_name))
     order = list(parts.values()) if keep_original_order else _sorted(parts)
     return _assembled(m, order, tuple_return)
+
+
+def split_module_simple(
+    m: GraphModule, node_to_partition: dict[Node, int], *, partition_affix: str | None = None
+) -> GraphModule:
+    """The same by a table of nodes, whose parts follow one after the other."""
+    return split_module(
+        m, m, node_to_partition.__getitem__, keep_original_order=True, partition_affix=partition_affix
+    )  # fmt: skip
 
 
 def _note_uses(m: GraphModule, owners: dict[Node, Partition]) -> None:

@@ -15,10 +15,11 @@ import ast
 import functools
 import importlib
 import inspect
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .names import State, state_of
+from .names import LIST, State, state_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "modules.md"
@@ -54,8 +55,8 @@ def documented(module: str) -> set[str]:
     """The names that PyTorch documents in a module."""
     theirs = importlib.import_module(f"torch.{module}")
     listed = getattr(theirs, "__all__", None)
-    if listed is not None:
-        return {each for each in listed if not each.startswith("_")}
+    if listed is not None:  # some of which PyTorch itself has not
+        return {each for each in listed if not each.startswith("_") and hasattr(theirs, each)}
     return {name for name, value in vars(theirs).items() if not name.startswith("_") and _is_described(value, theirs)}
 
 
@@ -109,6 +110,20 @@ def rows() -> dict[str, tuple[set[str], set[str], set[str]]]:
     return table
 
 
+def reasons() -> dict[str, list[str]]:
+    """The absent names of all modules, by the reason that the list of names has for them."""
+    modules = [each for subject in SUBJECTS.values() for each in subject.modules.split()]
+    found: dict[str, list[str]] = {}
+    for reason, spaces in json.loads(LIST.read_text(encoding="utf-8")).items():
+        for module in modules:
+            space = f"torch.{module}"
+            for name in sorted(documented(module)):
+                # A function may stand under the name of the file that it is in.
+                if name in spaces.get(space, ()) or name in spaces.get(f"{space}.{name}", ()):
+                    found.setdefault(reason, []).append(f"{module}.{name}")
+    return found
+
+
 def page() -> str:
     """The text of the page."""
     lines = [
@@ -125,6 +140,8 @@ def page() -> str:
         tests = " ".join(f"`{each}`" for each in SUBJECTS[title].tests.split() if (ROOT / "tests" / each).exists())
         absent, left = (" ".join(sorted(each)) for each in (names - present, present - used))
         lines.append(f"| `{title}` | {len(names)} | {len(present)} | {len(used)} | {tests} | {absent} | {left} |")
+    lines += ["", "Why names are absent:", ""]
+    lines += [f"- {' '.join(f'`{each}`' for each in names)}: {reason}" for reason, names in reasons().items()]
     return "\n".join(lines) + "\n"
 
 

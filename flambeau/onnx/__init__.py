@@ -9,7 +9,7 @@ from .._core.names.absent import Table
 
 __getattr__, __dir__ = (
     Table(__name__)
-    .absent("PyTorch's observer of inputs is not built", classes="InputObserver")
+    .absent("sizes that may differ are not guessed from calls: dynamic_shapes says them", classes="InputObserver")
     .elsewhere("ExportableModule", "onnx._exportable")
     .elsewhere("OnnxExporterError", "onnx.errors")
     .elsewhere("export", "onnx._export")

@@ -25,28 +25,10 @@ _FEW = 1 << 12
 """Up to so many multiplications plain loops are quicker than NumPy's calls."""
 
 
-_BLOCK = 16
-"""The vendor's library computes so many channels at once, and fills up what is missing with zeros."""
-
-_MOST_FILLING = 1.2
-"""Above so many multiplications for each that is asked for, generated code is quicker."""
-
-
-def _is_filled_up(array: Array, inputs: int, outputs: int, geometry: Geometry, last: bool) -> bool:
-    """Whether many of the library's multiplications would be with zeros; less than a block of inputs is not filled."""
-    if last or geometry.groups > 1 or array.dtype.itemsize < 4 or not outputs:
-        return False
-    filled = -(-outputs // _BLOCK) * _BLOCK / outputs
-    if inputs > _BLOCK:
-        filled *= -(-inputs // _BLOCK) * _BLOCK / inputs
-    return filled > _MOST_FILLING
-
-
-def _first(name: str, products: int, *arguments: Any, by_library: bool = True) -> Array | None:
+def _first(name: str, products: int, *arguments: Any) -> Array | None:
     """What the first does that does it: plain loops for little, for much the vendor's library or generated code."""
     first = arguments[0]
-    families = ("library", "conv") if by_library else ("conv", "library")
-    for family in ("conv_few",) if products <= _FEW else families:
+    for family in ("conv_few",) if products <= _FEW else ("library", "conv"):
         kernels = _kernels(family, first)
         if kernels is not None and (done := getattr(kernels, name)(*arguments)) is not None:
             return done
@@ -67,8 +49,7 @@ def correlate(
     products = input.shape[0] * weight.size * math.prod(output)
     if _FEW < products < _WORTHWHILE // 4 and is_of_host(type(input)):
         return None
-    by_library = products <= _FEW or not _is_filled_up(input, weight.shape[1], weight.shape[0], geometry, last)
-    return _first("correlate", products, input, weight, bias, output, geometry, last, by_library=by_library)
+    return _first("correlate", products, input, weight, bias, output, geometry, last)
 
 
 def spread(
@@ -86,6 +67,4 @@ def weight_gradient(input: Array, grad: Array, kernel: Shape, geometry: Geometry
     products = grad.size * (input.shape[1] // geometry.groups) * math.prod(kernel)
     if _FEW < products < _WORTHWHILE and is_of_host(type(grad)):
         return None
-    inputs, outputs = input.shape[1], grad.shape[1]
-    by_library = inputs <= _BLOCK or not _is_filled_up(input, inputs, outputs, geometry, last)
-    return _first("weight_gradient", products, input, grad, kernel, geometry, last, by_library=by_library)
+    return _first("weight_gradient", products, input, grad, kernel, geometry, last)

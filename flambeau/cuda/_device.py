@@ -149,7 +149,8 @@ class _DeviceProperties:
 
 def get_device_properties(device: Any = None) -> _DeviceProperties:
     """What a device is: its name, its memory, its processors."""
-    return _DeviceProperties(_library().runtime.getDeviceProperties(place_of(device).index))
+    index = place_of(device).index
+    return _DeviceProperties(_library().runtime.getDeviceProperties(index))
 
 
 def get_device_name(device: Any = None) -> str:

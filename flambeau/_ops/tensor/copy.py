@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..._backends.arrays import copy_into
+from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, moved
 from ..._core.device import contiguous_format
-from ..._core.geometry.layout import empty_like, has_format
+from ..._core.geometry.layout import empty_like, has_format, strides_like
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.slots import SLOTS
@@ -80,8 +81,12 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input._kind
+    if kind.dataless and not THREAD.modes.interpreters:
+        array = input._array
+        strides = tuple([step * array.itemsize for step in strides_like(array, memory_format)])
+        return recorded(_clone, (input, memory_format), empty_meta(array.shape, array.dtype, strides), kind.plain)
     try:
-        if not input.requires_grad and THREAD.modes.plain and not kind.dataless:
+        if not input.requires_grad and THREAD.modes.plain:
             array = copied(input._array, memory_format)
             if kind.indirect:
                 settle(array, kind)

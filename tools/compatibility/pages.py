@@ -61,7 +61,7 @@ def _libraries(results: dict[str, Any]) -> str:
 
 
 _NOTE = [
-    "Seconds are those of one run on a machine with two cores that others used at the same time, the first use of",
+    "Seconds are those of one run on a machine with two cores that may have had other work, the first use of",
     "everything included (on Flambeau the compilation of kernels that are not in the cache): an order of magnitude, no",
     "benchmark. [performance.md](performance.md) has those. The command may run some of them, or some cases, alone:",
     "the others are then shown as an earlier run found them.",

@@ -6,15 +6,13 @@ python -m _compile.fresh 'MLP of 32, step' 1 0   # in the folder of the benchmar
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 import _measure
-from _train_steps.fresh import BYTECODE, CACHE_VARIABLE, peak_megabytes, start_of_peak, status_megabytes
+from _train_steps.fresh import peak_megabytes, printed_by, start_of_peak, status_megabytes
 
 from .cases import CASES
 
@@ -33,19 +31,7 @@ class Fresh:
 
 def run_fresh(case: str, compiled: bool, cache: Path, loaded: bool = False) -> Fresh:
     """Start the process. `loaded`: the code generator is in memory before the first call."""
-    environment = {**os.environ, CACHE_VARIABLE: str(cache), "PYTHONPYCACHEPREFIX": BYTECODE.name}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    process = subprocess.run(
-        [sys.executable, "-m", "_compile.fresh", case, str(int(compiled)), str(int(loaded))],
-        cwd=_measure.BENCHMARKS,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode != 0:
-        raise RuntimeError((process.stderr.strip().splitlines() or [f"exit status {process.returncode}"])[-1])
-    return Fresh(*json.loads(process.stdout))
+    return Fresh(*printed_by("_compile.fresh", case, int(compiled), int(loaded), cache=cache))
 
 
 def large_arrays() -> tuple[float, float]:

@@ -6,8 +6,6 @@ python -m _compile.fresh_on_gpu 'MLP, batch 64' 1   # in the folder of the bench
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 import _measure
 from _train_steps.cuda import WORKLOADS
-from _train_steps.fresh import BYTECODE, CACHE_VARIABLE
+from _train_steps.fresh import printed_by
 
 _FIRST = 7
 """The fourth call of a compiled function is a program, the seventh a graph."""
@@ -36,22 +34,8 @@ class Fresh:
 
 def run_fresh(workload: str, compiled: bool, cache: Path) -> Fresh:
     """Start the process. `cache` is where compiled kernels are kept."""
-    environment = {
-        **os.environ, CACHE_VARIABLE: str(cache), "CUPY_CACHE_DIR": str(cache / "kernels"),
-        "PYTHONPYCACHEPREFIX": BYTECODE.name,
-    }  # fmt: skip
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    process = subprocess.run(
-        [sys.executable, "-m", "_compile.fresh_on_gpu", workload, str(int(compiled))],
-        cwd=_measure.BENCHMARKS,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode != 0:
-        raise RuntimeError((process.stderr.strip().splitlines() or [f"exit status {process.returncode}"])[-1])
-    return Fresh(*json.loads(process.stdout.splitlines()[-1]))
+    kernels = str(cache / "kernels")
+    return Fresh(*printed_by("_compile.fresh_on_gpu", workload, int(compiled), cache=cache, CUPY_CACHE_DIR=kernels))
 
 
 def _peak(cuda: Any, step: Any, calls: int) -> tuple[list[float], float]:

@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import _measure
 
@@ -41,10 +42,18 @@ def run_fresh(framework: str, workload: str, threads: int, cache: Path, loaded: 
 
     `loaded`: the framework's libraries are in memory before the first step, as PyTorch's are after its import.
     """
-    environment = {**os.environ, CACHE_VARIABLE: str(cache), "PYTHONPYCACHEPREFIX": BYTECODE.name}
+    return Fresh(*printed_by("_train_steps.fresh", framework, workload, threads, int(loaded), cache=cache))
+
+
+def printed_by(module: str, *arguments: object, cache: Path, **variables: str) -> Any:
+    """What a module prints as JSON in its last line, run in a process of its own; kernels are kept in `cache`.
+
+    RuntimeError with the last line of its errors if it fails. `variables` are set in its environment.
+    """
+    environment = {**os.environ, **variables, CACHE_VARIABLE: str(cache), "PYTHONPYCACHEPREFIX": BYTECODE.name}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.run(
-        [sys.executable, "-m", "_train_steps.fresh", framework, workload, str(threads), str(int(loaded))],
+        [sys.executable, "-m", module, *map(str, arguments)],
         cwd=_measure.BENCHMARKS,
         env=environment,
         capture_output=True,
@@ -53,7 +62,7 @@ def run_fresh(framework: str, workload: str, threads: int, cache: Path, loaded: 
     )
     if process.returncode != 0:
         raise RuntimeError((process.stderr.strip().splitlines() or [f"exit status {process.returncode}"])[-1])
-    return Fresh(*json.loads(process.stdout))
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def status_megabytes(field: str) -> float:

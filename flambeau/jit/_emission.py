@@ -89,12 +89,10 @@ SIZED = frozenset({"view", "reshape", "expand", "repeat", "permute", "new_zeros"
 _MADE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "int": 3, "long": 4, "bool": 11, "short": 2, "char": 1}
 _OPERATORS = {
-    "__matmul__": "matmul", "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub",
-    "__rsub__": "rsub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_",
-    "__truediv__": "div", "__itruediv__": "div_", "__pow__": "pow", "__neg__": "neg", "__invert__": "bitwise_not",
-    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
-    "__floordiv__": "floor_divide", "__mod__": "remainder",
+    "__radd__": "add", "__rsub__": "rsub", "__rmul__": "mul", "__neg__": "neg", "__invert__": "bitwise_not",
+    "__eq__": "eq", "__floordiv__": "floor_divide",
 }  # fmt: skip
+"""Those that are seen as operators; the others are seen as the methods that they are."""
 
 
 def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:

@@ -110,7 +110,7 @@ class SparseSemiStructuredTensor(Tensor):
             return args[0]._transposed()
         if name in ("detach", "clone", "contiguous"):
             return args[0]._again()
-        if name in _DENSE_OPS or name == "__matmul__":
+        if name in _DENSE_OPS:
             return func(*map(_dense, args), **{key: _dense(value) for key, value in kwargs.items()})
         if name.startswith("__get__") or not name.islower():
             return default_torch_function(cls, func, types, args, kwargs)

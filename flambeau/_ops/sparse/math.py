@@ -166,7 +166,7 @@ def radd(input: Any, other: Any) -> Any:
     return add(other, input) if isinstance(other, Tensor) else add(input, other)
 
 
-@implements("sub", "subtract", "__sub__")
+@implements("sub", "subtract")
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return add(input, other, alpha=-alpha)
 
@@ -230,7 +230,7 @@ def _is_single(value: Any) -> bool:
     return isinstance(value, Tensor) and not isinstance(value, SparseTensor) and value._array.ndim == 0
 
 
-@implements("mul", "multiply", "__mul__", "__rmul__")
+@implements("mul", "multiply", "__rmul__")
 def mul(input: Any, other: Any) -> Any:
     if not isinstance(input, Tensor) or _is_single(input):
         input, other = other, input
@@ -261,7 +261,7 @@ def mul(input: Any, other: Any) -> Any:
     return _mul_dense(input, other)
 
 
-@implements("div", "divide", "true_divide", "__truediv__")
+@implements("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     if isinstance(other, SparseTensor) or not isinstance(input, SparseTensor):
         raise RuntimeError(
@@ -307,7 +307,7 @@ def functional_relu(input: Any, inplace: bool = False) -> Tensor:
     return become(input, made, "relu") if inplace else made
 
 
-@implements("pow", "__pow__", "float_power")
+@implements("pow", "float_power")
 def pow(input: Any, exponent: Any) -> Any:
     if not is_number(exponent) or isinstance(exponent, complex) or exponent <= 0:
         raise NotImplementedError(
@@ -353,7 +353,7 @@ _in_place(neg, "neg_", "negative_")
 _in_place(pow, "pow_", "__ipow__")
 
 
-@implements("add_", "__iadd__")
+@implements("add_")
 def add_(input: Any, other: Tensor, *, alpha: Any = 1) -> Any:
     if isinstance(input, SparseTensor):
         return become(input, add(input, other, alpha=alpha), "add")
@@ -371,7 +371,7 @@ def add_(input: Any, other: Tensor, *, alpha: Any = 1) -> Any:
     return input
 
 
-@implements("sub_", "subtract_", "__isub__")
+@implements("sub_", "subtract_")
 def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     return add_(input, other, alpha=-alpha)
 

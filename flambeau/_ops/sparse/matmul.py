@@ -250,7 +250,7 @@ def mv(input: Any, vec: Any) -> Any:
     return mm(input, vec.unsqueeze(1)).squeeze(1)
 
 
-@implements("matmul", "__matmul__", "linalg.matmul")
+@implements("matmul", "linalg.matmul")
 def matmul(input: Any, other: Tensor) -> Any:
     _check_tensors("matmul", input, other)
     dims = input._array.ndim, other._array.ndim

@@ -331,7 +331,7 @@ def _embedding_bag(
     return func(_packed(input), weight, lengths.cumsum(0) - lengths, *rest, **options)
 
 
-@_rule("matmul", "bmm", "__matmul__")
+@_rule("matmul", "bmm")
 def _matmul(func: Any, input: Any, other: Any, **options: Any) -> Any:
     if isinstance(input, NestedTensor) and not isinstance(other, NestedTensor) and other.dim() <= 2:
         if input._ragged_idx == input.dim() - 1:

@@ -94,6 +94,6 @@ def _on_parts(name: str) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "linear": _linear, "matmul": _matmul, "__matmul__": _matmul,
+    "linear": _linear, "matmul": _matmul,
     **{name: _on_parts(name) for name in ("to", "cpu", "cuda", "pin_memory")},
 }  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
+from ..tiers import generated
 from . import onednn
 from .bench import DIRECT, Bench
 from .onednn import Unsupported, available
@@ -23,6 +24,18 @@ def correlate(
     """The convolution of `input` with `weight`, plus `bias`."""
     if correlated_sizes(input.shape[2:], weight.shape[2:], geometry) != output:
         return None
+    blocks = None if last else generated("conv_blocks")
+    if (
+        blocks is not None
+        and (done := blocks.correlate(input, weight, bias, geometry, bench, _convolution)) is not None
+    ):
+        return done
+    return _convolution(input, weight, bias, geometry, last, bench)
+
+
+def _convolution(
+    input: Any, weight: Any, bias: Any, geometry: Geometry, last: bool = False, bench: Bench = DIRECT
+) -> Any:
     try:
         return onednn.convolution(input, weight, bias, onednn.Geometry(*geometry), last, bench=bench)
     except Unsupported:

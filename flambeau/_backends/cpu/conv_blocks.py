@@ -59,11 +59,11 @@ def correlate(
 
 @functools.lru_cache(maxsize=256)
 def _plan(shape: Shape, weight_shape: Shape, biased: bool, threads: int, vendor: Vendor) -> _Plan | None:
-    (batch, channels, height, width), (outputs, _, *taps) = shape, weight_shape
-    rows, columns = height - taps[0] + 1, width - taps[1] + 1
-    work = batch * outputs * channels * taps[0] * taps[1] * rows * columns
+    (batch, channels, height, width), (outputs, _, taps_down, taps) = shape, weight_shape
+    rows, columns = height - taps_down + 1, width - taps + 1
+    work = batch * outputs * channels * taps_down * taps * rows * columns
     parts = 1 if batch >= threads else min(-(-threads // batch), max(work // batch // _SHARE, 1))
-    sizes = Sizes(batch, parts, channels, height, width, outputs, *taps, rows, columns)
+    sizes = Sizes(batch, parts, channels, height, width, outputs, taps_down, taps, rows, columns)
     tile = _tile(outputs, rows * columns)
     if tile is None or sizes.panel > _MOST_PANEL or not _pays_off(sizes, work) or "+avx512f" not in engine().features:
         return None

@@ -44,7 +44,7 @@ def test_sums_are_right(shape: Any, weight_shape: Any, parts: int) -> None:
     windows = np.lib.stride_tricks.sliding_window_view(input.astype(np.float64), weight_shape[2:], (2, 3))
     expected = np.einsum("ncyxij,ocij->noyx", windows, weight) + bias[:, None, None]
     rows, columns = expected.shape[2:]
-    sizes = Sizes(shape[0], parts, *shape[1:], weight_shape[0], *weight_shape[2:], rows, columns)
+    sizes = Sizes._make((shape[0], parts, *shape[1:], weight_shape[0], *weight_shape[2:], rows, columns))
     for tile, lanes in (((4, 1), 4), ((8, 1), 1)):
         out = np.empty(expected.shape, np.float32)
         correlate_blocks(*tile, lanes, True)(out, input, weight, np.array(sizes, np.int64), bias)
@@ -81,10 +81,11 @@ def test_a_library_with_other_bits_does_it_itself() -> None:
     [Geometry((2, 2), (0, 0), (1, 1), 1), Geometry((1, 1), (1, 1), (1, 1), 1), Geometry((1, 1), (0, 0), (2, 2), 1)],
 )
 def test_windows_that_move_otherwise_are_left_to_the_library(geometry: Geometry) -> None:
-    assert conv_blocks.correlate(*_operands(*SHAPES[0]), geometry, DIRECT, _convolution) is None
+    input, weight, bias = _operands(*SHAPES[0])
+    assert conv_blocks.correlate(input, weight, bias, geometry, DIRECT, _convolution) is None
 
 
 @needs_library
 def test_much_to_multiply_in_whole_blocks_is_left_to_the_library() -> None:
-    operands = _operands((2, 32, 30, 30), (64, 32, 3, 3))
-    assert conv_blocks.correlate(*operands, PLAIN, DIRECT, _convolution) is None
+    input, weight, bias = _operands((2, 32, 30, 30), (64, 32, 3, 3))
+    assert conv_blocks.correlate(input, weight, bias, PLAIN, DIRECT, _convolution) is None

@@ -110,6 +110,12 @@ def product(left: Array, right: Array) -> Array | None:
     return None if kernels is None else kernels.product(left, right)
 
 
+def product_of_few_rows(left: Array, right: Array) -> Array | None:
+    """The product of a few rows and a matrix that is large for them."""
+    kernels = _kernels("matmul", left)
+    return None if kernels is None else kernels.product_of_few_rows(left, right)
+
+
 def library_product(left: Array, right: Array) -> Array | None:
     """The product of two matrices, or of two batches of them, by a library that is not NumPy's."""
     if type(left) is np.ndarray:

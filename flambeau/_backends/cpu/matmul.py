@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._codegen.elements.turn import turned_copy
+from ..._codegen.products import few_rows
 from .bench import DIRECT, Bench
 from .gemm import Product, plan
 
@@ -53,6 +54,15 @@ def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
     out = bench.empty((m, n), dtype)
     _plan(name, m, k, n, left_steps, right_steps, right.size).run(out, left, right, bench=bench)
     return out
+
+
+def product_of_few_rows(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
+    """The product of a few rows and a matrix whose columns lie one after another; None: this is none."""
+    name = _FLOATS.get(left.dtype)
+    if name is None or right.dtype is not left.dtype or not left.flags.c_contiguous or not right.flags.f_contiguous:
+        return None
+    out = bench.empty((left.shape[0], right.shape[1]), left.dtype)
+    return bench.run(few_rows.product(name), out, left, right.T)
 
 
 def _steps(matrix: Any, item: int) -> tuple[int, int] | None:

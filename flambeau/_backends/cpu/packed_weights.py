@@ -5,28 +5,15 @@ With many rows the product computes more than it reads: the kernels return None,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..._codegen.products.packed_weights import ROWS, int4_product, int8_product
+from ..._codegen.products.few_rows import int4_product, product
 
 Array = Any
 
 MOST_ROWS = 16
-
-
-def _in_blocks(x: Array, columns: int, run: Callable[[int, slice, Array], None]) -> Array:
-    """Run a kernel on as many rows at a time as it takes."""
-    out = np.empty((x.shape[0], columns), np.float32)
-    start = 0
-    for rows in ROWS:
-        while x.shape[0] - start >= rows:
-            block = slice(start, start + rows)
-            run(rows, block, out[block])
-            start += rows
-    return out
 
 
 def _fits(x: Array, *others: Array) -> bool:
@@ -42,21 +29,15 @@ def int8pack_mm(self: Array, mat2: Array, scales: Array) -> Array | None:
     """Rows of floats by rows of 8-bit integers, each of which has a scale."""
     if not _fits(self, mat2, scales) or scales.dtype != np.float32:
         return None
-
-    def run(rows: int, block: slice, out: Array) -> None:
-        int8_product(rows)(out, self[block], mat2, scales)
-
-    return _in_blocks(self, mat2.shape[0], run)
+    out = np.empty((self.shape[0], mat2.shape[0]), np.float32)
+    product("int8")(out, self, mat2, scales)
+    return out
 
 
 def int4pack_mm(self: Array, mat2: Array, group_size: int, scales: Array) -> Array | None:
     """Rows of floats by rows of 4-bit integers, with a scale and a zero for each group of them."""
     if not _fits(self, mat2, scales) or scales.dtype != np.float32:
         return None
-    blocks = 2 if group_size % 64 == 0 else 1
-    sums = self.reshape(self.shape[0], -1, group_size).sum(-1)
-
-    def run(rows: int, block: slice, out: Array) -> None:
-        int4_product(rows, blocks)(out, self[block], sums[block], mat2, scales)
-
-    return _in_blocks(self, mat2.shape[0], run)
+    out = np.empty((self.shape[0], mat2.shape[0]), np.float32)
+    int4_product()(out, self, mat2, scales)
+    return out

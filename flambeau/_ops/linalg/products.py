@@ -15,6 +15,8 @@ _SINGLE = np.dtype(np.float32)
 
 _LEAST, _MOST = 64**3, 512**3
 """Between so many multiplications, a generated kernel may do it: see `_backends/cpu/matmul.py`."""
+_FEW_ROWS = 8
+"""So many rows are multiplied with a matrix while it is read."""
 _LEAST_ALONE = 100**3
 """From so many on the vendor's library is quicker than both. Its threads wait for each other by spinning, as NumPy's
 do, so that up to `_MOST` this holds for one thread only."""
@@ -36,7 +38,9 @@ def array_dot(left: Any, right: Any) -> Any:
 def _quick_product(left: Any, right: Any) -> Any:
     """The product of two matrices by other than NumPy's kernels; None: these are as quick."""
     count = left.size * right.shape[1]
-    done = None
+    done = arrays.product_of_few_rows(left, right) if left.shape[0] <= _FEW_ROWS else None
+    if done is not None:
+        return done
     if (count > _MOST or (count > _LEAST_ALONE and num_threads() == 1)) and left.dtype == right.dtype == _SINGLE:
         done = arrays.library_product(left, right)
     return arrays.product(left, right) if done is None and count <= _MOST else done

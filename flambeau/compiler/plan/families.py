@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -124,10 +125,10 @@ def _copy_into(target: Any, source: Any) -> bool:
     return True
 
 
-def _product(left: Any, right: Any) -> Any:
+def _product(name: str, left: Any, right: Any) -> Any:
     if type(left) is not StandIn or type(right) is not StandIn:
         raise Untraceable("a product with a matrix that is known")
-    return generated("matmul").product(left, right, bench_of(left.sheet))
+    return getattr(generated("matmul"), name)(left, right, bench_of(left.sheet))
 
 
 def _reduced(kind: str, array: Any, dims: Any, dtype: Any) -> Any:
@@ -150,7 +151,9 @@ _FAMILIES: dict[str, Any] = {
     "pointwise": SimpleNamespace(pointwise=_pointwise, MOST_VARIANTS=16),
     "copy": SimpleNamespace(copy_into=_copy_into),
     "join": SimpleNamespace(concatenated=lambda arrays, dim: None),  # NumPy's copies are the same
-    "matmul": SimpleNamespace(product=_product),
+    "matmul": SimpleNamespace(
+        **{name: functools.partial(_product, name) for name in ("product", "product_of_few_rows")}
+    ),
     "reduce": SimpleNamespace(reduced=_reduced),
     **{family: _WithBench(family) for family in ("conv_few", "conv", "library")},
 }

@@ -9,7 +9,7 @@ import pytest
 
 import flambeau
 from flambeau._backends import tiers
-from flambeau._backends.cpu.matmul import product
+from flambeau._backends.cpu.matmul import product, product_of_few_rows
 
 SIZES = [(64, 784, 256), (256, 64, 784), (70, 71, 73), (8, 5000, 17), (300, 8, 200), (129, 257, 65), (32, 256, 1024)]
 
@@ -62,10 +62,11 @@ def test_what_is_left_to_numpy() -> None:
     assert product(whole[:4], whole) is None
 
 
-def test_linear_layers_agree_with_numpy_and_with_any_number_of_threads() -> None:
+@pytest.mark.parametrize(("rows", "length", "columns"), [(3, 1000, 201), (64, 300, 200)])
+def test_linear_layers_agree_with_numpy_and_with_any_number_of_threads(rows: int, length: int, columns: int) -> None:
     flambeau.manual_seed(0)
-    layer = flambeau.nn.Linear(300, 200)
-    x = flambeau.randn(64, 300, requires_grad=True)
+    layer = flambeau.nn.Linear(length, columns)
+    x = flambeau.randn(rows, length, requires_grad=True)
 
     def run() -> list[Any]:
         layer.zero_grad()
@@ -86,3 +87,25 @@ def test_linear_layers_agree_with_numpy_and_with_any_number_of_threads() -> None
     for first, second, third in zip(one, three, reference, strict=True):
         np.testing.assert_array_equal(first, second)
         np.testing.assert_allclose(first, third, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize(("length", "columns"), [(1, 1), (37, 6), (400, 133)])
+def test_few_rows(dtype: str, rows: int, length: int, columns: int) -> None:
+    """Blocks of every size, with what is left over at the end of rows and of columns."""
+    generator = np.random.default_rng(rows)
+    left = generator.standard_normal((rows, length)).astype(dtype)
+    right = generator.standard_normal((columns, length)).astype(dtype).T
+    found = product_of_few_rows(left, right)
+    expected = left.astype(np.longdouble) @ right.astype(np.longdouble)
+    bound = np.finfo(dtype).eps * np.abs(left).astype(np.longdouble) @ np.abs(right).astype(np.longdouble) * 2
+    assert found.dtype == dtype
+    assert (np.abs(found - expected) <= bound).all()
+
+
+def test_few_rows_of_other_layouts_are_none() -> None:
+    left, right = np.ones((4, 8), np.float32), np.ones((8, 8), np.float32)
+    assert product_of_few_rows(left, right) is None
+    assert product_of_few_rows(left[:, ::2], right.T[:4]) is None
+    assert product_of_few_rows(left.astype(np.float16), right.T.astype(np.float16)) is None

@@ -1,141 +1,45 @@
 """Public functions that an exported program holds as one operator, though they run several ops or none.
 
-PyTorch writes down the call that the program made, `aten.linear`, and takes it apart only when it is asked to. A
-function that is not listed is written down as the ops that it runs.
+PyTorch writes down the call that the program made and takes it apart only when it is asked to. A function that has no
+form here or in `_dispatch/public/operator_forms.py` is written down as the ops that it runs.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
-import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._core.device import contiguous_format, device
 from .._core.process.defaults import get_default_device
 from .._core.tensor import Tensor
+from .._dispatch.public.operator_forms import OperatorForm, forms_of_functional, forms_of_torch
 from .._dispatch.public.overloads import overload_named
 from .._dispatch.public.overrides import FunctionMode
 from .._dispatch.public.registry import function_named
 from ..fx._aten_calls import OperatorCall, WholeCall
 from ..onnx._tracing import Trace
 
-_OF_FUNCTIONAL = (
-    "linear.default(input, weight, bias=None)",
-    "dropout.default(input, p, training)",
-    "alpha_dropout.default(input, p, training)",
-    "feature_alpha_dropout.default(input, p, training)",
-    "dropout1d -> feature_dropout.default(input, p, training)",
-    "dropout2d -> feature_dropout.default(input, p, training)",
-    "dropout3d -> feature_dropout.default(input, p, training)",
-    "batch_norm.default(input, weight, bias, running_mean!, running_var!, training, momentum, eps, False)",
-    "instance_norm.default(input, weight, bias, running_mean!, running_var!, use_input_stats, momentum, eps, False)",
-    "max_pool1d.default(input, kernel_size[1], stride[1]=[], padding[1]=0, dilation[1]=1, ceil_mode=False)",
-    "max_pool2d.default(input, kernel_size[2], stride[2]=[], padding[2]=0, dilation[2]=1, ceil_mode=False)",
-    "max_pool3d.default(input, kernel_size[3], stride[3]=[], padding[3]=0, dilation[3]=1, ceil_mode=False)",
-    "adaptive_avg_pool1d.default(input, output_size[1])",
-    "adaptive_avg_pool2d.default(input, output_size[2])",
-    "adaptive_avg_pool3d.default(input, output_size[3])",
-    "softmax.int(input, dim, dtype=None)",
-    "log_softmax.int(input, dim, dtype=None)",
-    "pad.default(input, pad, mode='constant', value=None)",
-    (
-        "cross_entropy -> cross_entropy_loss.default(input, target, weight=None, reduction=1, ignore_index=-100, "
-        "label_smoothing=0.0)"
-    ),
-    "nll_loss -> nll_loss_nd.default(input, target, weight=None, reduction=1, ignore_index=-100)",
-)
-_OF_TORCH = (
-    "conv1d.default(input, weight, bias=None, stride[1]=1, padding[1]=0, dilation[1]=1, groups=1)",
-    "conv2d.default(input, weight, bias=None, stride[2]=1, padding[2]=0, dilation[2]=1, groups=1)",
-    "conv3d.default(input, weight, bias=None, stride[3]=1, padding[3]=0, dilation[3]=1, groups=1)",
-    (
-        "conv_transpose1d.default(input, weight, bias=None, stride[1]=1, padding[1]=0, output_padding[1]=0, groups=1, "
-        "dilation[1]=1)"
-    ),
-    (
-        "conv_transpose2d.input(input, weight, bias=None, stride[2]=1, padding[2]=0, output_padding[2]=0, groups=1, "
-        "dilation[2]=1)"
-    ),
-    (
-        "conv_transpose3d.input(input, weight, bias=None, stride[3]=1, padding[3]=0, output_padding[3]=0, groups=1, "
-        "dilation[3]=1)"
-    ),
-    "flatten.using_ints(input, start_dim=0, end_dim=-1)",
-    "unflatten.int(input, dim, sizes)",
-    "softmax.int(input, dim, dtype=None)",
-    "log_softmax.int(input, dim, dtype=None)",
-    "chunk.default(input, chunks, dim=0)",
-)
-"""`function -> operator.overload(arguments)`; the function has the operator's name where none is said.
 
-Arguments are parameters of the function, with PyTorch's defaults: what has its default's value is left out at the end.
-`!`: the operator changes it. `[2]`: one number stands for two.
-"""
+class _Whole:
+    """Calls of a public function as calls of its operator."""
 
-_ENTRY = re.compile(r"(?:(\w+) -> )?(\w+)\.(\w+)\((.*)\)")
-_PARAMETER = re.compile(r"(\w+)(!?)(?:\[(\d)\])?(?:=(.+))?")
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-_OTHERWISE = ("out", "return_indices", "size_average", "reduce")
-"""Parameters that make a call another operator if they are given."""
-_NO_DEFAULT: Any = object()
-
-
-class _Argument(NamedTuple):
-    """An argument of an operator: a parameter of the public function, or a constant without a name."""
-
-    name: str
-    is_written: bool
-    length: int | None
-    default: Any
-
-    @classmethod
-    def from_text(cls, text: str) -> _Argument:
-        if text == "False":  # whether a library may do it
-            return cls("", False, None, False)
-        match = _PARAMETER.fullmatch(text)
-        assert match is not None, text
-        name, written, digit, shown = match.groups()
-        length = None if digit is None else int(digit)
-        default = _NO_DEFAULT if shown is None else ast.literal_eval(shown)
-        return cls(name, bool(written), length, [default] * length if length and default in (0, 1) else default)
-
-    def value(self, given: dict[str, Any]) -> Any:
-        value = given.get(self.name, self.default)
-        if self.name == "reduction":
-            return _REDUCTIONS[value]
-        if self.name == "stride" and value is None:
-            return []
-        if self.length is not None and isinstance(value, int):
-            return [value] * self.length
-        return list(value) if isinstance(value, tuple) else value
-
-    def is_left_out(self, value: Any) -> bool:
-        return bool(self.name) and type(value) is type(self.default) and value == self.default
-
-
-class _Form:
-    """How a call of a public function becomes a call of an operator."""
-
-    def __init__(self, function: Callable[..., Any], operator: str, overload: str, arguments: str) -> None:
-        self.operator, self.overload = operator, overload
-        self.signature = inspect.signature(function)
-        self.arguments = [_Argument.from_text(each) for each in re.split(r", (?![^\[]*\])", arguments)]
-        self.writes = tuple([number for number, each in enumerate(self.arguments) if each.is_written])
+    def __init__(self, form: OperatorForm) -> None:
+        self.form = form
 
     def __call__(self, *args: Any, **kwargs: Any) -> OperatorCall | None:
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        given = bound.arguments
-        if any(given.get(name) not in (None, False) for name in _OTHERWISE):
+        form = self.form
+        given = form.given(args, kwargs)
+        if form.another(given):
             return None
-        values = [each.value(given) for each in self.arguments]
-        while values and self.arguments[len(values) - 1].is_left_out(values[-1]):
-            values.pop()
-        overload = "padding" if isinstance(given.get("padding"), str) else self.overload
-        return _aten(f"{self.operator}_" if given.get("inplace") else self.operator, overload, *values)
+        given["cudnn_enabled"] = False
+        values = [(each, each.as_given(given[each.name])) for each in form.arguments]
+        named = {each.name: value for each, value in values if each.by_name and not each.is_left_out(value)}
+        plain = [(each, value) for each, value in values if not each.by_name]
+        while plain and plain[-1][0].is_left_out(plain[-1][1]):
+            plain.pop()
+        overload = "padding" if isinstance(given.get("padding"), str) else form.overload
+        return _aten(form.operator_for(given.get("inplace")), overload, *[value for _, value in plain], **named)
 
 
 def _aten(name: str, overload: str, *args: Any, **kwargs: Any) -> OperatorCall:
@@ -241,13 +145,8 @@ def _forms() -> dict[Any, Callable[..., OperatorCall | None]]:
         **{function_named("", name): _spread(name) for name in ("std", "var")},
         **{function_named("", name): _recurrent(name) for name in _RECURRENT},
     }
-    for space, entries in (("nn.functional", _OF_FUNCTIONAL), ("", _OF_TORCH)):
-        for entry in entries:
-            match = _ENTRY.fullmatch(entry)
-            assert match is not None, entry
-            name, operator, overload, arguments = match.groups()
-            function = function_named(space, name or operator)
-            forms[function] = _Form(function, operator, overload, arguments)
+    for form in (*forms_of_functional().values(), *forms_of_torch().values()):
+        forms[form.function] = _Whole(form)
     return forms
 
 
@@ -272,7 +171,7 @@ class WholeCalls(FunctionMode):
         call = None if form is None else form(*args, **named)
         if call is None:
             return func(*args, **named)
-        writes = form.writes if isinstance(form, _Form) else ()
+        writes = form.form.writes if isinstance(form, _Whole) else ()
         whole = WholeCall(call.func, tuple(call.kwargs), writes)
         return self._trace.run_whole(whole, (*call.args, *call.kwargs.values()), lambda: func(*args, **named))
 

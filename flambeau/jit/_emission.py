@@ -1,7 +1,4 @@
-"""How recorded calls are written: which of PyTorch's operators a public function is, and with which arguments.
-
-A template names the operator and, in its order, parameters of the function: `"embedding(weight, input, ...)"`.
-"""
+"""How recorded calls are written: as calls of PyTorch's operators."""
 
 from __future__ import annotations
 
@@ -13,78 +10,13 @@ from typing import Any
 from .._core.device import device, memory_format
 from .._core.tensor import Tensor
 from .._dispatch.op import Op
+from .._dispatch.public.operator_forms import forms_of_functional
 from .._dispatch.public.parameter_types import FORMS
-from ._recording import Recording, Written
+from .._dispatch.public.registry import function_named
+from ._recording import Recording
 
 Rule = Callable[[Recording, tuple[Any, ...], dict[str, Any], Any], None]
 
-_LOSS = "input, target"
-TEMPLATES = {
-    "linear": "linear(input, weight, bias)",
-    "batch_norm": "batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)",
-    "instance_norm": (
-        "instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)"
-    ),
-    "layer_norm": "layer_norm(input, normalized_shape, weight, bias, eps, True)",
-    "group_norm": "group_norm(input, num_groups, weight, bias, eps, True)",
-    "dropout": "dropout(input, p, training)",
-    "dropout1d": "feature_dropout(input, p, training)",
-    "dropout2d": "feature_dropout(input, p, training)",
-    "dropout3d": "feature_dropout(input, p, training)",
-    "alpha_dropout": "alpha_dropout(input, p, training)",
-    "feature_alpha_dropout": "feature_alpha_dropout(input, p, training)",
-    "embedding": "embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)",
-    "gelu": "gelu(input, approximate=approximate)",
-    "relu": "relu(input)",
-    "relu6": "relu6(input)",
-    "silu": "silu(input)",
-    "mish": "mish(input)",
-    "selu": "selu(input)",
-    "hardswish": "hardswish(input)",
-    "hardsigmoid": "hardsigmoid(input)",
-    "celu": "celu(input, alpha)",
-    "elu": "elu(input, alpha)",
-    "leaky_relu": "leaky_relu(input, negative_slope)",
-    "hardtanh": "hardtanh(input, min_val, max_val)",
-    "softplus": "softplus(input, beta, threshold)",
-    "softshrink": "softshrink(input, lambd)",
-    "logsigmoid": "log_sigmoid(input)",
-    "glu": "glu(input, dim)",
-    "softmax": "softmax(input, dim, dtype)",
-    "log_softmax": "log_softmax(input, dim, dtype)",
-    **{
-        f"max_pool{n}d": f"max_pool{n}d(input, kernel_size, stride, padding, dilation, ceil_mode)" for n in (1, 2, 3)
-    },
-    "avg_pool1d": "avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad)",
-    **{
-        f"avg_pool{n}d": (
-            f"avg_pool{n}d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)"
-        )
-        for n in (2, 3)
-    },
-    **{f"adaptive_avg_pool{n}d": f"adaptive_avg_pool{n}d(input, output_size)" for n in (1, 2, 3)},
-    "pad": "pad(input, pad, mode, value)",
-    "scaled_dot_product_attention": (
-        "scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)"
-    ),
-    "cross_entropy": f"cross_entropy_loss({_LOSS}, weight, reduction, ignore_index, label_smoothing)",
-    "nll_loss": f"nll_loss_nd({_LOSS}, weight, reduction, ignore_index)",
-    "mse_loss": f"mse_loss({_LOSS}, reduction)",
-    "l1_loss": f"l1_loss({_LOSS}, reduction)",
-    "smooth_l1_loss": f"smooth_l1_loss({_LOSS}, reduction, beta)",
-    "huber_loss": f"huber_loss({_LOSS}, reduction, delta)",
-    "binary_cross_entropy": f"binary_cross_entropy({_LOSS}, weight, reduction)",
-    "binary_cross_entropy_with_logits": (
-        f"binary_cross_entropy_with_logits({_LOSS}, weight, pos_weight, reduction)"
-    ),
-    "kl_div": f"kl_div({_LOSS}, reduction, log_target=log_target)",
-}  # fmt: skip
-"""Functions of `nn.functional`; those in place write to the operator with a mark behind its name."""
-
-ABSENT = {"padding_idx": -1, "stride": Written("annotate(List[int], [])")}
-"""What PyTorch's operators want where the function has None."""
-
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 SIZED = frozenset({"view", "reshape", "expand", "repeat", "permute", "new_zeros", "new_ones", "new_empty"})
 _MADE = frozenset({"zeros", "ones", "rand", "randn", "empty"})
 CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "int": 3, "long": 4, "bool": 11, "short": 2, "char": 1}
@@ -99,7 +31,7 @@ def rule_for(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule |
     """How a call of a public function is written; None where it is written op by op."""
     name = getattr(func, "__name__", "")
     if getattr(func, "__module__", "").startswith("flambeau.nn"):
-        return _by_template(func, name, args, kwargs)
+        return _by_form(name, args, kwargs)
     name = _OPERATORS.get(name, name)
     if name in CASTS and len(args) == 1:
         number = CASTS[name]
@@ -124,6 +56,15 @@ def _direct(name: str, recording: Recording, args: tuple[Any, ...], kwargs: dict
     formats = [each for each in args if isinstance(each, memory_format)]
     plain = [each for each in args if not isinstance(each, memory_format)]
     recording.emit(name, plain, {**kwargs, "memory_format": formats[0]} if formats else kwargs, result)
+
+
+def _bag_rule(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
+    bound = inspect.signature(function_named("nn.functional", "embedding_bag")).bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    if given["offsets"] is None or given["max_norm"] is not None:
+        return None
+    return lambda recording, args, kwargs, result: _bag(recording, given, result)
 
 
 def _bag(recording: Recording, given: dict[str, Any], result: Any) -> None:
@@ -190,50 +131,22 @@ def _item(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any], r
     recording.bind(result, variable)
 
 
-@functools.cache
-def signature_of(func: Any) -> inspect.Signature:
-    return inspect.signature(func)
-
-
-def _by_template(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
-    template = TEMPLATES.get(name)
-    if template is None and name != "embedding_bag":
+def _by_form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
+    form = forms_of_functional().get(name)
+    if form is None:
+        return _bag_rule(args, kwargs) if name == "embedding_bag" else None
+    given = form.given(args, kwargs)
+    if form.another(given) or ("output_size" in given and None in _listed(given["output_size"])):
         return None
-    bound = signature_of(func).bind(*args, **kwargs)
-    bound.apply_defaults()
-    given = bound.arguments
-    if template is None:
-        if given["offsets"] is None or given["max_norm"] is not None:
-            return None
-        return lambda recording, args, kwargs, result: _bag(recording, given, result)
-    if given.get("return_indices") or given.get("max_norm") is not None or given.get("enable_gqa"):
-        return None
-    if "output_size" in given and None in _listed(given["output_size"]):
-        return None
-    if any(given.get(each) is not None for each in ("size_average", "reduce")):
-        return None
-    operator, _, rest = template.removesuffix(")").partition("(")
-    values: list[Any] = []
-    by_name: dict[str, Any] = {}
-    for part in rest.split(", "):
-        title, _, source = part.partition("=")
-        if source:
-            by_name[title] = given[source]
-        else:
-            values.append(Written(part) if part == "True" else _value(part, given[part]))
-    if given.get("inplace"):
-        operator += "_"
+    given["cudnn_enabled"] = True
+    values = [each.as_given(given[each.name]) for each in form.arguments if not each.by_name]
+    by_name = {each.name: given[each.name] for each in form.arguments if each.by_name}
+    operator = form.operator_for(given.get("inplace"))
     return lambda recording, args, kwargs, result: recording.emit(operator, values, by_name, result)
 
 
 def _listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else (value,)
-
-
-def _value(name: str, value: Any) -> Any:
-    if name == "reduction":
-        return REDUCTIONS[value]
-    return ABSENT.get(name) if value is None and name in ABSENT else value
 
 
 def op_rule(op: Op, args: Sequence[Any]) -> tuple[str, Sequence[Any], dict[str, Any]] | None:

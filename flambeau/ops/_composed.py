@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.names.absent import refusal
+from .._core.reduction import REDUCTIONS
 from .._core.tensor import Tensor
 
 
@@ -84,9 +85,6 @@ def _assert_tensor_metadata(
             raise RuntimeError(f"Tensor {what} mismatch! Expected: {list(said)}, Got: {list(numbers)}")
 
 
-_REDUCTIONS = ("none", "mean", "sum")
-
-
 def cross_entropy_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100,
     label_smoothing: float = 0.0,
@@ -94,7 +92,7 @@ def cross_entropy_loss(
     """`nn.functional.cross_entropy`, the kind of reduction as a number."""
     from flambeau.nn.functional import cross_entropy
 
-    options: Any = {"reduction": _REDUCTIONS[reduction], "label_smoothing": label_smoothing}
+    options: Any = {"reduction": REDUCTIONS[reduction], "label_smoothing": label_smoothing}
     return cross_entropy(input, target, weight, ignore_index=ignore_index, **options)
 
 
@@ -104,7 +102,7 @@ def nll_loss_nd(
     """`nn.functional.nll_loss`, the kind of reduction as a number."""
     from flambeau.nn.functional import nll_loss
 
-    return nll_loss(input, target, weight, ignore_index=ignore_index, reduction=_REDUCTIONS[reduction])
+    return nll_loss(input, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
 
 
 def linalg_vector_norm(

@@ -8,11 +8,11 @@ import inspect
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from ..._dispatch.public.operator_forms import OTHERWISE, OperatorForm, forms_of_functional
 from ...nn.modules.module import Module
 from .._async import fork
-from .._emission import ABSENT, CASTS, REDUCTIONS, SIZED, TEMPLATES, signature_of
+from .._emission import CASTS, SIZED
 from .._language.calls import has_operator
-from .._recording import Written
 from .._trace import ScriptFunction
 from ..annotations import annotate
 from .objects import is_written
@@ -156,9 +156,9 @@ def _builtin(translation: Translation, function: Any, node: ast.Call) -> ast.exp
 
 def _of_package(translation: Translation, function: Any, name: str, space: str, node: ast.Call) -> ast.expr:
     """A function of the package: one of PyTorch's operators."""
-    is_functional = "flambeau.nn" in space or name in TEMPLATES
-    if is_functional and name in TEMPLATES:
-        return _by_template(translation, function, name, node)
+    form = forms_of_functional().get(name)
+    if form is not None:
+        return _by_form(translation, form, node)
     if function in FUNCTIONS or space.startswith(_SCRIPTING):
         return _plain(translation.home.function(FUNCTIONS.get(function, function)), *_arguments(translation, node))
     args, keywords = _arguments(translation, node)
@@ -174,45 +174,31 @@ def _of_package(translation: Translation, function: Any, name: str, space: str, 
     return _plain(f"torch.{name}", args, [each for each in keywords if each.arg != "inplace"])
 
 
-def _by_template(translation: Translation, function: Any, name: str, node: ast.Call) -> ast.expr:
-    """A function of `nn.functional`, as the operator that its template names."""
+def _by_form(translation: Translation, form: OperatorForm, node: ast.Call) -> ast.expr:
+    """A function of `nn.functional`, as the operator that it is."""
     args, keywords = _arguments(translation, node)
-    bound = signature_of(function).bind(*args, **{str(each.arg): each.value for each in keywords})
-    bound.apply_defaults()
-    given: dict[str, Any] = bound.arguments
-    operator, _, rest = TEMPLATES[name].removesuffix(")").partition("(")
-
-    def known(title: str) -> Any:
-        value = given[title]
-        if not isinstance(value, ast.expr):
-            return value
-        try:
-            return ast.literal_eval(value)
-        except ValueError:
-            raise translation.refuse(node, f"{title} must be known before the run") from None
-
-    for title in ("return_indices", "max_norm", "enable_gqa", "size_average", "reduce"):
-        if title in given and known(title) not in (None, False):
-            raise translation.refuse(node, f"{name} with {title} is not written")
-    if given.get("inplace") is not None and known("inplace"):
-        operator += "_"
+    given = form.given(args, {str(each.arg): each.value for each in keywords})
+    given["cudnn_enabled"] = True
+    for name in ("inplace", "reduction", *OTHERWISE):
+        if isinstance(given.get(name), ast.expr):
+            try:
+                given[name] = ast.literal_eval(given[name])
+            except ValueError:
+                raise translation.refuse(node, f"{name} must be known before the run") from None
+    other = form.another(given)
+    if other is not None:
+        raise translation.refuse(node, f"{form.name} with {other} is not written")
     values: list[ast.expr] = []
     by_name: list[ast.keyword] = []
-    for part in rest.split(", "):
-        title, _, source = part.partition("=")
-        value = given.get(source or title, UNKNOWN) if part != "True" else True
-        if isinstance(value, ast.Constant):
-            value = value.value
-        if title == "reduction":
-            value = REDUCTIONS[known(title)]
-        elif value is None and title in ABSENT:
-            value = ABSENT[title]
-        if isinstance(value, Written):
-            written = ast.parse(value.text, mode="eval").body
+    for each in form.arguments:
+        value = given[each.name]
+        value = each.as_given(value.value if isinstance(value, ast.Constant) else value)
+        if value == []:
+            written = ast.parse("annotate(List[int], [])", mode="eval").body
         else:
             written = value if isinstance(value, ast.expr) else translation.literal(value, node)
-        if source:
-            by_name.append(ast.keyword(title, written))
+        if each.by_name:
+            by_name.append(ast.keyword(each.name, written))
         else:
             values.append(written)
-    return _plain(f"torch.{operator}", values, by_name)
+    return _plain(f"torch.{form.operator_for(given.get('inplace'))}", values, by_name)

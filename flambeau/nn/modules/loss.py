@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from ..._core.reduction import REDUCTIONS
 from ..._core.tensor import Tensor
 from ..._ops.nn.loss.common import reduction_number
 from .. import functional as F
@@ -41,8 +42,6 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
 ]
 
-_REDUCTIONS = ("none", "mean", "sum")
-
 
 class _Loss(Module):
     reduction: str
@@ -50,7 +49,7 @@ class _Loss(Module):
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
         super().__init__()
         if size_average is not None or reduce is not None:
-            reduction = _REDUCTIONS[reduction_number("mean", size_average, reduce)]
+            reduction = REDUCTIONS[reduction_number("mean", size_average, reduce)]
         self.reduction = reduction
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._core.reduction import REDUCTIONS
 from .._graph import INT64, Graph, Value
 from ._table import Result, Unsupported, converter
 
@@ -73,9 +74,8 @@ def nll_loss(
 ) -> Value:
     scores = self if self.rank > 1 else g.unsqueeze(self, 0)
     classes = target if self.rank > 1 else g.unsqueeze(target, 0)
-    names = ("none", "mean", "sum")
     made = g.op(
-        "NegativeLogLikelihoodLoss", scores, g.cast(classes, INT64), weight, reduction=names[reduction],
+        "NegativeLogLikelihoodLoss", scores, g.cast(classes, INT64), weight, reduction=REDUCTIONS[reduction],
         ignore_index=ignore_index,
     )  # fmt: skip
     return g.reshape(made, call.shape) if self.rank == 1 else made

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...._core.backend import as_array, read
 from ...._core.dtype import BOOL, COMPLEX, FLOAT, INTEGER, LEGACY_NAMES, bool_, int64, uint8
+from ...._core.reduction import MEAN, NONE, REDUCTIONS, SUM
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single, refuse
 from ...._dispatch.changes.inplace import check_castable
@@ -23,9 +24,6 @@ from ...reduce.reductions import no_kernel, total_of
 from ...reduce.softmax import log_softmax
 from ...shape.named_shapes import common_shape
 
-NONE, MEAN, SUM = range(3)
-_REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
-
 
 def reduction_number(reduction: str, size_average: bool | None, reduce: bool | None) -> int:
     """`reduction` as PyTorch's nodes store it; the old flags override it, with a warning."""
@@ -36,9 +34,9 @@ def reduction_number(reduction: str, size_average: bool | None, reduce: bool | N
             UserWarning,
             stacklevel=5,
         )
-    if not isinstance(reduction, str) or reduction not in _REDUCTIONS:
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction: it is one of 'none', 'mean', 'sum'")
-    return _REDUCTIONS[reduction]
+    return REDUCTIONS.index(reduction)
 
 
 def reduced_array(losses: Array, reduction: int) -> Array:

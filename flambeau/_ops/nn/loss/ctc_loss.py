@@ -9,6 +9,7 @@ import numpy as np
 
 from ...._core.backend import read
 from ...._core.dtype import FLOAT, INTEGER, LEGACY_NAMES, float32, float64, int64
+from ...._core.reduction import MEAN, NONE
 from ...._core.tensor import Tensor
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.gradients.undifferentiable import no_derivative
@@ -17,7 +18,7 @@ from ...._dispatch.one_by_one import one_by_one
 from ...._dispatch.public.registry import public
 from ...create.constants import tensor
 from ...index.masked import where
-from .common import MEAN, NONE, reduce_losses, reduction_number
+from .common import reduce_losses, reduction_number
 
 Lengths = tuple[int, ...]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...._core.reduction import NONE
 from ...._core.tensor import Tensor
 from ...._dispatch.public.registry import public
 from ...index.masked import where
 from ...linalg.distance import pairwise_distance
-from .common import NONE, reduce_losses, reduction_number
+from .common import reduce_losses, reduction_number
 
 _EPSILON = 1e-12
 

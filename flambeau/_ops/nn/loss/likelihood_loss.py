@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...._core.backend import read
+from ...._core.reduction import REDUCTIONS
 from ...._core.tensor import Tensor
 from ...._dispatch.host_read import check
 from ...._dispatch.op import Array
@@ -59,7 +60,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """Of normal distributions around `input` with the variances `var`, of which none counts as less than `eps`."""
     _check_text(reduction)
-    if reduction not in ("none", "mean", "sum"):
+    if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not valid: reduction is one of 'none', 'mean', 'sum'")
     variance = _variance(input, var).clone()
     variance.detach().clamp_(min=eps)  # outside the graph: a variance below `eps` has the gradient of one at `eps`

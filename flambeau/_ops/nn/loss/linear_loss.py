@@ -10,13 +10,14 @@ import numpy as np
 
 from ...._core.backend import as_array, read
 from ...._core.dtype import bfloat16, float16, float32, int64
+from ...._core.reduction import MEAN, NONE, REDUCTIONS
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.dispatch import Array, primitive, several
 from ...._dispatch.host_read import check
 from ...._dispatch.public.registry import by_rule, public
 from ...linalg.addmm import linear
-from .common import MEAN, NONE, cross_entropy, reduction_number
+from .common import cross_entropy, reduction_number
 
 _linear = by_rule("nn.functional.linear", linear)
 _cross_entropy = by_rule("nn.functional.cross_entropy", cross_entropy)
@@ -253,7 +254,7 @@ def linear_cross_entropy(
         raise RuntimeError(f"ignore_index cannot be specified when target contains probabilities: {ignore_index}")
     ignored = -100 if ignore_index is None else ignore_index
     if options is not None:
-        plain = reduction in ("mean", "sum", "none") and label_smoothing == 0 and target.dtype is int64
+        plain = reduction in REDUCTIONS and label_smoothing == 0 and target.dtype is int64
         if plain and len(outputs) == 1:
             number = reduction_number(reduction, None, None)
             return _in_chunks(input, linear_weight, target, linear_bias, weight, number, ignored, options)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...._core.backend import as_array, read
 from ...._core.dtype import LEGACY_NAMES, float32, float64, int64
+from ...._core.reduction import MEAN, NONE
 from ...._core.tensor import Tensor
 from ...._dispatch.arguments.precision import in_single
 from ...._dispatch.compiled_body import pointwise
@@ -18,7 +19,7 @@ from ...._dispatch.public.registry import public
 from ...index.masked import where
 from ...pointwise.activation import logsigmoid
 from ...shape.named_shapes import common_shape
-from .common import MEAN, NONE, mean_per_element, reduce_losses, reduced_array, reduction_number
+from .common import mean_per_element, reduce_losses, reduced_array, reduction_number
 
 # ----- yes or no ----------------------------------------------------------------------------------------------------
 

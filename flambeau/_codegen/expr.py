@@ -10,6 +10,7 @@ raised, and NumPy runs it as before.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -122,7 +123,8 @@ class Trace:
         return Program(tuple(self.steps), tuple(each.number for each in results))
 
 
-def _name(dtype: np.dtype[Any]) -> str:
+@functools.cache
+def _name(dtype: np.dtype[Any]) -> str:  # NumPy puts the names of dtypes together whenever it is asked
     if dtype.name not in _TYPES:
         raise Untraceable(f"a number of type {dtype.name}")
     return dtype.name

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
+from collections.abc import Sequence
 from types import CodeType
 
 from .._codegen.machine import cache
 
-_LEAST = 20_000
+_LEAST = 5_000
 """Shorter text is compiled in no time."""
 
 
-def compiled_source(text: str, file: str) -> CodeType:
-    """The code of a text, which is said to be a file of that name."""
-    if len(text) < _LEAST:
-        return compile(text, file, "exec")
-    name = cache.digest(("source", importlib.util.MAGIC_NUMBER.hex(), file, text))
+def compiled_sources(sources: Sequence[tuple[str, str]]) -> Sequence[CodeType]:
+    """The code of texts, each behind the name of the file that it is said to be; they are kept together."""
+    if sum([len(text) for _, text in sources]) < _LEAST:
+        return _compiled(sources)
+    name = cache.digest(("source", importlib.util.MAGIC_NUMBER.hex(), *[part for each in sources for part in each]))
     found = cache.load(name)
     if found is not None:
-        kept: CodeType = marshal.loads(found)
+        kept: tuple[CodeType, ...] = marshal.loads(found)
         return kept
-    code = compile(text, file, "exec")
-    cache.store(name, marshal.dumps(code))
-    return code
+    codes = _compiled(sources)
+    cache.store(name, marshal.dumps(codes))
+    return codes
+
+
+def _compiled(sources: Sequence[tuple[str, str]]) -> tuple[CodeType, ...]:
+    return tuple([compile(text, file, "exec") for file, text in sources])

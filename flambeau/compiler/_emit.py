@@ -12,7 +12,7 @@ from .._core.tensor import Tensor, View
 from ._lower import lowered
 from ._program import Call, Item, Outside, Read, SetGrad, Stretch, Value, uses, values_in
 from ._reads import differs
-from ._written import Written, in_pieces
+from ._written import Written, define, in_pieces
 from .device.stretches import stretches
 from .plan.proof import Proof
 from .plan.segment import Output, Segment, segments
@@ -76,8 +76,7 @@ class Source:
         namespace = dict(self.constants)
         checks, lines = in_pieces(self.lines, self.checks, parameters)
         written = [*checks, Written(name, parameters, lines)]
-        for each in written:
-            each.define(namespace)
+        define(written, namespace)
         for other in self._refused:
             namespace[other.name] = functools.partial(other.define_and_call, namespace)
         for run, segment in self._unproven.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,25 +119,28 @@ def is_usable(kind: Kind) -> bool:
     return known and not kind.indirect and kind.plain is kind
 
 
-def values_in(tree: Any) -> Iterator[Value]:
+def values_in(tree: Any) -> list[Value]:
     """Every value in arguments or results."""
-    if type(tree) is Value:
-        yield tree
-    elif type(tree) in (list, tuple):
-        for each in tree:
-            yield from values_in(each)
-    elif type(tree) is dict:
-        for each in tree.values():
-            yield from values_in(each)
+    kind = type(tree)
+    if kind is Value:
+        return [tree]
+    found: list[Value] = []
+    if kind is tuple or kind is list or kind is dict:
+        for each in tree.values() if kind is dict else tree:
+            inner = type(each)
+            if inner is Value:
+                found.append(each)
+            elif inner is tuple or inner is list or inner is dict:
+                found += values_in(each)
+    return found
 
 
-def uses(item: Item) -> Iterator[Value]:
+def uses(item: Item) -> list[Value]:
     """The values that an item reads."""
     if isinstance(item, Call):
-        yield from values_in(item.args)
-    elif type(item) is Read:
-        yield from values_in(item.call.args)
-    elif type(item) is Stretch:
-        yield from item.inputs
-    elif type(item) is SetGrad and item.value is not None:
-        yield item.value
+        return values_in(item.args)
+    if type(item) is Read:
+        return values_in(item.call.args)
+    if type(item) is Stretch:
+        return item.inputs
+    return [item.value] if type(item) is SetGrad and item.value is not None else []

@@ -61,6 +61,14 @@ class Recorder(Capture):
         return Interpreter.__enter__(self)  # what was there before is known from the walk over Python state
 
     def run(self, op: Op, args: Sequence[Any]) -> Any:
+        watching = sys.getprofile()
+        sys.setprofile(None)  # ops run nothing of the user's, and to hear of all that they do takes longer than they do
+        try:
+            return self._run(op, args)
+        finally:
+            sys.setprofile(watching)
+
+    def _run(self, op: Op, args: Sequence[Any]) -> Any:
         if self.read is not None:
             self._goes_on()
         if op.reads:
@@ -71,7 +79,8 @@ class Recorder(Capture):
         noted = self._noted(op, tuple(args))
         results = op(*args)
         self._write(op, args, noted, results)
-        self._written.note(op, self._example(args))
+        if op.writes:
+            self._written.note(op, self._example(args))
         if getattr(op.shape, "refuses", False):  # what follows may depend on the shape, which depends on elements
             for each in _tensors(results):
                 shape = Call(sizes, (self._values[id(each._array)],), None, self._example((each,)), each._array.shape)
@@ -205,9 +214,9 @@ class Recorder(Capture):
             self.line = line_in(self._own, sys._getframe(1))
 
     def _noted(self, op: Op, value: Any) -> Any:
-        if is_array(value):
-            return self._values.get(id(value)) or self._held(value)
-        return super()._noted(op, value)
+        if type(value) is Tensor or not is_array(value):
+            return super()._noted(op, value)
+        return self._values.get(id(value)) or self._held(value)
 
     def _given(self, op: Op, tensor: Tensor) -> Value:
         if id(tensor._array) not in self._state.tensors:

@@ -83,7 +83,7 @@ def _stage(part: Item | Segment) -> Stage:
 
 
 def _step(call: Call) -> Step:
-    shapes = [(each._array.dtype.name, each._array.shape) for each in _tensors(call.made)]
+    shapes = [(each._kind.dtype.name, each._array.shape) for each in _tensors(call.made)]
     return Step(call.name, _numbers(call.args), _numbers(call.results), shapes, call.place)
 
 

@@ -23,7 +23,8 @@ def test_long_source_is_compiled_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def counted() -> int:
         namespace: dict[str, Any] = {}
-        exec(_bytecode.compiled_source(TEXT, "<flambeau counting>"), namespace)
+        for code in _bytecode.compiled_sources([("<flambeau counting>", TEXT)]):
+            exec(code, namespace)
         assert namespace["count"](1) == LINES + 1
         return len(compiled)
 

@@ -12,7 +12,7 @@ from flambeau._backends.tiers import generated
 from flambeau.compiler._compiled import Compiled
 from flambeau.compiler._reads import bounds
 from flambeau.compiler._shadows import Shadows
-from flambeau.compiler._written import Written, in_pieces
+from flambeau.compiler._written import Written, define, in_pieces
 from flambeau.compiler.plan import segment
 
 X = torch.linspace(-2, 2, 12).reshape(3, 4)
@@ -141,8 +141,7 @@ def test_checks_in_pieces_find_what_one_function_finds() -> None:
     assert len(pieces) > 2
     assert len(calls) < 20
     namespace: dict[str, Any] = {"MISS": None}
-    for each in (*pieces, Written("call", "args, kwargs", calls)):
-        each.define(namespace)
+    define([*pieces, Written("call", "args, kwargs", calls)], namespace)
     call = namespace["call"]
     args = [(number, number + 1) for number in range(0, 1000, 2)]
     assert call(args, 5) == 1 + 701 + 999 + 5

@@ -33,7 +33,7 @@ def without_changes(items: Sequence[Item], wanted: Sequence[Value]) -> list[Item
 
 def _is_replaceable(copy: Call, position: int, memory: Memory, names: dict[int, Value]) -> bool:
     """Whether the source of a copy may stand for its target from now on."""
-    values = list(values_in(copy.args))
+    values = values_in(copy.args)
     if len(values) != 2 or copy.args[:2] != tuple(values):
         return False
     target, source = (each.number for each in values)

@@ -22,6 +22,8 @@ BLOCK = 32
 
 _FLOAT, _UINT8 = SCALARS["float32"], SCALARS["uint8"]
 _ROWS = (4, 2, 1)
+_STEP = 16
+"""So many bytes of a column are loaded at a time, if not more: one register of any processor."""
 
 
 @kernel
@@ -42,7 +44,7 @@ def product(b: Builder, arguments: Arguments, matrix: str) -> None:
         for block in _blocks(c, rows_, begin, end):
             lines = [c.at(weight_, stored, column * length_) for column in block.columns]
             sums = _Sums(c, block, scalar)
-            for position, lanes in c.lanes(0, length_, sums.width):
+            for position, lanes in c.lanes(0, length_, max(sums.width, _STEP)):
                 weights = [c.convert(c.load(line, stored, position, lanes), scalar.compute) for line in lines]
                 sums.add([c.load(x_, scalar, row * length_ + position, lanes) for row in block.rows], weights)
             factors = [c.load(each, scalar, column) for each in scales_ for column in block.columns]
@@ -100,8 +102,8 @@ class _Block:
 class _Sums:
     """A sum for each row and column of a block: a vector, and one number for what is left over at its end."""
 
-    def __init__(self, c: Builder, block: _Block, scalar: Scalar, width: int | None = None) -> None:
-        self.width = _widest(block, scalar) if width is None else width
+    def __init__(self, c: Builder, block: _Block, scalar: Scalar, most: int = 64) -> None:
+        self.width = min(_widest(block, scalar), most)
         self._c = c
         self._wide, self._single = (
             [[c.variable(scalar.compute, 0.0, lanes) for _ in block.columns] for _ in block.rows]
@@ -110,9 +112,15 @@ class _Sums:
 
     def add(self, values: Sequence[Value], weights: Sequence[Value]) -> None:
         """The products of a value of each row and a weight of each column."""
-        for value, sums in zip(values, self._wide if weights[0].lanes == self.width else self._single, strict=True):
-            for weight, total in zip(weights, sums, strict=True):
-                total.value = self._c.fma(value, weight, total.value)
+        c, lanes = self._c, weights[0].lanes
+        width = min(self.width, lanes)
+        for start in range(0, lanes, width):
+            part = range(start, start + width)
+            parts = [each if width == lanes else c.shuffle(each, None, part) for each in weights]
+            for value, sums in zip(values, self._single if lanes == 1 else self._wide, strict=True):
+                left = value if width == lanes else c.shuffle(value, None, part)
+                for weight, total in zip(parts, sums, strict=True):
+                    total.value = c.fma(left, weight, total.value)
 
     def totals(self) -> Iterator[list[Value]]:
         for wide, single in zip(self._wide, self._single, strict=True):

@@ -90,12 +90,6 @@ class device:
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
-    def __eq__(self, other: object) -> bool:
-        return self is other  # interned
-
-    def __hash__(self) -> int:
-        return hash((self.type, self.index))
-
     def __reduce__(self) -> tuple[Any, ...]:
         return device, ((self.type,) if self.index is None else (self.type, self.index))
 

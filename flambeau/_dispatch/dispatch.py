@@ -25,7 +25,7 @@ from .._core.arrays.lazy_signs import content, is_neg, marked
 from .._core.arrays.narrow import run_widened
 from .._core.backend import ARRAY_CLASSES
 from .._core.device import CPU
-from .._core.kind import kind_of_array
+from .._core.kind import Kind, kind_of_array
 from .._core.modes import THREAD
 from .._core.node import Node, OpNode
 from .._core.process.caller import GENERATED, PACKAGE
@@ -212,7 +212,7 @@ class Primitive(Op, Generic[P, Results]):
         for array in arrays:
             if type(array) not in ARRAY_CLASSES:  # NumPy's reductions give numbers where no dimension is left
                 array = kind.backend.asarray(array)
-            if self.is_view and counter is not None and type(array) is np.ndarray and array.dtype is dtype:
+            if self.is_view and counter is not None and array.dtype is dtype:
                 window = Tensor._from_parts((array, kind, counter))  # as `view_of` makes it
                 window._view = View(base, counter[0], creation)
                 outputs.append(window)
@@ -392,8 +392,8 @@ def leading(name: str, first: Tensor, second: Tensor) -> Tensor:
 def fresh(array: Any, source: Tensor) -> Tensor:
     """A new tensor over `array` on the device of `source`."""
     kind = source._kind
-    if type(array) is not np.ndarray or not kind.is_cpu:
+    if type(array) is not kind.backend.array_class:
         array = kind.backend.asarray(array)
-    if not kind.is_cpu or kind.plain is not kind or array.dtype is not source._array.dtype:  # a sparse one has its own
+    if type(kind) is not Kind or array.dtype is not source._array.dtype:  # a sparse one has its own, and one with signs
         kind = kind_of_array(array.dtype, kind.device)
     return Tensor._from_parts((array, kind, None if THREAD.modes.inference else [0, None]))

@@ -386,7 +386,7 @@ def short_unary(op: Elementwise, name: str, slow: Callable[[Any, Any], Tensor]) 
                     explain(error, name, {})
                     raise
                 kind = entry[1]
-                if type(array) is not np.ndarray:
+                if type(array) is not kind.backend.array_class:
                     array = kind.backend.asarray(array)
                 output: Tensor = new(Tensor)
                 output._array = array
@@ -456,7 +456,8 @@ def short_binary(op: Elementwise, name: str, slow: Callable[[Any, Any, Any], Ten
                     explain(error, name, {})
                     raise
                 if type(array) is not np.ndarray:
-                    array = kind.backend.asarray(array)
+                    if type(array) is not kind.backend.array_class:
+                        array = kind.backend.asarray(array)
                 elif array.ndim > 1 and operand is not other and not input._array.flags.c_contiguous:
                     array = arranged(array, input._array, other._array)
                 output: Tensor = new(Tensor)

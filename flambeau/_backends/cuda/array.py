@@ -7,20 +7,21 @@ device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._core.arrays.dataless import new_owner
 from ..._core.size import contiguous_strides
+from . import driver as drivers
 from .driver import Memory, driver
 from .waits import HERE
 
 _BEGIN = new_owner(0)
 _START: int = _BEGIN.__array_interface__["data"][0]
 _make: Any = np.ndarray
+_new = object.__new__
 
 
 class DeviceArray:
@@ -143,7 +144,7 @@ class DeviceArray:
 
 def view_of(array: DeviceArray, form: Any) -> DeviceArray:
     """The array that has been made of another one's form."""
-    made: DeviceArray = object.__new__(DeviceArray)
+    made: DeviceArray = _new(DeviceArray)
     made.form = form
     made.memory = array.memory
     base = array.base
@@ -154,7 +155,7 @@ def view_of(array: DeviceArray, form: Any) -> DeviceArray:
 
 def seen_as(array: DeviceArray, form: Any, offset: int = 0) -> DeviceArray:
     """The array that has been made of another one's form, whose first element is so many bytes behind the other's."""
-    made: DeviceArray = object.__new__(DeviceArray)
+    made: DeviceArray = _new(DeviceArray)
     made.form = form
     made.memory = array.memory
     base = array.base
@@ -168,7 +169,7 @@ def window(
 ) -> DeviceArray:
     """An array over part of the memory of another one; start and strides count bytes."""
     base = memory if memory.base is None else memory.base
-    made: DeviceArray = object.__new__(DeviceArray)
+    made: DeviceArray = _new(DeviceArray)
     start += memory.pointer - base.pointer
     made.form = _make(shape, dtype, _BEGIN, start if 0 not in shape else 0, strides)
     made.memory = memory.memory
@@ -179,7 +180,7 @@ def window(
 
 def over(memory: Memory, pointer: int, shape: Any, dtype: Any, strides: Any = None) -> DeviceArray:
     """An array without gaps that stands for the whole of a memory."""
-    made: DeviceArray = object.__new__(DeviceArray)
+    made: DeviceArray = _new(DeviceArray)
     made.form = _make(shape, dtype, _BEGIN, 0, strides)
     made.memory = memory
     made.base = None
@@ -194,8 +195,8 @@ def form_of(shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None 
 
 def of_form(form: Any) -> DeviceArray:
     """A new array, uninitialised, whose form is there already."""
-    memory = driver().allocate(form.nbytes)
-    made: DeviceArray = object.__new__(DeviceArray)
+    memory = drivers.allocate(form.nbytes)
+    made: DeviceArray = _new(DeviceArray)
     made.form = form
     made.memory = memory
     made.base = None
@@ -207,20 +208,34 @@ _UNIT = 512
 """What lies in one piece of memory begins at multiples of it, as what has its own does."""
 
 
-def of_forms(forms: Sequence[Any]) -> list[DeviceArray]:
-    """New arrays, uninitialised, in one piece of memory: of small ones that are used together."""
-    places, end = [], 0
+class Together(NamedTuple):
+    """The forms of small arrays that are used together, and where they are in one piece of memory."""
+
+    nbytes: int
+    parts: tuple[tuple[Any, int], ...]
+
+
+def together(*forms: Any) -> Together:
+    """A place for each of some forms in one piece of memory."""
+    parts, end = [], 0
     for form in forms:
-        places.append(end)
+        parts.append((form, end))
         end += -(-form.nbytes // _UNIT) * _UNIT
-    memory = driver().allocate(end)
+    return Together(end, tuple(parts))
+
+
+def of_forms(forms: Together) -> list[DeviceArray]:
+    """New arrays, uninitialised, in one piece of memory."""
+    nbytes, parts = forms
+    memory = drivers.allocate(nbytes)
+    begin = memory.ptr
     found = []
-    for form, place in zip(forms, places, strict=True):
-        made: DeviceArray = object.__new__(DeviceArray)
+    for form, place in parts:
+        made: DeviceArray = _new(DeviceArray)
         made.form = form
         made.memory = memory
         made.base = None
-        made.pointer = memory.ptr + place
+        made.pointer = begin + place
         found.append(made)
     return found
 
@@ -250,8 +265,8 @@ def empty_beside(array: DeviceArray, dtype: Any) -> DeviceArray:
     form = array.form
     if array.base is not None or dtype is not form.dtype:
         form = _make(form.shape, dtype, _BEGIN, 0, None)
-    memory = driver().allocate(form.nbytes)
-    made: DeviceArray = object.__new__(DeviceArray)
+    memory = drivers.allocate(form.nbytes)
+    made: DeviceArray = _new(DeviceArray)
     made.form = form
     made.memory = memory
     made.base = None

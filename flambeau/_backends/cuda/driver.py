@@ -301,6 +301,14 @@ def _address(array: Any) -> int:
 _driver: Driver | None = None
 
 
+def _allocate_by_driver(nbytes: int) -> Memory:
+    return driver().allocate(nbytes)
+
+
+allocate: Callable[[int], Memory] = _allocate_by_driver
+"""Memory of the driver in use, uninitialised: its own method once there is one."""
+
+
 def driver() -> Driver:
     """The driver in use."""
     assert _driver is not None, "a device array needs a driver"
@@ -314,5 +322,6 @@ def pool() -> Pool:
 
 def use(found: Driver) -> None:
     """Let `found` be the driver in use, before there is any array."""
-    global _driver
+    global _driver, allocate
     _driver = found
+    allocate = found.allocate

@@ -27,8 +27,8 @@ from ..._core.arrays.dataless import empty_meta
 from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import is_channels_last
 from ..._core.geometry.moving_windows import strides_for
-from .array import DeviceArray, empty, form_of, of_form, of_forms
-from .driver import driver
+from .array import DeviceArray, empty, form_of, of_form, of_forms, together
+from .driver import Launch, driver
 from .scratch import scratch
 
 _FLOATS = frozenset(("float16", "bfloat16", "float32", "float64"))
@@ -70,11 +70,14 @@ def _dense(array: DeviceArray) -> DeviceArray:
     return array if array.form.flags.c_contiguous else array.copy()
 
 
+def _lies_so(form: Any, strides: tuple[int, ...] | None) -> bool:
+    return bool(form.flags.c_contiguous if strides is None else form.strides == strides)
+
+
 def _laid_out(array: DeviceArray, strides: tuple[int, ...] | None) -> DeviceArray:
     """The elements without gaps, row by row or with given strides, from a place on where packs may begin."""
     form = array.form
-    fits = form.flags.c_contiguous if strides is None else form.strides == strides
-    if fits and not array.pointer & 15:
+    if _lies_so(form, strides) and not array.pointer & 15:
         return array
     made = empty(form.shape, form.dtype, strides)
     made[...] = array
@@ -131,14 +134,16 @@ class _Passes:
             self._sums = _kernel(planes_sums_source, name, kept, layout.width, gradient)
             self._pack_sums, self._sum_numbers = Struct("=qqqQQQQq").pack, (part,)
             self._sum_blocks = channels * self.splits
-        self._sizes, self._threads = sizes, threads
+        self._sizes, self.threads = sizes, threads
         self._results = 1 if epilogue is None else len(epilogue.program.results)
         self._plan_apply(name, gradient, epilogue)
         self.along = 1
         while self.along < min(self.splits, threads // 4):
             self.along *= 2
-        self.across = threads // self.along
-        self.channel_blocks = -(-channels // self.across)
+        across = threads // self.along
+        self.parts = channels, self.splits, across
+        """What a kernel is told in which several threads have a channel: as many as there are parts to add up."""
+        self.channel_blocks = -(-channels // across)
         self.sum_bytes = self.splits * 2 * channels * wide
         self.nbytes = self.sum_bytes + 3 * channels * wide
         """Of the sums, and of the factors behind them."""
@@ -163,17 +168,12 @@ class _Passes:
     def add_up(self, x: int, grad: int, mean: int, sums: int) -> None:
         """For each part of the elements two sums of each channel."""
         fields = self._pack_sums(*self._sizes, x, grad, mean, sums, *self._sum_numbers)
-        self._sums(self._sum_blocks, self._threads, fields)
+        self._sums(self._sum_blocks, self.threads, fields)
 
-    def of_channels(self, launch: Any, pack: Any, count: int, eps: float, *rest: Any) -> None:
-        """Start a kernel in which several threads have a channel: as many as there are parts to add up."""
-        fields = pack(self.layout.channels, self.splits, self.across, float(count), eps, *rest)
-        launch(self.channel_blocks, self._threads, fields)
-
-    def apply(self, x: DeviceArray, grad: int, factors: int) -> DeviceArray:
+    def apply(self, x: int, grad: int, factors: int) -> DeviceArray:
         """Every element by the factors of its channel."""
         made = of_form(self._result)
-        fields = self._pack_apply(*self._sizes, x.pointer, grad, factors, made.pointer, *self._apply_numbers)
+        fields = self._pack_apply(*self._sizes, x, grad, factors, made.pointer, *self._apply_numbers)
         self._apply(self._apply_blocks, self._apply_threads, fields)
         return made
 
@@ -203,7 +203,8 @@ _STATISTICS, _SLOPES = Struct("=qqqddQQqQQQQQQ").pack, Struct("=qqqddQQQQQQQ").p
 class _Forward:
     """Batch normalisation of arrays of one layout, with parameters and statistics of given types."""
 
-    __slots__ = ("_count", "_epilogue", "_launch", "_nothing", "_passes", "_statistics", "_training", "_variance")
+    __slots__ = ("_count", "_epilogue", "_launch", "_lies_well", "_nothing", "_passes", "_statistics", "_training",
+                 "_variance")  # fmt: skip
 
     def __init__(
         self, form: Any, parameters: np.dtype[Any], kept: np.dtype[Any], weighted: bool, biased: bool, training: bool,
@@ -213,9 +214,11 @@ class _Forward:
         self._epilogue = epilogue
         self._passes = _passes(form.shape, form.strides, form.dtype, kind, False, training, epilogue)
         channels = self._passes.layout.channels
-        self._count = form.size // channels
+        self._count = float(form.size // channels)
         self._training = training
-        self._statistics, self._variance = form_of((channels,), kept), form_of((channels,), _wide(form.dtype))
+        self._lies_well = _lies_so(form, self._passes.strides)
+        mean, self._variance = form_of((channels,), kept), form_of((channels,), _wide(form.dtype))
+        self._statistics = together(mean, mean, self._variance)
         self._nothing = form_of((0,), kept)
         self._launch = _kernel(statistics_source, name, name_of(parameters), kind, weighted, biased, training)
 
@@ -224,22 +227,29 @@ class _Forward:
         *others: DeviceArray,
     ) -> tuple[DeviceArray, ...]:  # fmt: skip
         passes = self._passes
-        input = _laid_out(input, passes.strides)
-        weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
+        if not self._lies_well or input.pointer & 15:
+            input = _laid_out(input, passes.strides)
+        x, of_weight, of_bias = input.pointer, 0, 0
+        if weight is not None:
+            weight = _dense(weight)
+            of_weight = weight.pointer
+        if bias is not None:
+            bias = _dense(bias)
+            of_bias = bias.pointer
         sums, memory = scratch(passes.nbytes, driver().stream())
         factors = sums + passes.sum_bytes
         if self._training:
-            mean, rstd, variance = of_forms((self._statistics, self._statistics, self._variance))
-            passes.add_up(input.pointer, 0, 0, sums)
+            mean, rstd, variance = of_forms(self._statistics)
+            passes.add_up(x, 0, 0, sums)
         else:
             mean, rstd, variance = _dense(running_mean), _dense(running_var), of_form(self._variance)
-        passes.of_channels(
-            self._launch, _STATISTICS, self._count, eps, sums, input.pointer, passes.layout.places,
-            0 if weight is None else weight.pointer, 0 if bias is None else bias.pointer, mean.pointer, rstd.pointer,
-            variance.pointer, factors,
+        fields = _STATISTICS(
+            *passes.parts, self._count, eps, sums, x, passes.layout.places, of_weight, of_bias, mean.pointer,
+            rstd.pointer, variance.pointer, factors,
         )  # fmt: skip
+        self._launch(passes.channel_blocks, passes.threads, fields)
         if self._epilogue is None:
-            results = [passes.apply(input, 0, factors)]
+            results = [passes.apply(x, 0, factors)]
         else:
             results = passes.apply_epilogue(input, others, factors)
         del memory  # now the kernels that use it are in the queue
@@ -258,14 +268,17 @@ def batch_norm(
 ) -> tuple[DeviceArray, ...] | None:  # fmt: skip
     """The result, then the mean and 1 / deviation that the derivative needs (of evaluation: nothing), the variance."""
     form = input.form
-    types = _types(weight, bias, running_mean, running_var)
-    key = form.shape, form.strides, form.dtype, types, training, kept
+    key = (
+        form.shape, form.strides, form.dtype, None if weight is None else weight.form.dtype,
+        None if bias is None else bias.form.dtype, None if running_mean is None else running_mean.form.dtype,
+        None if running_var is None else running_var.form.dtype, training, kept,
+    )  # fmt: skip
     try:
         call = _calls[key]
     except KeyError:
         if len(_calls) >= _MOST_CALLS:
             _calls.clear()
-        call = _calls[key] = _prepared(form, types, training, kept)
+        call = _calls[key] = _prepared(form, key[3:7], training, kept)
     return None if call is None else call(input, weight, bias, running_mean, running_var, eps)
 
 
@@ -275,7 +288,8 @@ def followed_by(program: Program, others: int, given: Sequence[Any]) -> Callable
     input, *statistics, training, _, kept = given
     if not can_write(program):
         return None
-    call = _prepared(input.form, _types(*statistics), training, kept, Epilogue(program, others))
+    types = tuple([None if each is None else each.form.dtype for each in statistics])
+    call = _prepared(input.form, types, training, kept, Epilogue(program, others))
     if call is None:
         return None
 
@@ -286,10 +300,6 @@ def followed_by(program: Program, others: int, given: Sequence[Any]) -> Callable
         return call(input, weight, bias, running_mean, running_var, eps, *others)
 
     return run
-
-
-def _types(*given: Any) -> tuple[Any, ...]:
-    return tuple([None if each is None else each.form.dtype for each in given])
 
 
 def _prepared(
@@ -316,15 +326,16 @@ def _fits(form: Any, parameters: Any, statistics: Any) -> bool:
 class _Backward:
     """The derivative for arrays of one layout, with parameters and statistics of given types."""
 
-    __slots__ = ("_count", "_launch", "_parameters", "_passes")
+    __slots__ = ("_count", "_launch", "_lie_well", "_parameters", "_passes")
 
     def __init__(
-        self, form: Any, parameters: np.dtype[Any], kept: np.dtype[Any], weighted: bool, training: bool
+        self, grad: Any, form: Any, parameters: np.dtype[Any], kept: np.dtype[Any], weighted: bool, training: bool
     ) -> None:
         name, kind = name_of(form.dtype), name_of(kept)
-        self._passes = _passes(form.shape, form.strides, form.dtype, kind, True, True)
-        channels = self._passes.layout.channels
-        self._count = form.size // channels
+        passes = self._passes = _passes(form.shape, form.strides, form.dtype, kind, True, True)
+        channels = passes.layout.channels
+        self._count = float(form.size // channels)
+        self._lie_well = _lies_so(form, passes.strides) and _lies_so(grad, passes.strides)
         self._parameters = form_of((channels,), parameters)
         self._launch = _kernel(slopes_source, name, name_of(parameters), kind, weighted, training)
 
@@ -333,18 +344,24 @@ class _Backward:
         eps: float,
     ) -> list[Any]:  # fmt: skip
         passes = self._passes
-        input, grad = _laid_out(input, passes.strides), _laid_out(grad, passes.strides)
+        if not self._lie_well or (input.pointer | grad.pointer) & 15:
+            input, grad = _laid_out(input, passes.strides), _laid_out(grad, passes.strides)
+        x, dy = input.pointer, grad.pointer
         mean, rstd = _dense(mean), _dense(rstd)
-        weight = None if weight is None else _dense(weight)
+        scale = 0
+        if weight is not None:
+            weight = _dense(weight)
+            scale = weight.pointer
         of_weight, of_bias = of_form(self._parameters), of_form(self._parameters)
         sums, memory = scratch(passes.nbytes, driver().stream())
         factors = sums + passes.sum_bytes
-        passes.add_up(input.pointer, grad.pointer, mean.pointer, sums)
-        passes.of_channels(
-            self._launch, _SLOPES, self._count, eps, sums, 0 if weight is None else weight.pointer, mean.pointer,
-            rstd.pointer, of_weight.pointer, of_bias.pointer, factors,
+        passes.add_up(x, dy, mean.pointer, sums)
+        fields = _SLOPES(
+            *passes.parts, self._count, eps, sums, scale, mean.pointer, rstd.pointer, of_weight.pointer,
+            of_bias.pointer, factors,
         )  # fmt: skip
-        of_input = passes.apply(input, grad.pointer, factors) if needed[0] else None
+        self._launch(passes.channel_blocks, passes.threads, fields)
+        of_input = passes.apply(x, dy, factors) if needed[0] else None
         del memory  # now the kernels that use it are in the queue
         return [of_input, of_weight if needed[1] else None, of_bias if needed[2] else None]
 
@@ -358,33 +375,37 @@ def batch_norm_backward(
 ) -> list[Any] | None:  # fmt: skip
     """The gradients of input, weight and bias, those that are needed."""
     grad = grads[0]
-    if grad is None or any(each is not None for each in grads[1:]):
+    if grad is None:
         return None
+    for other in grads[1:]:
+        if other is not None:
+            return None
     mean, rstd = (result1, result2) if training else (running_mean, running_var)
-    form = input.form
-    types = grad.form.dtype, None if weight is None else weight.form.dtype, mean.form.dtype, rstd.form.dtype
-    key = form.shape, form.strides, form.dtype, types, training
+    form, given = input.form, grad.form
+    key = (
+        form.shape, form.strides, form.dtype, given.strides, given.dtype,
+        None if weight is None else weight.form.dtype, mean.form.dtype, rstd.form.dtype, training,
+    )  # fmt: skip
     try:
         call = _backward_calls[key]
     except KeyError:
         if len(_backward_calls) >= _MOST_CALLS:
             _backward_calls.clear()
-        call = _backward_calls[key] = _prepared_backward(form, types, training)
+        call = _backward_calls[key] = _prepared_backward(form, given, *key[5:])
     return None if call is None else call(grad, needed, input, weight, mean, rstd, eps)
 
 
-def _prepared_backward(form: Any, types: tuple[Any, ...], training: bool) -> _Backward | None:
-    """`types` are those of gradient, weight, mean and deviation."""
-    grad, weight, mean, rstd = types
+def _prepared_backward(form: Any, grad: Any, weight: Any, mean: Any, rstd: Any, training: bool) -> _Backward | None:
+    """`form` and `grad` are those of the input and of the gradient; the others are types."""
     parameters = mean if weight is None else weight
-    if grad != form.dtype or rstd != mean or not _fits(form, parameters, mean):
+    if grad.dtype != form.dtype or rstd != mean or not _fits(form, parameters, mean):
         return None
-    return _Backward(form, parameters, mean, weight is not None, training)
+    return _Backward(grad, form, parameters, mean, weight is not None, training)
 
 
 _RUNNING = Struct("=qQQQQdd").pack
-_movers: dict[Any, Any] = {}
-"""For the types of the statistics the kernel that moves them; None: there is none."""
+_movers: dict[Any, Launch | None] = {}
+"""For the types and strides of the statistics the kernel that moves them; None: there is none."""
 
 
 def move_running(
@@ -392,19 +413,33 @@ def move_running(
     size: int,
 ) -> bool | None:  # fmt: skip
     """Move running statistics towards those of a batch of `size` elements; None: not done."""
-    forms = running_mean.form, running_var.form, mean.form, variance.form
-    types = tuple([form.dtype for form in forms])
+    one, two, three, four = running_mean.form, running_var.form, mean.form, variance.form
+    key = (
+        one.strides, one.dtype, two.strides, two.dtype, three.strides, three.dtype, four.strides, four.dtype,
+        four.size,
+    )  # fmt: skip
     try:
-        launch = _movers[types]
+        launch = _movers[key]
     except KeyError:
-        names = tuple([name_of(each) for each in types])
-        known = set(names) <= _FLOATS and names[0] == names[1]
-        launch = _movers[types] = _kernel(running_source, names[0], *names[2:]) if known else None
-    channels = forms[3].size
-    if launch is None or not channels or not all(form.flags.c_contiguous for form in forms):
+        if len(_movers) >= _MOST_CALLS:
+            _movers.clear()
+        launch = _movers[key] = _mover(one, two, three, four)
+    if launch is None:
         return None
+    channels = four.size
     count = size // channels
     factor = count / (count - 1) if count > 1 else float("nan")
     pointers = running_mean.pointer, running_var.pointer, mean.pointer, variance.pointer
     launch(-(-channels // THREADS), THREADS, _RUNNING(channels, *pointers, float(momentum), factor))
     return True
+
+
+def _mover(*forms: Any) -> Launch | None:
+    """The kernel that moves running statistics; `forms` are theirs, and those of what they move towards."""
+    names = [name_of(form.dtype) for form in forms]
+    if not set(names) <= _FLOATS or names[0] != names[1]:
+        return None
+    if not forms[3].size or not all(form.flags.c_contiguous for form in forms):
+        return None
+    launch: Launch = _kernel(running_source, names[0], *names[2:])
+    return launch

@@ -23,7 +23,7 @@ from ..._codegen.cuda.elementwise import (
 )
 from ..._codegen.cuda.types import TYPES
 from ..._codegen.expr import Program, Untraceable, computed_type, trace_body
-from .array import DeviceArray, dense_like, empty_beside, form_of, of_form
+from .array import DeviceArray, dense_like, form_of, of_form
 from .driver import Launch, driver
 
 MOST_VARIANTS = 64
@@ -89,67 +89,67 @@ class Pointwise:
     def unary(self, x: Any) -> DeviceArray:
         """The result for one array."""
         form = x.form
-        count = form.size
-        if not form.flags.c_contiguous or not count:
-            return self.many(x)[0]
-        made = empty_beside(x, self.results[0])
-        width = 1 if (made.pointer | x.pointer) & _ALIGNED else self.width
-        entry = self._flat.get(("c", width)) or self._compiled("c", width)
-        entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](count, made.pointer, x.pointer))
+        key = form.shape, form.strides
+        call = self._calls.get(key) or self._prepared(key, (x,))
+        made = of_form(call.forms[0])
+        walk = call.walk
+        if walk is not None:
+            place, given = made.pointer, x.pointer
+            if walk.aligned is not None and not (place | given) & _ALIGNED:
+                walk = walk.aligned
+            walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, place, given, *walk.numbers))
         return made
 
     def binary(self, x: Any, y: Any) -> DeviceArray:
         """The result for two operands, of which one may be a number."""
-        if type(x) is not DeviceArray:
+        if type(x) is not DeviceArray or type(y) is not DeviceArray:
             return self.many(x, y)[0]
-        given: float
-        first = x.form  # the usual cases, quickly
-        count = first.size
-        if not first.flags.c_contiguous or not count:
-            return self.many(x, y)[0]
-        if type(y) is DeviceArray:
-            second = y.form
-            if second is not first and (first.shape != second.shape or not second.flags.c_contiguous):
-                return self.many(x, y)[0]
-            forms, given, aligned = "cc", y.pointer, x.pointer | y.pointer
-        elif self._codes[1] == "d":
-            forms, given, aligned = "cn", float(y), x.pointer
-        else:
-            return self.many(x, y)[0]
-        made = empty_beside(x, self.results[0])
-        place = made.pointer
-        width = 1 if (aligned | place) & _ALIGNED else self.width
-        entry = self._flat.get((forms, width)) or self._compiled(forms, width)
-        entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](count, place, x.pointer, given))
+        first, second = x.form, y.form
+        key = first.shape, first.strides, second.shape, second.strides
+        call = self._calls.get(key) or self._prepared(key, (x, y))
+        made = of_form(call.forms[0])
+        walk = call.walk
+        if walk is not None:
+            place, one, two = made.pointer, x.pointer, y.pointer
+            if walk.aligned is not None and not (place | one | two) & _ALIGNED:
+                walk = walk.aligned
+            walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, place, one, two, *walk.numbers))
         return made
-
-    def _compiled(self, forms: str, width: int) -> tuple[Launch, Any]:
-        launch = driver().compile(flat_source(self.program, self.memory, forms, width))
-        entry = self._flat[forms, width] = launch, self._fields(forms, "").pack
-        return entry
 
     def many(self, *operands: Any) -> tuple[DeviceArray, ...]:
         """The results for any operands. A ValueError, as NumPy's, if their shapes do not fit."""
         layout: list[Any] = []
-        for each in operands:
+        values: list[Any] = []
+        together = 0
+        for each, code in zip(operands, self._codes):  # noqa: B905  (as many as the program has)
             if type(each) is DeviceArray:
-                form = each.form
+                form, place = each.form, each.pointer
                 layout += form.shape, form.strides
+                values.append(place)
+                together |= place
             else:
                 layout.append(None)
+                _add_number(values, each, code)
         key = tuple(layout)
-        call = self._calls.get(key)
-        if call is None:
-            if len(self._calls) >= _MOST_WALKS:
-                self._calls.clear()
-            call = self._calls[key] = self._prepared(operands)
-        forms, walk = call
+        forms, walk = self._calls.get(key) or self._prepared(key, operands)
         results = tuple([of_form(form) for form in forms])
         if walk is not None:
-            self._start(walk, results, operands)
+            places = [made.pointer for made in results]
+            for place in places:
+                together |= place
+            if walk.aligned is not None and not together & _ALIGNED:
+                walk = walk.aligned
+            walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, *places, *values, *walk.numbers))
         return results
 
-    def _prepared(self, operands: Sequence[Any]) -> _Call:
+    def _prepared(self, key: tuple[Any, ...], operands: Sequence[Any]) -> _Call:
+        """What calls for operands of such shapes and strides need, from now on found by `key`."""
+        if len(self._calls) >= _MOST_WALKS:
+            self._calls.clear()
+        call = self._calls[key] = self._call_for(operands)
+        return call
+
+    def _call_for(self, operands: Sequence[Any]) -> _Call:
         """The forms of the results, and how they are walked through; nothing is where there are no elements."""
         arrays = [each.form for each in operands if type(each) is DeviceArray]
         shape = arrays[0].shape
@@ -167,39 +167,29 @@ class Pointwise:
 
     def strides_for(self, operands: Sequence[Any]) -> list[tuple[int, ...]]:
         """The strides of the results of `many` for such operands."""
-        return [form.strides for form in self._prepared(operands).forms]
+        return [form.strides for form in self._call_for(operands).forms]
 
-    def flat(self, forms: str) -> Callable[..., Any]:
-        """The kernel for operands without gaps."""
-        count = len(self.results)
-
-        def run(*arrays: Any) -> Any:
-            self._run_flat(arrays[0].form.size, arrays[:count], arrays[count:])
-            return arrays[0]
-
-        return run
-
-    def into(self, results: Sequence[Any], operands: Sequence[Any], forms: str | None = None) -> None:
+    def into(self, results: Sequence[Any], operands: Sequence[Any]) -> None:
         """Compute into arrays that are there already."""
-        target = results[0].form
-        count = target.size
-        if not count:
+        if not results[0].form.size:
             return
-        shape = target.shape
-        alike = True
         layout: list[Any] = []
-        for each in (*results, *operands):
-            if type(each) is not DeviceArray:
+        values: list[Any] = []
+        together = 0
+        for each in results:
+            form, place = each.form, each.pointer
+            layout += form.shape, form.strides
+            values.append(place)
+            together |= place
+        for each, code in zip(operands, self._codes):  # noqa: B905  (as many as the program has)
+            if type(each) is DeviceArray:
+                form, place = each.form, each.pointer
+                layout += form.shape, form.strides
+                values.append(place)
+                together |= place
+            else:
                 layout.append(None)
-                continue
-            form = each.form
-            own = form.shape
-            if alike and (own != shape or not form.flags.c_contiguous):
-                alike = False
-            layout += own, form.strides
-        if alike:
-            self._run_flat(count, results, operands)
-            return
+                _add_number(values, each, code)
         key = tuple(layout)
         walk = self._walks.get(key)
         if walk is None:
@@ -207,7 +197,9 @@ class Pointwise:
                 self._walks.clear()
             given = [each.form if type(each) is DeviceArray else None for each in operands]
             walk = self._walks[key] = self._planned([each.form for each in results], given)
-        self._start(walk, results, operands)
+        if walk.aligned is not None and not together & _ALIGNED:
+            walk = walk.aligned
+        walk.launch(walk.blocks, THREADS, walk.pack(walk.elements, *values, *walk.numbers))
 
     def between(self, results: Sequence[Any], operands: Sequence[Any]) -> Callable[..., None]:
         """What computes into arrays of the forms `results` from such of `operands`, given the addresses of all."""
@@ -222,43 +214,7 @@ class Pointwise:
 
         return run
 
-    # ----- launches -------------------------------------------------------------------------------------------------
-
-    def _start(self, walk: _Walk, results: Sequence[Any], operands: Sequence[Any]) -> None:
-        values: list[Any] = [0]
-        together = 0
-        for each in results:
-            values.append(each.pointer)
-            together |= each.pointer
-        for number, each in enumerate(operands):
-            if type(each) is DeviceArray:
-                values.append(each.pointer)
-                together |= each.pointer
-            else:
-                _add_number(values, each, self._codes[number])
-        if walk.aligned is not None and not together & _ALIGNED:
-            walk = walk.aligned
-        values[0] = walk.elements
-        walk.launch(walk.blocks, THREADS, walk.pack(*values, *walk.numbers))
-
-    def _run_flat(self, count: int, results: Sequence[Any], operands: Sequence[Any]) -> None:
-        values: list[Any] = [count]
-        together = 0
-        for each in results:
-            values.append(each.pointer)
-            together |= each.pointer
-        forms = ""
-        for number, each in enumerate(operands):
-            if type(each) is DeviceArray:
-                values.append(each.pointer)
-                together |= each.pointer
-                forms += FLAT
-            else:
-                _add_number(values, each, self._codes[number])
-                forms += NUMBER
-        width = 1 if together & _ALIGNED else self.width
-        entry = self._flat.get((forms, width)) or self._compiled(forms, width)
-        entry[0](-(-(count // width + 1) // THREADS), THREADS, entry[1](*values))
+    # ----- plans ----------------------------------------------------------------------------------------------------
 
     def _planned(self, results: Sequence[Any], operands: Sequence[Any]) -> _Walk:
         """How arrays of these layouts are walked through: as if they had no gaps, in packs, or one by one.
@@ -278,14 +234,18 @@ class Pointwise:
             kinds = iter(single[len(results) :])
             packed = "".join([form if form == NUMBER else SINGLE if next(kinds) else FLAT for form in forms])
             if len(sizes) == 1:
-                aligned = self._without_gaps(target.size, packed, self.width)
-                return self._without_gaps(target.size, packed, 1)._replace(aligned=aligned)
+                if self.width > 1:
+                    aligned = self._without_gaps(target.size, packed, self.width)
+                return self._without_gaps(target.size, packed, 1, aligned)
             aligned = self._in_packs(target.size, sizes, strides, items, packed, single)
-        return self._strided(target.size, sizes, strides, forms, 1)._replace(aligned=aligned)
+        return self._strided(target.size, sizes, strides, forms, 1, aligned)
 
-    def _without_gaps(self, count: int, forms: str, width: int) -> _Walk:
-        launch, pack = self._flat.get((forms, width)) or self._compiled(forms, width)
-        return _Walk(launch, -(-(count // width + 1) // THREADS), count, pack, (), None)
+    def _without_gaps(self, count: int, forms: str, width: int, aligned: _Walk | None = None) -> _Walk:
+        entry = self._flat.get((forms, width))
+        if entry is None:
+            launch = _compiled(lambda: flat_source(self.program, self.memory, forms, width), aligned is not None)
+            entry = self._flat[forms, width] = launch, self._fields(forms, "").pack
+        return _Walk(entry[0], -(-(count // width + 1) // THREADS), count, entry[1], (), aligned)
 
     def _in_packs(
         self, count: int, sizes: list[int], strides: list[list[int]], items: list[int], forms: str, single: list[bool]
@@ -301,7 +261,10 @@ class Pointwise:
         ]
         return self._strided(count // width, sizes, strides, forms, width)
 
-    def _strided(self, count: int, sizes: list[int], strides: list[list[int]], forms: str, width: int) -> _Walk:
+    def _strided(
+        self, count: int, sizes: list[int], strides: list[list[int]], forms: str, width: int,
+        aligned: _Walk | None = None,
+    ) -> _Walk:  # fmt: skip
         wide = count >= _MOST_BYTES or any(
             sum([abs(step) * size for step, size in zip(steps, sizes, strict=True)]) >= _MOST_BYTES for steps in strides
         )
@@ -309,13 +272,27 @@ class Pointwise:
         numbers = (*sizes, *[step for steps in strides for step in steps])
         entry = self._strides.get(key)
         if entry is None:
-            launch = driver().compile(strided_source(self.program, self.memory, *key))
+            launch = _compiled(lambda: strided_source(self.program, self.memory, *key), aligned is not None)
             entry = self._strides[key] = launch, self._fields(forms, "q" * len(numbers)).pack
-        return _Walk(entry[0], -(-count // THREADS), count, entry[1], numbers, None)
+        return _Walk(entry[0], -(-count // THREADS), count, entry[1], numbers, aligned)
 
     def _fields(self, forms: str, after: str) -> Struct:
         codes = [code if form == NUMBER else "Q" for code, form in zip(self._codes, forms, strict=True)]
         return Struct(f"=q{'Q' * len(self.results)}{''.join(codes)}{after}")
+
+
+def _compiled(source: Callable[[], str], when_needed: bool) -> Launch:
+    """A kernel; `when_needed`: it is compiled with its first launch, since most programs never come to that."""
+    if not when_needed:
+        return driver().compile(source())
+    compiled: list[Launch] = []
+
+    def launch(blocks: int, threads: int, fields: bytes) -> None:
+        if not compiled:
+            compiled.append(driver().compile(source()))
+        compiled[0](blocks, threads, fields)
+
+    return launch
 
 
 def _field_of(dtype: np.dtype[Any]) -> str:

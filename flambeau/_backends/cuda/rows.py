@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache
+from operator import itemgetter
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from ..._codegen.cuda.types import TYPES
 from ..._codegen.row_program import COLUMN, ROW, RowProgram
 from ..._codegen.rows import programs
 from ..._core.arrays.quick import name_of
-from .array import DeviceArray, empty, form_of, of_form
+from .array import DeviceArray, Together, empty, form_of, of_form, of_forms, together
 from .driver import driver
 from .reduce import reduced
 
@@ -217,12 +218,12 @@ class _NormCall(NamedTuple):
 
     form: Any
     """Of the result: arrays share it."""
-    statistics: Any
-    """Of means and deviations, likewise."""
+    statistics: Together
+    """Of deviations, and of means where there are any, likewise."""
     plan: _Plan
     sizes: tuple[int, int, int]
-    order: tuple[int, ...]
-    """Which of the addresses of input, result, deviations, means, weight and bias the kernel is told, one by one."""
+    order: Callable[[tuple[int, ...]], tuple[int, ...]]
+    """Takes the addresses that the kernel is told out of those of input, result, deviations, means, weight, bias."""
 
 
 _norm_calls: dict[Any, _NormCall | None] = {}
@@ -232,13 +233,18 @@ _NORM_PLACES = ("x", "out", "rstd", "mean", "weight", "bias")
 def _normalised(
     input: DeviceArray, inner: tuple[int, ...], weight: Any, bias: Any, eps: float, kept: np.dtype[Any], centre: bool
 ) -> tuple[DeviceArray, DeviceArray, DeviceArray] | None:
-    form = input.form
-    weight, bias = (None if each is None else _dense(each) for each in (weight, bias))
-    types = tuple([None if each is None else each.form.dtype for each in (weight, bias)])
-    of_weight, of_bias = (0 if each is None else each.pointer for each in (weight, bias))
-    dense = form.flags.c_contiguous
-    aligned = not (of_weight | of_bias | (input.pointer if dense else 0)) % 16
-    key = form.shape, form.dtype, inner, types, kept, centre, aligned
+    if not input.form.flags.c_contiguous:
+        input = input.copy()
+    form, of_input = input.form, input.pointer
+    of_weight = of_bias = 0
+    one = two = None
+    if weight is not None:
+        weight = _dense(weight)
+        of_weight, one = weight.pointer, weight.form.dtype
+    if bias is not None:
+        bias = _dense(bias)
+        of_bias, two = bias.pointer, bias.form.dtype
+    key = form.shape, form.dtype, inner, one, two, kept, centre, not (of_weight | of_bias | of_input) % 16
     try:
         call = _norm_calls[key]
     except KeyError:
@@ -247,24 +253,20 @@ def _normalised(
         call = _norm_calls[key] = _prepared_norm(*key)
     if call is None:
         return None
-    if not dense:
-        input = input.copy()
-    made, rstd = of_form(call.form), of_form(call.statistics)
-    mean = of_form(call.statistics) if centre else rstd
-    places = input.pointer, made.pointer, rstd.pointer, mean.pointer, of_weight, of_bias
+    made, statistics = of_form(call.form), of_forms(call.statistics)
+    rstd, mean = statistics[0], statistics[-1]
+    places = of_input, made.pointer, rstd.pointer, mean.pointer, of_weight, of_bias
     plan = call.plan
-    fields = plan.pack(*call.sizes, *[places[number] for number in call.order], eps)
-    plan.launch(plan.blocks, plan.threads, fields)
+    plan.launch(plan.blocks, plan.threads, plan.pack(*call.sizes, *call.order(places), eps))
     return made, mean, rstd
 
 
 def _prepared_norm(
-    shape: tuple[int, ...], dtype: np.dtype[Any], inner: tuple[int, ...], types: tuple[Any, ...], kept: np.dtype[Any],
-    centre: bool, aligned: bool,
+    shape: tuple[int, ...], dtype: np.dtype[Any], inner: tuple[int, ...], weight: np.dtype[Any] | None,
+    bias: np.dtype[Any] | None, kept: np.dtype[Any], centre: bool, aligned: bool,
 ) -> _NormCall | None:  # fmt: skip
-    """`types` are those of weight and bias."""
     form = form_of(shape, dtype)
-    given = [each for each in types if each is not None]
+    given = [each for each in (weight, bias) if each is not None]
     parameters = given[0] if given else dtype
     if not form.size or not {name_of(dtype), name_of(parameters), name_of(kept)} <= _FLOATS or len(set(given)) > 1:
         return None
@@ -273,10 +275,10 @@ def _prepared_norm(
     length = form.size // rows
     if length > LONGEST:
         return None
-    weighted, biased = (each is not None for each in types)
-    flags = name_of(dtype), name_of(parameters), name_of(kept), weighted, biased, centre
+    flags = name_of(dtype), name_of(parameters), name_of(kept), weight is not None, bias is not None, centre
     plan = _plan(programs.norm, flags, rows, length, 1, aligned)
-    return _NormCall(form, statistics, plan, (rows, length, 1), tuple(map(_NORM_PLACES.index, plan.names)))
+    order = itemgetter(*map(_NORM_PLACES.index, plan.names))
+    return _NormCall(form, together(*[statistics] * (1 + centre)), plan, (rows, length, 1), order)
 
 
 def layer_norm_backward(

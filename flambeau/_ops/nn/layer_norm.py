@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..._core.device import channels_last, channels_last_3d, contiguous_format
-from ..._core.dtype import FLOAT, LEGACY_NAMES, finfo, float32
+from ..._core.dtype import FLOAT, LEGACY_NAMES, dtype, finfo, float32
 from ..._core.geometry.layout import contiguous_array, has_format, in_format_of
 from ..._core.tensor import Tensor
 from ..._dispatch.composite import derivative
@@ -200,17 +201,30 @@ def _rms_norm(input: Array, normalized_shape: tuple[int, ...], weight: Array | N
     return result.astype(input.dtype, copy=False), rstd
 
 
+@cache
+def _precision(given: dtype) -> float:
+    """Of the type in which numbers of another one are computed."""
+    return finfo(float32 if given.itemsize == 2 else given).eps
+
+
 @public("nn.functional.rms_norm", method=False)
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """`input` divided by the root of its mean square over the last dimensions; then times `weight`.
 
     `eps`, added to the mean square, is by default the precision of the dtype in which it is computed.
     """
-    shape = _checked_shape("rms_norm", input, normalized_shape, weight=weight)
+    shape = normalized_shape
+    if not (
+        type(shape) is tuple
+        and shape
+        and input._array.shape[-len(shape) :] == shape
+        and (weight is None or weight._array.shape == shape)
+    ):
+        shape = _checked_shape("rms_norm", input, shape, weight=weight)
     kind = input._kind
     if kind.dtype.category < FLOAT:
         raise NotImplementedError(f'"rms_norm" not implemented for {LEGACY_NAMES[input.dtype]!r}')
-    floor = finfo(float32 if kind.dtype.itemsize == 2 else kind.dtype).eps if eps is None else eps
+    floor = _precision(kind.dtype) if eps is None else eps
     if (
         not kind.dataless
         and kind.dtype.category == FLOAT

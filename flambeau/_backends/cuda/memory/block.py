@@ -32,13 +32,14 @@ def segment_size(size: int) -> int:
 class Block:
     """A piece of a segment, with the pieces before and after it there."""
 
-    __slots__ = ("after", "before", "home", "place", "pointer", "requested", "shelf", "size", "state", "users")
+    __slots__ = ("after", "before", "home", "note", "place", "pointer", "requested", "shelf", "size", "state", "users")
 
     def __init__(self, pointer: int, size: int, shelf: Shelf) -> None:
         self.pointer = pointer
         self.size = size
         self.requested = 0
         self.shelf = shelf
+        self.note = shelf.note
         self.home: Heap = []
         """Where its shelf keeps the blocks for requests like the one that it was cut for."""
         self.state = FREE
@@ -64,9 +65,7 @@ class PooledMemory:
     def __del__(self) -> None:
         # This may run anywhere, in the middle of the pool's own work too: each step is whole in itself.
         block = self.block
-        journal = block.shelf.journal
-        journal.sizes.append(-block.size)
-        journal.requests.append(-block.requested)
+        block.note((-block.size, -block.requested))
         if block.users is None:
             block.state = KEPT
             heappush(block.home, (block.pointer, block))
@@ -78,13 +77,13 @@ class PooledMemory:
 class Shelf:
     """The free blocks of one size class, of one queue: what its work is done with can be used again by its next."""
 
-    __slots__ = ("journal", "kept", "misses", "ordered", "pool", "reserved", "small", "stream", "waiting")
+    __slots__ = ("kept", "misses", "note", "ordered", "pool", "reserved", "small", "stream", "waiting")
 
     def __init__(self, pool: int, stream: int, small: bool, journal: Journal, waiting: list[Block]) -> None:
         self.pool = pool
         self.stream = stream
         self.small = small
-        self.journal = journal
+        self.note = journal.extend
         self.waiting = waiting
         """Where blocks go that other queues use too."""
         self.kept: dict[int, Heap] = {}

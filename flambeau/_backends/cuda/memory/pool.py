@@ -108,7 +108,7 @@ class Pool:
         self._shared = 0
         """How many blocks are in use by several queues."""
         self._special = False
-        self._sizes, self._requests = self.statistics.journal.sizes, self.statistics.journal.requests
+        self._journal = self.statistics.journal
 
     def keep(self, value: bool) -> None:
         """Whether segments in which nothing is in use stay here, or go back to the device with the next request."""
@@ -121,7 +121,8 @@ class Pool:
         """Memory, uninitialised; it comes back when nothing refers to it."""
         size = (nbytes + UNIT - 1) & -UNIT or UNIT
         shelves = self._here.shelves or self.stream_changed()
-        if self._special or len(self._sizes) > LONGEST:
+        journal = self._journal
+        if self._special or len(journal) > LONGEST:
             self._do_special()
         try:
             block = heappop(shelves[size > SMALL].kept[size])[1]
@@ -129,8 +130,7 @@ class Pool:
             block = self._found(shelves[size > SMALL], size, nbytes)
         block.state = USED
         block.requested = nbytes
-        self._sizes.append(block.size)
-        self._requests.append(nbytes)
+        journal.extend((block.size, nbytes))
         if self.notes_places:
             block.place = calling_place()
         memory = _new(PooledMemory)
@@ -196,7 +196,7 @@ class Pool:
     def _collect(self) -> None:
         """Put what came back on its shelf, as far as no queue needs it any more."""
         counted = self.statistics
-        if len(self._sizes) > LONGEST:
+        if len(self._journal) > LONGEST:
             counted.add_up()
         while self._came_back:
             block = self._came_back.pop()

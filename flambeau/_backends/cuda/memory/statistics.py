@@ -13,23 +13,18 @@ LONGEST = 1 << 16
 """So many changes are written down before they are added up."""
 
 
-class Journal:
-    """What every request changes: only written down, and added up when somebody asks."""
-
-    __slots__ = ("requests", "sizes")
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-        """The sizes of blocks as they are handed out, and negative as they come back."""
-        self.requests: list[int] = []
-        """The bytes that were asked for, likewise."""
+Journal = list[int]
+"""What every request changes, only written down, and added up when somebody asks: the size of the block and the bytes
+that were asked for as it is handed out, and both negative as it comes back. Plain numbers: the collector of cycles has
+no business with them.
+"""
 
 
-def _taken(steps: list[int]) -> Any:
+def _taken(journal: Journal) -> Any:
     """What is written down so far, taken out; others may write meanwhile."""
-    found = steps[:]
-    del steps[: len(found)]
-    return np.array(found, np.int64)
+    found = journal[:]
+    del journal[: len(found)]
+    return np.array(found, np.int64).reshape(-1, 2).T  # both numbers of a step are written at once
 
 
 class Gauge:
@@ -75,7 +70,7 @@ class Statistics:
 
     def __init__(self) -> None:
         self.gauges = {f"{kind}.{side}": Gauge() for kind in _KINDS for side in _SIDES}
-        self.journal = Journal()
+        self.journal: Journal = []
         self.failures = self.retries = self.device_calls = self.device_returns = 0
 
     def _both(self, kind: str, small: bool, amount: int) -> None:
@@ -105,7 +100,7 @@ class Statistics:
 
     def add_up(self) -> None:
         """Bring the gauges up to date."""
-        sizes, requests = _taken(self.journal.sizes), _taken(self.journal.requests)
+        sizes, requests = _taken(self.journal)
         for side, keeps in (("all", None), ("small_pool", np.less_equal), ("large_pool", np.greater)):
             steps = sizes if keeps is None else sizes[keeps(np.abs(sizes), SMALL)]
             for name in ("allocation", "active"):

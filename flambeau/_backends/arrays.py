@@ -116,6 +116,12 @@ def product_of_few_rows(left: Array, right: Array) -> Array | None:
     return None if kernels is None else kernels.product_of_few_rows(left, right)
 
 
+def sparse_product(rows: Array, columns: Array, values: Array, dense: Array, height: int) -> Array | None:
+    """The product of a sparse matrix of `height` rows, by the coordinates of its values, with a dense one."""
+    kernels = _kernels("sparse_product", values)
+    return None if kernels is None else kernels.sparse_product(rows, columns, values, dense, height)
+
+
 def library_product(left: Array, right: Array) -> Array | None:
     """The product of two matrices, or of two batches of them, by a library that is not NumPy's."""
     if type(left) is np.ndarray:

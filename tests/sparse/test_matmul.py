@@ -10,6 +10,7 @@ import torch as pytorch
 
 import flambeau
 from flambeau._ops.sparse import matmul as sparse_matmul
+from flambeau.backends.cpu import numpy_only
 
 from .both import matrix, same
 
@@ -48,8 +49,13 @@ def test_kinds_of_products(T: Any) -> Any:
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 17])
-def test_random_products(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_products_in_pieces(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse_matmul, "_AT_ONCE", at_once)
+    with numpy_only():
+        test_random_products()
+
+
+def test_random_products() -> None:
     for seed in range(5):
         left, dense_left = _random(seed, (6, 5), 20)
         right, dense_right = _random(seed + 100, (5, 7), 15)
@@ -62,6 +68,28 @@ def test_random_products(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
             (left.to_sparse_csr() @ right.to_sparse_csr()).to_dense(),
         ):
             assert flambeau.equal(product, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_wide_rows_with_gaps(dtype: str) -> None:
+    kind: Any = getattr(flambeau, dtype)
+    left, dense_left = _random(3, (60, 50), 400, kind)
+    right = flambeau.arange(50 * 203).reshape(50, 203).remainder(17).to(kind)
+    for dense in (right[:, :200], right[:, 1:202], right[:, ::2], right.t().contiguous().t()):
+        given = dense.detach().requires_grad_()
+        product = flambeau.sparse.mm(left, given)
+        product.backward(product.detach())
+        expected = dense_left @ dense
+        assert flambeau.equal(product, expected)
+        assert flambeau.equal(given.grad, dense_left.t() @ expected)
+
+
+@pytest.mark.parametrize(("row", "place"), [(0, 2), (0, -3), (1, 3), (1, -4)])
+def test_places_moved_beyond_the_matrix(row: int, place: int) -> None:
+    moved = flambeau.sparse_coo_tensor([[0, 1], [0, 2]], [1.0, 2.0], (2, 3))
+    moved._indices()[row, 1] = place
+    with pytest.raises(IndexError):
+        flambeau.sparse.mm(moved, flambeau.ones(3, 4))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int64", "int8", "complex128"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends import arrays as array_functions
 from ..._core.arrays.lazy_signs import content
 from ..._core.arrays.sparse import (
     COO,
@@ -47,17 +48,28 @@ def _by_rows(array: Any) -> tuple[Any, Any, Any]:
     """Rows in rising order, columns and values of the elements of a matrix."""
     array = as_coo(array)
     rows, columns, values = array.indices[0], array.indices[1], array.values
-    if not array.coalesced:
-        order = np.argsort(rows, kind="stable")
-        rows, columns, values = rows[order], columns[order], values[order]
-    return rows, columns, values
+    return (rows, columns, values) if array.coalesced else _ordered(rows, columns, values)
 
 
-def _product(sparse: Any, dense: Any) -> Any:
-    """A sparse matrix times a dense one: the rows that its elements name, scaled and added up."""
-    rows, columns, values = _by_rows(sparse)
+def _ordered(rows: Any, columns: Any, values: Any) -> tuple[Any, Any, Any]:
+    order = np.argsort(rows, kind="stable")
+    return rows[order], columns[order], values[order]
+
+
+def _product(sparse: Any, dense: Any, adjoint: bool = False) -> Any:
+    """A sparse matrix, or its adjoint, times a dense one: the rows that its elements name, scaled and added up."""
+    array = as_coo(sparse)
+    rows, columns = array.indices
+    values, height, in_order = array.values, sparse.shape[0], array.coalesced
+    if adjoint:
+        rows, columns, values, height, in_order = columns, rows, np.conj(values), sparse.shape[1], False
+    done = array_functions.sparse_product(rows, columns, values, dense, height)
+    if done is not None:
+        return done
+    if not in_order:
+        rows, columns, values = _ordered(rows, columns, values)
     values, wide = accumulating(values), accumulating(dense)
-    result = np.zeros((sparse.shape[0], dense.shape[1]), np.result_type(values, wide))
+    result = np.zeros((height, dense.shape[1]), np.result_type(values, wide))
     step = max(1, _AT_ONCE // max(dense.shape[1], 1))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
@@ -101,7 +113,17 @@ def _product_left(grad: Tensor, self: Tensor, mat2: Tensor) -> Any:
 
 
 def _product_right(grad: Tensor, self: Tensor) -> Any:
-    return _masked_product(_adjoint(self), as_dense(grad))
+    return _adjoint_product(self, as_dense(grad))
+
+
+@sparse_primitive(
+    "SparseAddmmBackward0",
+    self=lambda grad, self, mat2: _sampled_product(self, mat2, hermitian(as_dense(grad))),
+    mat2=lambda grad, self: _masked_product(self, as_dense(grad)),
+)
+def _adjoint_product(self: Array, mat2: Array) -> Array:
+    """The adjoint of a sparse matrix times a dense one."""
+    return _product(self, mat2, adjoint=True)
 
 
 @sparse_primitive("SparseAddmmBackward0", self=_product_left, mat2=_product_right)

@@ -59,6 +59,8 @@ def _blocks(rows: Any, sizes: Sizes, reverse: bool) -> list[Any]:
 def _previous(lib: _Library, initial: Any, states: Any, sizes: Sizes, reverse: bool) -> Any:
     """For each row of the sequence the state before its step."""
     batch, initial = sizes[0], _matrix(initial)
+    if len(sizes) == 1:
+        return initial
     if sizes[-1] == batch:
         return lib.join([states[batch:], initial] if reverse else [initial, states[: len(states) - batch]], 0)
     parts: list[Any] = []
@@ -166,11 +168,16 @@ class _Backwards:
 
 def _of_parameters(needed: tuple[bool, ...], input: Any, states: Any, of_input: Any, of_state: Any) -> list[Any]:
     """The gradients of both weights and both biases, from those of the products to which they belong."""
+    of_bias = of_input.sum(0) if needed[2] else None
+    if of_bias is None or of_state is not of_input:
+        of_other = of_state.sum(0) if needed[3] else None
+    else:
+        of_other = of_bias if isinstance(of_bias, Tensor) else of_bias.copy()
     return [
         _product(of_input.T, _rows_of(input)) if needed[0] else None,
         _product(of_state.T, states) if needed[1] else None,
-        of_input.sum(0) if needed[2] else None,
-        of_state.sum(0) if needed[3] else None,
+        of_bias,
+        of_other,
     ]
 
 
@@ -188,8 +195,9 @@ def _differentiate(
     gradients: Callable[..., list[Any]], grads: list[Any], needed: tuple[bool, ...], saved: Any, *options: Any
 ) -> list[Any]:
     """Run `gradients` on arrays, in one op, or on tensors if the pass is recorded."""
-    values = [widened_tensor(each) for each in (*grads, *saved)]
-    count = len(grads)
+    values, count = [*grads, *saved], len(grads)
+    if saved[0].dtype.itemsize == 2:
+        values = [widened_tensor(each) for each in values]
     if saved[0].is_complex():
         values[count:] = [None if each is None else each.conj().resolve_conj() for each in values[count:]]
     if THREAD.modes.grad:
@@ -461,7 +469,8 @@ def _lstm_gradients(
         done = array_functions.lstm_steps_backward(of_rows, *ends, gates, before, shown, w_hh, sizes, reverse)
     if done is not None:
         of_all, *starts = done
-        states = _previous(lib, hx, gates[:, 3 * width :] * shown, sizes, reverse) if needed[4] else None
+        outputs = gates[:, 3 * width :] * shown if len(sizes) > 1 else shown  # of one step they are before no other
+        states = _previous(lib, hx, outputs, sizes, reverse) if needed[4] else None
         return [
             _as_sequence(_product(of_all, w_ih), input) if needed[0] else None,
             *[walk.first(each, initial) for each, initial in zip(starts, (hx, cx), strict=True)],
@@ -548,16 +557,17 @@ def lstm_layer(
     The gates are input, forget, the candidate and output. `w_hr` projects the state.
     """
     kind = input.dtype
-    input, w_ih, w_hh, w_hr = (each if each is None else widened(each) for each in (input, w_ih, w_hh, w_hr))
+    input, w_ih, w_hh = widened(input), widened(w_ih), widened(w_hh)
+    w_hr = None if w_hr is None else widened(w_hr)
     gates = _input_product(input, w_ih, b_ih, b_hh)
     done = None
     if w_hr is None and gates.size:
         start, cell_start = _matrix(widened(hx)), _matrix(widened(cx))
         done = array_functions.lstm_steps(gates, start, cell_start, w_hh, sizes, reverse)
     if done is not None:
-        output, cells, shown, *last = done
-        hidden_, cell_ = (each.astype(kind).reshape(start.shape) for each, start in zip(last, (hx, cx), strict=True))
-        return _as_sequence(output, input).astype(kind, copy=False), hidden_, cell_, gates, cells, shown
+        output, cells, shown, end, cell_end = done
+        last, last_cell = end.astype(kind).reshape(hx.shape), cell_end.astype(kind).reshape(cx.shape)
+        return _as_sequence(output, input).astype(kind, copy=False), last, last_cell, gates, cells, shown
     count, width = len(gates), cx.shape[-1]
     # NumPy is slow to repeat a row where there is little else to do.
     small = sizes[0] == sizes[-1] and sizes[0] * width <= _SMALL

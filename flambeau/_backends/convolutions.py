@@ -17,7 +17,7 @@ from .tiers import generated, library
 
 Array = Any
 
-_WORTHWHILE = 1 << 17
+_WORTHWHILE = 1 << 15
 """From so many multiplications on a kernel of theirs is worth its preparation."""
 
 
@@ -47,7 +47,7 @@ def correlate(
 ) -> Array | None:
     """The convolution of `input` with `weight`, of which the first `output` positions are wanted, plus `bias`."""
     products = input.shape[0] * weight.size * math.prod(output)
-    if _FEW < products < _WORTHWHILE // 4 and is_of_host(type(input)):
+    if _FEW < products < _WORTHWHILE and is_of_host(type(input)):
         return None
     return _first("correlate", products, input, weight, bias, output, geometry, last)
 

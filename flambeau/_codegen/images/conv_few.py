@@ -97,11 +97,14 @@ def spread_few(b: Builder, arguments: Arguments, dtype: str, rank: int, biased: 
             if dim == rank:
                 total.add(_read(b, element, scalar) * _read(b, factor, scalar))
                 return
-            with b.loop(0, weight.sizes[2 + dim]) as tap:
-                before = place[dim] + geometry.padding[dim] - tap * geometry.dilation[dim]
-                at = before // geometry.stride[dim]
-                fits = (before >= 0) & (at * geometry.stride[dim] == before) & (at < grad.sizes[2 + dim])
-                with b.when(fits):
+            # From the first place whose window reaches so far to the last one: few have to be looked at.
+            stride, dilation, taps = geometry.stride[dim], geometry.dilation[dim], weight.sizes[2 + dim]
+            reached = place[dim] + geometry.padding[dim]
+            first = b.larger((reached - (taps - 1) * dilation + stride - 1) // stride, 0)
+            with b.loop(first, b.smaller(reached // stride + 1, grad.sizes[2 + dim])) as at:
+                distance = reached - at * stride
+                tap = distance // dilation
+                with b.when(tap * dilation == distance):
                     along(dim + 1, element + at * grad.strides[2 + dim], factor + tap * weight.strides[2 + dim])
 
         with b.loop(0, outputs) as number:

@@ -66,20 +66,22 @@ def _turned(
     def scaled(value: Value) -> Value:
         return value if factor is None else value * c.splat(factor, value.lanes)
 
-    with c.either((count == QUERIES) & (width % BLOCK == 0)) as (in_blocks, one_by_one):
-        with in_blocks, c.loop(0, QUERIES, BLOCK) as column:
-            rows = [matrix.row(c, scalar, first + column + number) for number in range(BLOCK)]
-            with c.loop(0, width, BLOCK) as index:
-                read = [scaled(c.load(row, scalar, index, BLOCK)) for row in rows]
-                for number, value in enumerate(transposed(c, read)):
-                    c.store(into, scalar, (index + number) * QUERIES + column, value)
-        with one_by_one, c.loop(0, QUERIES) as column, c.either(column < count) as (inside, outside):
-            with inside:
-                row = matrix.row(c, scalar, first + column)
-                with c.loop(0, width) as index:
-                    c.store(into, scalar, index * QUERIES + column, scaled(c.load(row, scalar, index)))
-            with outside, c.loop(0, width) as index:
-                c.store(into, scalar, index * QUERIES + column, 0.0)
+    with c.loop(0, QUERIES, BLOCK) as begin:
+        is_whole = (begin + BLOCK <= count) & (width % BLOCK == 0)
+        with c.either(is_whole) as (in_blocks, one_by_one):
+            with in_blocks:
+                rows = [matrix.row(c, scalar, first + begin + number) for number in range(BLOCK)]
+                with c.loop(0, width, BLOCK) as index:
+                    read = [scaled(c.load(row, scalar, index, BLOCK)) for row in rows]
+                    for number, value in enumerate(transposed(c, read)):
+                        c.store(into, scalar, (index + number) * QUERIES + begin, value)
+            with one_by_one, c.loop(begin, begin + BLOCK) as column, c.either(column < count) as (inside, outside):
+                with inside:
+                    row = matrix.row(c, scalar, first + column)
+                    with c.loop(0, width) as index:
+                        c.store(into, scalar, index * QUERIES + column, scaled(c.load(row, scalar, index)))
+                with outside, c.loop(0, width) as index:
+                    c.store(into, scalar, index * QUERIES + column, 0.0)
 
 
 def _parts(scalar: Scalar) -> list[tuple[int, int]]:
@@ -110,7 +112,6 @@ def _add_mask(c: Builder, scalar: Scalar, scores: Value, mask: _Matrix, key: Val
 @kernel
 def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool, masked: bool) -> None:
     """(output, logsumexp, query, key, value, mask, scale). logsumexp is without gaps."""
-    b.want_all_passes()
     scalar = SCALARS[dtype]
     product = Product(b, scalar)
     arrays = [arguments.array(number) for number in (0, 2, 3, 4, 5)]
@@ -140,8 +141,8 @@ def attention_forward(b: Builder, arguments: Arguments, dtype: str, causal: bool
             for at, lanes in _parts(scalar):
                 c.store(largest, scalar, at, c.splat(c.constant(scalar.compute, _LOWEST), lanes))
                 c.store(total, scalar, at, c.splat(c.constant(scalar.compute, 0.0), lanes))
-            with c.loop(0, value_width * count) as index:
-                c.store(gathered, scalar, index, 0.0)
+            for index, lanes in c.lanes(0, value_width * count, 64 // scalar.size):
+                c.store(gathered, scalar, index, c.splat(c.constant(scalar.compute, 0.0), lanes))
             limit = c.smaller(keys, first + QUERIES) if causal else keys
             numbers = [_queries_from(c, first, at, lanes) for at, lanes in _parts(scalar)]
             with c.loop(0, limit, KEYS) as start:

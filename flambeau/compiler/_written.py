@@ -16,7 +16,6 @@ from ._bytecode import compiled_sources
 
 _MOST_LINES = 300
 
-_NAMES = re.compile(r"\b(?:[a-z]+\d+|row)\b")
 _ASSIGNED = re.compile(r"((?:[a-z]+\d+|row)(?:, [a-z]+\d+)*),? = ")
 """Variables of checks, and of the sizes among them."""
 
@@ -56,16 +55,16 @@ def in_pieces(lines: Sequence[str], checks: int, parameters: str) -> tuple[list[
     if checks <= _MOST_LINES:
         return [], list(lines)
     pieces = [lines[start : min(start + _MOST_LINES, checks)] for start in range(0, checks, _MOST_LINES)]
-    named = [_names(each) for each in (*pieces, lines[checks:])]
-    named_later = [set().union(*named[number:]) for number in range(1, len(named))]
+    assigned = [_assigned(each) for each in pieces]
+    named = [_names(each, set().union(*assigned)) for each in (*pieces, lines[checks:])]
     made: list[Written] = []
     calls: list[str] = []
     known: set[str] = set()
-    for piece, here, later in zip(pieces, named, named_later, strict=False):
-        given = ", ".join([parameters, *sorted(known & here)])
-        assigned = {name for line in piece if (found := _ASSIGNED.match(line)) for name in found[1].split(", ")}
-        wanted = "".join([f"{name}, " for name in sorted(assigned & later)])
-        known |= assigned
+    for number, piece in enumerate(pieces):
+        given = ", ".join([parameters, *sorted(known & named[number])])
+        later = set().union(*named[number + 1 :])
+        wanted = "".join([f"{name}, " for name in sorted(assigned[number] & later)])
+        known |= assigned[number]
         made.append(Written(f"checks{len(made) + 1}", given, [*piece, f"return ({wanted})"]))
         calls += [f"found = {made[-1].name}({given})", "if found is MISS: return MISS"]
         if wanted:
@@ -73,5 +72,13 @@ def in_pieces(lines: Sequence[str], checks: int, parameters: str) -> tuple[list[
     return made, [*calls, *lines[checks:]]
 
 
-def _names(lines: Sequence[str]) -> set[str]:
-    return set(_NAMES.findall("\n".join(lines)))
+def _assigned(lines: Sequence[str]) -> set[str]:
+    return {name for line in lines if (found := _ASSIGNED.match(line)) for name in found[1].split(", ")}
+
+
+def _names(lines: Sequence[str], variables: set[str]) -> set[str]:
+    """The variables that lines name; constants, of which there are many more, are called otherwise."""
+    if not variables:
+        return set()
+    beginnings = "|".join(sorted({each.rstrip("0123456789") for each in variables}))
+    return variables & set(re.findall(rf"\b(?:{beginnings})\d*\b", "\n".join(lines)))

@@ -34,8 +34,8 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Flambeau's time over PyTorch's, quickest bursts: whatever else the machine does falls on neither."""
-        return self.flambeau.best / self.pytorch.best if self.flambeau and self.pytorch else None
+        """Flambeau's time over PyTorch's."""
+        return self.flambeau.over(self.pytorch) if self.flambeau and self.pytorch else None
 
     @property
     def title(self) -> str:
@@ -85,7 +85,7 @@ def print_row(row: Row) -> None:
     if row.flambeau is None or row.pytorch is None:
         print(f"{start}  {row.status.splitlines()[0]:.100}", flush=True)
         return
-    print(f"{start}{row.flambeau.best:>13.2f}{row.pytorch.best:>13.2f}{row.ratio:>9.2f}", flush=True)
+    print(f"{start}{row.flambeau.median:>13.2f}{row.pytorch.median:>13.2f}{row.ratio:>9.2f}", flush=True)
 
 
 def print_summary(rows: list[Row]) -> dict[str, float]:

@@ -36,6 +36,20 @@ def test_no_less_accurate_than_pytorch(name: str) -> None:
             assert errors is None or not errors.too_large, (dtype, errors)
 
 
+@pytest.mark.parametrize("name", ["mm", "linear"])
+@pytest.mark.parametrize("size", [QUICK, 12 * QUICK])  # by two kernels
+def test_products_by_one_thread(name: str, size: int) -> None:
+    threads = [each.get_num_threads() for each in TOOL.LIBRARIES.values()]
+    try:
+        for each in TOOL.LIBRARIES.values():
+            each.set_num_threads(1)
+        errors = TOOL.measured(name, "float32", size)
+    finally:
+        for each, count in zip(TOOL.LIBRARIES.values(), threads, strict=True):
+            each.set_num_threads(count)
+    assert not errors.too_large, errors
+
+
 def test_exceptions_are_of_cases() -> None:
     assert all(name in TOOL.CASES and dtype in TOOL.DTYPES for name, dtype in TOOL.EXCEPTIONS)
 

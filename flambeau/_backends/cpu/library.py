@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..._core.geometry.moving_windows import Geometry, Shape, correlated_sizes
 from ..tiers import generated
 from . import onednn
@@ -70,10 +72,25 @@ def weight_gradient(input: Any, grad: Any, kernel: Shape, geometry: Geometry, la
         return None
 
 
+_LONGEST = 1024
+
+
 def product(left: Any, right: Any, bench: Bench = DIRECT) -> Any:
-    """The product of two matrices, or of two batches of them."""
+    """The product of two matrices, or of two batches of them.
+
+    The library adds up the numbers of a row one by one, and rounding errors with them: matrices with longer rows of
+    float32 are cut into pieces, whose products are added.
+    """
+    length = left.shape[-1]
     try:
-        return onednn.matmul(left, right, bench=bench)
+        if length <= _LONGEST or left.ndim > 2 or left.dtype != np.float32:
+            return onednn.matmul(left, right, bench=bench)
+        size = -(-length // -(-length // _LONGEST))
+        total = onednn.matmul(left[:, :size], right[:size], bench=bench)
+        for start in range(size, length, size):
+            piece = slice(start, start + size)
+            np.add(total, onednn.matmul(left[:, piece], right[piece], bench=bench), out=total)
+        return total
     except Unsupported:
         return None
 

@@ -20,6 +20,9 @@ _FEW_ROWS = 8
 _LEAST_ALONE = 100**3
 """From so many on the vendor's library is quicker than both. Its threads wait for each other by spinning, as NumPy's
 do, so that up to `_MOST` this holds for one thread only."""
+_LONG, _PIECE, _SMALL = 1024, 256, 100**3
+_FEW_LONG = 256**3
+"""It adds up long rows in pieces (`_backends/cpu/library.py`): up to so many multiplications NumPy is quicker."""
 
 
 def array_dot(left: Any, right: Any) -> Any:
@@ -39,14 +42,11 @@ def _quick_product(left: Any, right: Any) -> Any:
     """The product of two matrices by other than NumPy's kernels; None: these are as quick."""
     count = left.size * right.shape[1]
     done = arrays.product_of_few_rows(left, right) if left.shape[0] <= _FEW_ROWS else None
-    if done is not None:
+    if done is not None or (left.shape[1] > _LONG and count <= _FEW_LONG and num_threads() == 1):
         return done
     if (count > _MOST or (count > _LEAST_ALONE and num_threads() == 1)) and left.dtype == right.dtype == _SINGLE:
         done = arrays.library_product(left, right)
     return arrays.product(left, right) if done is None and count <= _MOST else done
-
-
-_LONG, _PIECE, _SMALL = 1024, 256, 100**3
 
 
 def matrix_product(left: Any, right: Any) -> Any:

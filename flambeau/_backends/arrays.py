@@ -140,6 +140,17 @@ def reduced(kind: str, array: Array, dims: tuple[int, ...] | None, dtype: np.dty
     return None if kernels is None else kernels.reduced(kind, array, dims, dtype)
 
 
+def variances(
+    array: Array, dims: tuple[int, ...], free: float, keepdim: bool, root: bool
+) -> tuple[Array, Array] | None:
+    """Sums of squares of the distances to the means along `dims`, divided by `free`, or their roots; and these means.
+
+    In float32 for half precision. None also where that takes more than one pass.
+    """
+    kernels = _kernels("reduce", array)
+    return None if kernels is None else kernels.variances(array, dims, free, keepdim, root)
+
+
 def squared_deviations(array: Array, dims: tuple[int, ...], centres: Array) -> Array | None:
     """The sums of squares of the distances to `centres`, which keeps the reduced dimensions, in float64."""
     kernels = _kernels("reduce", array)

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from .arrays.lazy_signs import content
-from .backend import faster
 from .device import CPU, usable_device
 from .device import device as Device
 from .modes import beside_the_ops
@@ -182,9 +181,8 @@ class Generator:
             rest = _NO_WORDS if self._block is None else self._block[self._position :]
             if count <= len(rest) or (len(rest) >= 64 and count < BLOCK):
                 return rest[:count]
-            blocks = -(-(count - len(rest)) // BLOCK)
-            state = self._engine.state
-        return np.concatenate((rest, faster("random").mersenne_words(state, blocks)))
+            ahead = self._engine.words_ahead(-(-(count - len(rest)) // BLOCK))
+        return np.concatenate((rest, ahead))
 
     def draw64(self, count: int) -> LongWords:
         """The next `count` 64-bit words: each takes two 32-bit words, the high half first."""

@@ -63,6 +63,7 @@ _GENERATED = {
     "bernoulli_number_": "draws.coins",
     "bernoulli": "draws.coins_of_chances",
     "randperm_": "draws.permutation",
+    "mode": "select.mode",
     "poisson": "rejection.poisson",
     "binomial": "rejection.binomial",
     "gamma": "rejection.gamma",

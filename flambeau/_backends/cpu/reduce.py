@@ -10,9 +10,10 @@ import numpy as np
 
 from ..._codegen.reduction import REDUCTIONS
 from ..._codegen.rows.reduce import COLUMN_CHUNK, ROW_CHUNK, reduce_columns, reduce_rows
+from ..._codegen.rows.variance import variances as _variances
 from ..._codegen.types import SCALARS
 from .bench import DIRECT, Bench
-from .dtypes import name_of_type
+from .dtypes import name_of_type, wide_type
 
 _KINDS = frozenset(("add", "multiply", "maximum", "minimum", "square", "present"))
 _DOUBLE = np.dtype(np.float64)
@@ -78,6 +79,27 @@ def squared_deviations(array: Any, dims: tuple[int, ...], centres: Any) -> Any:
     for start, end in others:
         array = _reduced_run("add", array, start, end, _DOUBLE, DIRECT)
     return np.asarray(array.transpose(back), order="C")
+
+
+def variances(array: Any, dims: tuple[int, ...], free: float, keepdim: bool, root: bool, bench: Bench = DIRECT) -> Any:
+    """Variances along `dims`, or their roots, and means, in float32 for half precision; None: it takes several steps.
+
+    The sum of squares is divided by `free`.
+    """
+    given, shape = name_of_type(array.dtype), array.shape
+    if given is None or not array.flags.c_contiguous or not array.size or not dims:
+        return None
+    first, last = min(dims), max(dims)
+    length = math.prod(shape[first : last + 1])
+    inner = math.prod(shape[last + 1 :])
+    if len(dims) != last - first + 1 or length * inner > 2 * ROW_CHUNK:
+        return None
+    kept = shape[:first] + (1,) * len(dims) * keepdim + shape[last + 1 :]
+    dtype = wide_type(array.dtype)
+    kernel = _variances(given, "float64" if dtype is _DOUBLE else "float32", inner == 1, root)
+    spread, mean = bench.empty(kept, dtype), bench.empty(kept, dtype)
+    bench.run(kernel, spread, mean, array, array.size // (length * inner), length, inner, free)
+    return spread, mean
 
 
 def _laid_out(array: Any, dims: tuple[int, ...] | None) -> Any:

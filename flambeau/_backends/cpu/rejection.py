@@ -43,8 +43,9 @@ def _drawn(
     """
     with generator._lock:
         waiting = generator._next_normal if waits else None
-        progress = np.array([0, 0, waiting is not None, 0], np.int64)
-        normal = np.array([0.0 if waiting is None else waiting])
+        progress, normal = np.zeros(4, np.int64), np.empty(1)
+        if waiting is not None:
+            progress[2], normal[0] = 1, waiting
         done, least = 0, 0
         while done < elements:
             words = generator.words_at_hand(max(int(words_each * min(elements - done, _AT_ONCE)) + 64, least))

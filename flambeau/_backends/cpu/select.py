@@ -1,4 +1,4 @@
-"""Elements of a given rank along a dimension, `kthvalue` and medians; and the first few in order."""
+"""Elements of a given rank along a dimension, `kthvalue` and medians; the first few in order; the most frequent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._codegen.rows.select import leading_rows, select_lines
+from ..._codegen.rows.select import leading_rows, most_frequent, select_lines
 from ..._codegen.types import scalar_of
 from ..._core.arrays.quick import dim_moved
 
@@ -53,3 +53,20 @@ def leading(array: Array, dim: int, count: int, largest: bool, nan_leads: bool) 
     # By way of one dimension, so that dimensions of size 1 have the strides of a new array too.
     first, second = [dim_moved(each, -1, dim).reshape(-1).reshape(shape) for each in (values, positions)]
     return first, second
+
+
+_COMPARED = 256
+"""Up to this length, comparing each element with all others takes less time than sorting them."""
+
+
+def mode(array: Array, dim: int, keepdim: bool) -> tuple[Array, Array] | None:
+    """The most frequent elements along `dim`, of several the smallest, and where each is for the last time."""
+    scalar = scalar_of(array.dtype)
+    if scalar is None or scalar.name == "bool" or not array.ndim or not 0 < array.shape[dim] <= _COMPARED:
+        return None
+    length = array.shape[dim]
+    lines = np.ascontiguousarray(array if dim == array.ndim - 1 else dim_moved(array, dim, -1))
+    shape = array.shape[:dim] + (1,) * keepdim + array.shape[dim + 1 :]
+    values, positions = np.empty(shape, array.dtype), np.empty(shape, np.int64)
+    most_frequent(scalar.name)(values, positions, lines, values.size, length)
+    return values, positions

@@ -1,4 +1,4 @@
-"""The element of a given rank of each line of a matrix, and where it is: without sorting."""
+"""The element of a given rank of each line of a matrix, or the most frequent one, and where it is: without sorting."""
 
 from __future__ import annotations
 
@@ -179,3 +179,34 @@ def leading_rows(b: Builder, arguments: Arguments, largest: bool, nan_leads: boo
                     c.store(target, scalar, place.value, value)
                     c.store(places, index, place.value, number)
                     filled.value = c.smaller(filled.value + 1, count_)
+
+
+@kernel
+def most_frequent(b: Builder, arguments: Arguments, dtype: str) -> None:
+    """(values, positions, x, rows, length): of equally frequent ones the smallest, at its last place.
+
+    Each element is compared with all: a quick way for short rows. NaN equals nothing.
+    """
+    scalar, index = SCALARS[dtype], SCALARS["int64"]
+    captured = [arguments.array(number).data for number in range(3)]
+    rows, length = arguments.integer(3), arguments.integer(4)
+    grain = b.larger(b.integer(_GRAIN) // b.larger(length * length, 1), 1)
+    with b.parallel(rows, grain, *captured, length, unlock=True) as (c, begin, end, inside):
+        values, positions, x, length_ = inside
+        with c.loop(begin, end) as row:
+            line = c.at(x, scalar, row * length_)
+            most, place = c.variable(I64, -1), c.variable(I64, 0)
+            with c.loop(0, length_) as candidate:
+                value, best = c.load(line, scalar, candidate), c.load(line, scalar, place.value)
+                value.signed = best.signed = scalar.is_signed
+                wide, single = c.variable(I32, 0, 16), c.variable(I32, 0)
+                for position, lanes in c.lanes(0, length_, 16):
+                    equal = c.load(line, scalar, position, lanes) == value
+                    (wide if lanes > 1 else single).add(c.convert(equal, I32))
+                count = c.convert(c.total(wide.value) + single.value, I64)
+                better = (count > most.value) | ((count == most.value) & (value <= best))
+                most.value = c.select(better, count, most.value)
+                place.value = c.select(better, candidate, place.value)
+            c.store(positions, index, row, place.value)
+            chosen = c.load_raw(c.at(line, scalar, place.value), scalar.memory, scalar.size)
+            c.store_raw(chosen, c.at(values, scalar, row), None, scalar.size)

@@ -20,17 +20,18 @@ BLOCK = 624
 class Mersenne:
     """The engine at the end of a block of words.
 
-    Its state is NumPy's until many words are asked for at once, and from then on an array that generated code moves on:
-    NumPy takes longer to give its state away, or to take one, than that code to make a hundred blocks.
+    Its state is NumPy's until many words were asked for, and from then on an array that generated code moves on: NumPy
+    takes longer to give its state away, or to take one, than that code to make a hundred blocks.
     """
 
-    __slots__ = ("_numpy", "_own")
+    __slots__ = ("_made", "_numpy", "_own")
 
     def __init__(self, seed: int) -> None:
         from numpy.random import RandomState  # importing it takes time
 
         self._numpy: RandomState = RandomState(seed & 0xFFFFFFFF)
         self._own: Words | None = None
+        self._made = 0
 
     @property
     def state(self) -> Words:
@@ -47,7 +48,8 @@ class Mersenne:
 
     def words(self, blocks: int) -> Words:
         """The next blocks of words."""
-        if self._own is not None or blocks * BLOCK >= LARGE:
+        self._made += blocks * BLOCK
+        if self._own is not None or self._made >= LARGE:
             kernels = faster("random")
             if kernels is not None:
                 if self._own is None:
@@ -57,3 +59,10 @@ class Mersenne:
             if self._own is not None:  # generated code is not wanted any more
                 self.state = self._own
         return self._numpy.randint(0, 2**32, size=blocks * BLOCK, dtype=np.uint32)
+
+    def words_ahead(self, blocks: int) -> Words:
+        """The blocks that `words` will give next, by generated code, which is there where this is asked."""
+        if self._own is None:
+            self._own = self.state
+        ahead: Words = faster("random").mersenne_words(self._own.copy(), blocks)
+        return ahead

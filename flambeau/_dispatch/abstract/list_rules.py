@@ -111,8 +111,17 @@ def unscale_at_once(tensors: Sequence[Tensor], factor: Tensor, found: Tensor) ->
     return True
 
 
-def change_at_once(op: str, tensors: Sequence[Tensor], rows: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]) -> bool:
-    """Apply an in-place method to every tensor, with a row of arguments for each; False if no kernel can do it."""
+def change_at_once(
+    op: str,
+    tensors: Sequence[Tensor],
+    rows: Sequence[tuple[tuple[Any, ...], dict[str, Any]]],
+    *,
+    are_new: bool = False,
+) -> bool:
+    """Apply an in-place method to every tensor, with a row of arguments for each; False if no kernel can do it.
+
+    Tensors that `are_new` share no memory with others.
+    """
     modes = THREAD.modes
     kernels = kernels_for(tensors, for_one_op=True) if modes.plain else None
     if kernels is None:
@@ -125,7 +134,7 @@ def change_at_once(op: str, tensors: Sequence[Tensor], rows: Sequence[tuple[tupl
         or any(each is not options and each != options for _, each in rows)
         or not unrecorded(tensors, *others)
         or None in [each._counter for each in tensors]
-        or not are_apart(tensors, *others)
+        or not (are_new or are_apart(tensors, *others))
     ):
         return False
 

@@ -21,6 +21,7 @@ from ..._dispatch.changes.inplace import run_inplace
 from ..._dispatch.public.registry import function_named, public
 from ..reduce.norm import list_norms, vector_norm
 from ..tensor.copy import copied
+from .binary import _add
 
 Row = tuple[tuple[Any, ...], dict[str, Any]]
 """The further arguments of one call, by position and by name."""
@@ -77,6 +78,8 @@ def _form_of(name: str, operand: Any) -> str:
     if is_number(operand):
         return "Scalar"
     if isinstance(operand, (list, tuple)):
+        if operand and PLAIN_TYPES.issuperset(map(type, operand)):
+            return "List"
         tensors = sum(isinstance(each, Tensor) for each in operand)
         if tensors == 0 and all(map(is_number, operand)):
             return "ScalarList"
@@ -167,12 +170,13 @@ def _copies(tensors: Sequence[Tensor]) -> list[Tensor]:
 
 def _publish(
     name: str, plan: Callable[..., Plan], nodes: dict[str, str], ops: dict[str, str] | None = None,
-    *, inplace: bool = True,
+    *, inplace: bool = True, without_options: Callable[..., Tensor] | None = None,
 ) -> None:  # fmt: skip
     """Publish `_foreach_name` and `_foreach_name_`.
 
     `plan` has the signature of the functions; it checks the arguments and lays them out for each tensor. `nodes` says
-    how the graph's nodes are called, and `ops` which op is applied, where that is not the one called `name`.
+    how the graph's nodes are called, and `ops` which op is applied, where that is not the one called `name`;
+    `without_options` is a shorter way to that op, for those who give it none.
     """
     of_form = ops or {}
     signature = inspect.signature(plan)
@@ -182,9 +186,9 @@ def _publish(
         # Several steps for each tensor: one kernel for all of them.
         if len(rows[0][0]) > 1 and THREAD.modes.plain and unrecorded(self):
             copies = _copies(self)
-            if change_at_once(f"{of_form.get(form, name)}_", copies, rows):
+            if change_at_once(f"{of_form.get(form, name)}_", copies, rows, are_new=True):
                 return tuple(copies)
-        op = getattr(Tensor, of_form.get(form, name))
+        op = getattr(Tensor, of_form.get(form, name)) if without_options is None or rows[0][1] else without_options
         results = [op(each, *row, **options) for each, (row, options) in zip(self, rows, strict=True)]
         return _as_one(results, f"Foreach{_titled(name)}Backward{nodes[form]}")
 
@@ -274,7 +278,7 @@ def _sum(name: str, nodes: dict[str, str]) -> None:
         options = {"alpha": alpha} if scaled else {}
         return form, [((each,), options) for each in operands]
 
-    _publish(name, plan, nodes)
+    _publish(name, plan, nodes, without_options=_add if name == "add" else None)
 
 
 def _pointwise(name: str) -> None:

@@ -345,10 +345,19 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 # ----- variance ---------------------------------------------------------------------------------------------------
 
 
-def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool) -> tuple[Any, Any]:
-    """Variance and mean, in float32 where `array` is half precision."""
+def _moments(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, root: bool) -> tuple[Any, Any]:
+    """Variance, or its root, and mean, in float32 where `array` is half precision."""
     count = math.prod([array.shape[each] for each in dim])
     free = max(0, count - correction)
+    done = arrays.variances(array, dim, float(free), keepdim, root)
+    if done is None:
+        spread, mean = _moments_by_steps(array, dim, count, free, keepdim)
+        done = np.sqrt(spread) if root else spread, mean
+    return done
+
+
+def _moments_by_steps(array: Any, dim: tuple[int, ...], count: int, free: float, keepdim: bool) -> tuple[Any, Any]:
+    """Variance and mean of `count` elements with `free` degrees of freedom."""
     if array.size >= LARGE:
         total = _reduced_at_once(np.add, array, dim, True, np.float64)
         squares = None if total is None else arrays.squared_deviations(array, dim, total / count)
@@ -400,12 +409,12 @@ def _with_mean(spread: Any, grad: Any, self: Tensor, dim: tuple[int, ...], keepd
 
 @primitive("VarBackward0", self=_var_gradient)
 def _var(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return _rounded(_moments(self, dim, correction, keepdim)[0], self)
+    return _rounded(_moments(self, dim, correction, keepdim, False)[0], self)
 
 
 @primitive("StdBackward0", self=_std_gradient)
 def _std(self: Array, dim: tuple[int, ...], correction: float, keepdim: bool) -> Array:
-    return _rounded(np.sqrt(_moments(self, dim, correction, keepdim)[0]), self)
+    return _rounded(_moments(self, dim, correction, keepdim, True)[0], self)
 
 
 def _rounded(value: Any, source: Any) -> Any:
@@ -414,9 +423,7 @@ def _rounded(value: Any, source: Any) -> Any:
 
 
 def _both(array: Any, dim: tuple[int, ...], correction: float, keepdim: bool, root: bool) -> tuple[Any, Any]:
-    spread, mean = _moments(array, dim, correction, keepdim)
-    if root:
-        spread = np.sqrt(spread)
+    spread, mean = _moments(array, dim, correction, keepdim, root)
     return (
         _rounded(spread, array),
         _rounded(mean, array).reshape(np.shape(spread)),

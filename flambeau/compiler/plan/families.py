@@ -135,6 +135,10 @@ def _reduced(kind: str, array: Any, dims: Any, dtype: Any) -> Any:
     return generated("reduce").reduced(kind, array, dims, dtype, bench_of(array.sheet))
 
 
+def _variances(array: Any, *given: Any) -> Any:
+    return generated("reduce").variances(array, *given, bench_of(array.sheet))
+
+
 class _WithBench:
     """The functions of a family that take a bench."""
 
@@ -154,7 +158,7 @@ _FAMILIES: dict[str, Any] = {
     "matmul": SimpleNamespace(
         **{name: functools.partial(_product, name) for name in ("product", "product_of_few_rows")}
     ),
-    "reduce": SimpleNamespace(reduced=_reduced),
+    "reduce": SimpleNamespace(reduced=_reduced, variances=_variances),
     **{family: _WithBench(family) for family in ("conv_few", "conv", "library")},
 }
 

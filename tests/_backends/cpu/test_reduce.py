@@ -11,7 +11,7 @@ import pytest
 
 import flambeau
 from flambeau._backends import tiers
-from flambeau._backends.cpu.reduce import reduced
+from flambeau._backends.cpu.reduce import reduced, variances
 
 SHAPES = [
     ((100_003,), (0,)),
@@ -103,3 +103,20 @@ def test_public_functions_agree_with_numpy_kernels(name: str, dim: Any, keepdim:
         wanted = run()
     assert got.stride() == wanted.stride()
     np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_variances_in_one_pass(dtype: str, keepdim: bool, root: bool) -> None:
+    kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    for shape, dims in (((10,), (0,)), ((2, 5), (0,)), ((70, 90), (1,)), ((3, 50, 37), (1,)), ((4, 3, 6), (1, 2))):
+        x = np.random.default_rng(1).standard_normal(shape).astype(kind) + kind.type(3)
+        spread, mean = variances(x, dims, x.size / 3, keepdim, root)
+        exact = x.astype(np.float64)
+        apart = np.square(exact - exact.mean(dims, keepdims=True)).sum(dims, keepdims=keepdim) / (x.size / 3)
+        tight = {"rtol": 1e-15 if dtype == "float64" else 1e-7}
+        np.testing.assert_allclose(spread, np.sqrt(apart) if root else apart, **tight)
+        np.testing.assert_allclose(mean, exact.mean(dims, keepdims=keepdim), **tight)
+    assert variances(x[:, ::2], dims, 1.0, keepdim, root) is None
+    assert variances(np.ones((2, 20_000), kind), (1,), 1.0, keepdim, root) is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
+import flambeau
 from flambeau._backends.arrays import leading
 from flambeau._backends.tiers import generated, numpy_only
 from flambeau._ops.reduce.sort import _selected, ordered_positions
@@ -93,3 +95,20 @@ def test_a_nan_may_lead_the_smallest(dtype: str, shape: tuple[int, ...]) -> None
         found = leading(array, dim, 1, False, nan_leads=True)
         assert found is not None
         np.testing.assert_array_equal(found[1], array.argmin(dim, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "int8"])
+def test_the_most_frequent(dtype: str) -> None:
+    for shape, dim in (((2, 5), 1), ((3, 40, 6), 1), ((4, 100), 0), ((200,), 0)):
+        numbers = np.random.RandomState(len(shape)).randint(0, 6, shape) * (40 if dtype == "uint8" else 1)
+        x = flambeau.from_numpy(numbers).to(getattr(flambeau, dtype))
+        if x.is_floating_point():
+            x.view(-1)[::7] = math.nan
+            x.view(-1)[3] = -0.0
+        for keepdim in (False, True):
+            values, indices = x.mode(dim, keepdim)
+            with numpy_only():
+                expected = x.mode(dim, keepdim)
+            np.testing.assert_array_equal(values.double().numpy(), expected.values.double().numpy())
+            np.testing.assert_array_equal(indices.numpy(), expected.indices.numpy())
+    assert x.new_full((3,), 2).mode().indices == 2

@@ -67,6 +67,20 @@ REFUSED: Refused = {
     "one decay rate of two": (lambda T: T.optim.Adam([_parameter(T)], betas=(0.9,)), "out of range"),
     "no tuple of decay rates": (lambda T: T.optim.AdamW([_parameter(T)], betas=0.9), "not subscriptable"),
     "a timeout without workers": (lambda T: list(_data(T).DataLoader([1], timeout=3)), "timeout == 0"),
+    "a bool among the dimensions of a variance": (lambda T: T.ones(3).var(True, False), "bool"),
+    "a deviation by a bool and a correction": (lambda T: T.std(T.ones(3), True, correction=1), "bool"),
+    "a stride beyond 32 bits": (
+        lambda T: T.nn.functional.max_pool2d(T.ones(1, 1, 4, 4), 2, stride=2**31),
+        "value cannot be converted to type int without overflow",
+    ),
+    "a stride of means beyond 32 bits": (
+        lambda T: T.nn.functional.avg_pool3d(T.ones(1, 1, 4, 4, 4), 2, stride=(1, 1, 10**15)),
+        "value cannot be converted to type int without overflow",
+    ),
+    "a slice of memory written twice, without a warning before": (
+        lambda T: T.ones(1, 3).expand(3, 3).index_reduce_(0, T.tensor([0, 1]), T.ones(2, 3), "prod"),
+        "more than one element of the written-to tensor refers to a single memory location",
+    ),
     "hypot with a number": (lambda T: T.hypot(T.ones(2), 2), "must be Tensor, not int"),
     "hypot_ with a number": (lambda T: T.ones(2).hypot_(2), "must be Tensor, not int"),
     "addcmul of bools": (lambda T: T.addcmul(*[T.ones(2, dtype=T.bool)] * 3), "not implemented for 'Bool'"),

@@ -278,6 +278,7 @@ def _index_reduce_source(
 
 @writing("IndexReduceBackward0", self=_index_reduce_self, source=_index_reduce_source)
 def _index_reduce(self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool) -> None:
+    warn_user_once("index_reduce() is in beta and the API may change at any time.")
     target, values = _one_dim(self), _one_dim(source)
     positions = index.reshape(-1)
     size = target.shape[dim]
@@ -298,7 +299,6 @@ def _index_reduce_arguments(
 ) -> tuple[Any, ...]:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    warn_user_once("index_reduce() is in beta and the API may change at any time.")
     dim = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
         raise IndexError(

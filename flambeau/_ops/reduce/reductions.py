@@ -452,8 +452,10 @@ def _spread(
 ) -> Results:
     if input._kind.dtype.category < FLOAT:
         raise RuntimeError(f"{kin} only support floating point and complex dtypes: {name} of {input.dtype}")
-    if isinstance(dim, bool):  # var(unbiased)
-        dim, unbiased = None, dim
+    if isinstance(dim, bool):
+        if unbiased is not None or correction is not None:
+            raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not bool")
+        dim, unbiased = None, dim  # var(unbiased)
     if unbiased is not None and not isinstance(unbiased, bool):
         raise TypeError(f"{name}(): argument 'unbiased' must be bool, not {type(unbiased).__name__}")
     if unbiased is not None and correction is not None:

@@ -16,6 +16,8 @@ from ...._core.tensor import Tensor
 Sizes = tuple[int, ...]
 
 _WORDS = {2: "a tuple of two ints", 3: "a tuple of three ints"}
+_LARGEST = 2**31 - 1
+"""PyTorch counts the elements of windows in 32 bits, but for `max_pool1d`."""
 _LETTERS = {1: "W", 2: "HW", 3: "THW"}
 
 
@@ -66,6 +68,9 @@ def _check_window(
 ) -> None:
     rank = len(kernel)
     letters = _LETTERS[rank]
+    largest = max(*kernel, *stride, *padding, *dilation)
+    if largest > _LARGEST and name != "max_pool1d":
+        raise RuntimeError(f"{name}: value cannot be converted to type int without overflow: {largest}")
     for argument, numbers, prefix in (
         ("kernel size", kernel, "k"),
         ("stride", stride, "d"),

@@ -38,6 +38,12 @@ def library() -> Any:
         return FAMILIES.setdefault("library", module if module is not None and module.available() else None)
 
 
+def free_idle_memory() -> None:
+    """Give back what the vendor's library, if it is in use, keeps between its calls."""
+    if (module := FAMILIES.get("library")) is not None:
+        module.free_idle_memory()
+
+
 def wanted() -> bool:
     """Whether other kernels than NumPy's may run."""
     return _enabled

@@ -226,7 +226,7 @@ class _Written:
         source = Source()
         source.items(self._items, self._results)
         tapes = [part.tape for part in source.parts if isinstance(part, Segment)]
-        taped = {id(each.run) for each in tapes} | {id(function) for each in tapes for function, *_ in each.calls}
+        taped = {id(each.kernel) for each in tapes} | {id(function) for each in tapes for function, *_ in each.calls}
         run = source.function("call", ", ".join([f"v{each}" for each in self._inputs]))
         used = kernels_of(run, *[each._array.copy(order="K") for each in self._inputs.values()])
         known = [(kernel, parameters, made) for kernel in KERNELS.values() for parameters, made in kernel.compiled()]

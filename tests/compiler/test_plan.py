@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import random
 from collections.abc import Callable
 from typing import Any
@@ -145,6 +146,29 @@ def test_results_are_not_the_memory_of_the_tape() -> None:
     second = made(X + 1)
     assert torch.equal(first, kept)
     assert not torch.equal(first, second)
+
+
+def products(x: Any) -> Any:
+    return torch.relu(torch.relu(x @ x) @ x) @ x
+
+
+def test_large_memory_of_a_tape_is_there_while_it_runs() -> None:
+    x = torch.rand(200, 200)
+    made, _ = compiled(products, x)
+    program: Any = made.programs[0]
+    (tape,) = program.__globals__["tapes"]
+    assert tape.scratch >= 2 * 200 * 200 * 4
+    pool = importlib.import_module("flambeau._backends.cpu.allocator").allocator()
+    if pool is None:
+        pytest.skip("there is no pool")
+    before = pool["allocated"]
+    pool.reset_peaks()
+    result = made(x)
+    during, after = pool["allocated_peak"] - before, pool["allocated"] - before
+    assert 0 < after < during
+    assert bits(result) == bits(products(x))
+    del result
+    assert pool["allocated"] == before
 
 
 def test_a_tape_that_is_in_use_is_not_entered() -> None:

@@ -16,8 +16,14 @@ from ..tiers import generated
 from . import onednn
 from .bench import DIRECT, Bench
 from .onednn import Unsupported, available
+from .onednn.memory import BUFFERS
 
-__all__ = ["available", "correlate", "multiplier", "product", "spread", "weight_gradient"]
+__all__ = ["available", "correlate", "free_idle_memory", "multiplier", "product", "spread", "weight_gradient"]
+
+
+def free_idle_memory() -> None:
+    """Give back what calls have left for the next ones, such as scratch memory."""
+    BUFFERS.clear()
 
 
 def correlate(

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._codegen.arrays import DATA
+from ..._codegen.machine.allocator import THRESHOLD
 from ..._codegen.machine.tape import replay
 
 _ALIGNED = 64
+
+
+_BYTES = np.dtype(np.uint8)
+
+LENT = THRESHOLD
+"""From so many bytes on a tape has memory only while it runs: taking it from the pool costs next to nothing."""
 
 
 class Arena:
@@ -20,8 +27,7 @@ class Arena:
     def __init__(self, size: int) -> None:
         self.flag = np.zeros(1, np.int64)
         """Whether one of the tapes runs."""
-        self._memory = np.empty(size + _ALIGNED, np.uint8)
-        self.size = size
+        self._memory = np.empty(size + _ALIGNED, _BYTES)
         self.start = -(-address_of(self._memory) // _ALIGNED) * _ALIGNED
 
 
@@ -37,7 +43,9 @@ class Tape:
         extents: Sequence[tuple[int, int]],
         changes: Sequence[int],
         arena: Arena,
+        lent: int = 0,
     ) -> None:
+        """`lent`: of so many bytes is the last argument, if there are any: memory for what lies between the calls."""
         self.calls = list(calls)
         self.arena = arena
         self._kept = [*windows, *refusals]
@@ -50,10 +58,21 @@ class Tape:
             entries += argument, id(header), offset
         for function, args, options in calls:
             entries += id(function), id(args), 0 if options is None else id(options)
-        entries += [address_of(each) for each in refusals]
+        entries += [id(each) for each in refusals]
         self.table = np.array(entries, np.int64)
-        self.run = replay()
+        self.kernel = replay()
+        self.run = _lending(self.kernel, lent) if lent else self.kernel
         """(table, True, False, *arrays): whether it was done."""
+
+
+def _lending(run: Any, size: int) -> Callable[..., bool]:
+    """A function with memory as a further argument."""
+
+    def with_memory(*args: Any) -> bool:
+        done: bool = run(*args, np.empty(size, _BYTES))
+        return done
+
+    return with_memory
 
 
 def address_of(array: Any) -> int:

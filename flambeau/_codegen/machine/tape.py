@@ -9,7 +9,7 @@ entries that these count.
 - Windows `(argument, header, offset)`: before the calls, the array at the address `header` is made to begin `offset`
   bytes behind the beginning of an array that is among the arguments.
 - Calls `(function, arguments, options)`: three Python objects, a callable, a tuple, and a dictionary or nothing.
-- Refusals: addresses of numbers of 64 bits that have to be zero after the calls.
+- Refusals: the addresses of arrays of one number of 64 bits each, which has to be zero after the calls.
 
 Tapes with the same flag have the same memory, so only one thread can run one of them at a time: one that finds the flag
 set leaves again. So does one that finds a condition not met, or is given something else than arrays, before anything
@@ -79,7 +79,8 @@ def replay(b: Builder, arguments: Arguments) -> None:
     bad = b.variable(I64, 0)
     with b.loop(0, refusals):
         place = entry.value
-        number = b.load_raw(_pointer(b, b.load_raw(place, I64)), I64)
+        header = _pointer(b, b.load_raw(place, I64))
+        number = b.load_raw(b.load_raw(header + DATA, POINTER), I64)
         with b.when(number != 0):
             bad.value = 1
         entry.value = b.offset(place, 1, I64)

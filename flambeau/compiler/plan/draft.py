@@ -26,6 +26,9 @@ MOST_BYTES = 1 << 21
 
 _MOST_CONSTANT_BYTES = 1 << 16
 
+_COUNTED = 1 << 16
+"""Bytes of an array that is large enough to be missed: there may be any number of smaller ones."""
+
 _DTYPES = frozenset("?bBhilqfd")
 
 
@@ -38,7 +41,7 @@ class Draft:
         self.places: dict[int, Place] = {}
         """The arrays of the values that it makes or is given."""
         self.size = 0
-        """Bytes of what the ops make."""
+        """Bytes of what the ops make in arrays that count."""
         self.given: dict[int, Array] = {}
         """The values from outside, as they were when the program was recorded."""
 
@@ -57,7 +60,8 @@ class Draft:
             for number in self.places.keys() - known:
                 del self.places[number], self.given[number]
             return False
-        self.size += sum([place.header.nbytes for place in made.values() if place.buffer.given is None])
+        sizes = [place.header.nbytes for place in made.values() if place.buffer.given is None]
+        self.size += sum([each for each in sizes if each >= _COUNTED])
         self.places.update(made)
         self.items.append(call)
         return True

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..._backends.tiers import free_idle_memory
 from .._lower import lowered
-from .._program import Value, uses, values_in
+from .._program import Call, Value, uses, values_in
 from .segment import Segment, extent_of
 from .sheet import Array
 
@@ -30,10 +31,13 @@ class Proof:
         given = dict(zip(segment.inputs, arrays, strict=False))
         made = _named(segment, arrays[len(given) :])
         before, beside = ({number: _copied(given[number]) for number in segment.changed} for _ in range(2))
+        free_idle_memory()  # it is for ops that run one by one: tapes have memory themselves
         if not segment.tape.run(table, done, refused, *arrays):
             return False
         made |= {number: given[number] for number in segment.changed}
-        if _is_right(segment, {**segment.untouched, **given, **beside}, made):
+        is_right = _is_right(segment, {**segment.untouched, **given, **beside}, made)
+        free_idle_memory()
+        if is_right:
             self._settle(segment.tape.run)
             return True
         for number, array in before.items():
@@ -60,28 +64,38 @@ def _named(segment: Segment, memory: Sequence[Array]) -> dict[int, Array]:
 
 
 def _is_right(segment: Segment, values: dict[int, Array], made: dict[int, Array]) -> bool:
-    """Whether the ops make of values what the tape has made; what is not needed any more is let go."""
+    """Whether the ops make of values what the tape has made; what is not needed any more is let go.
+
+    What is the same is taken from the tape from then on, so that there are not two of it. Where ops change arrays, that
+    is seen at the end.
+    """
     items = segment.items
     changing = any(item.op.writes for item in items)
     last = {value.number: position for position, item in enumerate(items) for value in uses(item)}
     for position, item in enumerate(items):
-        results = lowered(item)(*[_arrays(each, values) for each in item.args])
-        for value, result in zip(*_lists(item.results, results), strict=True):
-            if type(value) is Value:
-                values[value.number] = np.asarray(result)
+        if not _is_run(item, values, {} if changing else made):
+            return False
         for value in {*values_in(item.args), *values_in(item.results)}:
-            number = value.number
-            if last.get(number, -1) > position or (changing and number in made) or number not in values:
-                continue
-            array = values.pop(number)
-            if number in made and not _is_same(made[number], array):
+            if last.get(value.number, -1) <= position and not (changing and value.number in made):
+                values.pop(value.number, None)
+    return not changing or all(_is_same(made[number], array) for number, array in values.items() if number in made)
+
+
+def _is_run(item: Call, values: dict[int, Array], made: dict[int, Array]) -> bool:
+    """Run an op; whether its results are those that were made, as far as these are known."""
+    results = lowered(item)(*[_arrays(each, values) for each in item.args])
+    for value, result in zip(*_lists(item.results, results), strict=True):
+        if type(value) is Value:
+            array = np.asarray(result)
+            if not _is_same(made.get(value.number, array), array):
                 return False
-    return all(_is_same(made[number], array) for number, array in values.items() if number in made)
+            values[value.number] = made.get(value.number, array)
+    return True
 
 
 def _is_same(one: Array, other: Array) -> bool:
     """Whether two arrays have the same bits, in the same order of memory."""
-    return one.strides == other.strides and np.array_equal(_bits(one), _bits(other))
+    return one is other or (one.strides == other.strides and np.array_equal(_bits(one), _bits(other)))
 
 
 def _bits(array: Array) -> Array:

@@ -15,7 +15,7 @@ from .fuse import fused
 from .memory import arranged
 from .sheet import Array, Buffer, Place
 
-_MOST_TOGETHER = 1 << 21
+_MOST_TOGETHER = 1 << 20
 """Bytes that the ops of one tape may make: what they are given, and what is needed later, is there until it ends."""
 
 _LEAST_CALLS = 2
@@ -70,7 +70,9 @@ def segments(items: Sequence[Item], kept: Iterable[Value]) -> list[Item | Segmen
             found.append(item)
     found += _closed(draft, len(items), last)
     # They run one after the other, and nothing that is needed later stays in there.
-    arena = generated("tape").Arena(max([each.size for each in found if isinstance(each, _Plan)], default=0))
+    family = generated("tape")
+    sizes = [each.size for each in found if isinstance(each, _Plan) and each.size < family.LENT]
+    arena = family.Arena(max(sizes, default=0))
     return [_run_by_tape(each, arena) if isinstance(each, _Plan) else each for each in found]
 
 
@@ -153,6 +155,7 @@ def _leading_to(wanted: list[int], items: Sequence[Call]) -> list[Call]:
 def _tape(plan: _Plan, arena: Any) -> Any:
     """The calls, with arrays in the place of places, and memory for what lies between."""
     family, draft = generated("tape"), plan.draft
+    lent = plan.size if plan.size >= family.LENT else 0
     launches = draft.sheet.launches
     headers: dict[int, Array] = {}
     windows: list[tuple[int, Array, int]] = []
@@ -166,6 +169,8 @@ def _tape(plan: _Plan, arena: Any) -> Any:
             windows.append((plan.arguments[buffer], header, place.offset))
         elif buffer.content is not None:
             family.point(header, family.address_of(buffer.content) + place.offset)
+        elif lent:
+            windows.append((len(plan.inputs) + len(plan.outputs), header, plan.starts[buffer] + place.offset))
         else:
             family.point(header, arena.start + plan.starts[buffer] + place.offset)
     calls = [
@@ -173,9 +178,8 @@ def _tape(plan: _Plan, arena: Any) -> Any:
         for launch in launches
         for function, args, options in launch.calls
     ]
-    tape = family.Tape(
-        windows, calls, [each.header for each in draft.sheet.refusals], draft.sheet.conditions, *_shares(plan), arena
-    )
+    refusals = [each.header for each in draft.sheet.refusals]
+    tape = family.Tape(windows, calls, refusals, draft.sheet.conditions, *_shares(plan), arena, lent)
     tape.scratch = plan.size
     tape.constants = [place.buffer.content for launch in launches for place in launch.reads]
     return tape

@@ -21,7 +21,7 @@ from ..._codegen.elements.pointwise import (
 )
 from ..._codegen.expr import Program, Untraceable, computed_type, trace_body
 from ..._codegen.lower import can_lower
-from ..._codegen.types import SCALARS
+from ..._codegen.types import SCALARS, scalar_of
 from ..._core.arrays.quick import joint_shape
 
 MOST_VARIANTS = 16
@@ -148,9 +148,10 @@ def _form(operand: Any, shape: tuple[int, ...]) -> str:
 
 def kernel_of(program: Program, arrays: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """The kernel of a program whose results are the first arrays, of `shape` and without gaps; None: there is none."""
-    if not can_lower(program) or len(shape) > MOST_DIMENSIONS:
+    types = [scalar_of(each.dtype) for each in arrays]
+    if not can_lower(program) or len(shape) > MOST_DIMENSIONS or None in types:
         return None
-    memory = tuple([each.dtype.name for each in arrays])
+    memory = tuple([each.name for each in types if each is not None])
     forms = "".join([_form(each, shape) for each in arrays[len(program.results) :]])
     if "x" in forms or CONTIGUOUS not in forms:
         return pointwise_strided(program, memory)

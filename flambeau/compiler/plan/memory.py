@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Container, Sequence
 
 from .sheet import Buffer, Launch, Place
@@ -34,9 +35,10 @@ def arranged(
         size = -(-max(buffer.size, 1) // _ALIGNED) * _ALIGNED
         start = 0
         for begin, end, (from_, to) in placed:
-            if from_ <= last and first <= to and begin < start + size:
+            if begin >= start + size:  # they are sorted: here is a gap that is wide enough
+                break
+            if from_ <= last and first <= to:
                 start = max(start, end)
-        placed.append((start, start + size, (first, last)))
-        placed.sort()
+        bisect.insort(placed, (start, start + size, (first, last)))
         starts[buffer] = start
     return starts, max([end for _, end, _ in placed], default=0)

@@ -96,11 +96,15 @@ def _on_single_and_double(formula: Callable[..., Any]) -> Kernel:
     return kernel
 
 
+_WITHOUT_TENSORS = frozenset((type(None), bool, int, float, tuple))
+
+
 def _take_arrays(values: Any, arrays: list[Any], first: Tensor | None) -> Tensor | None:
     """Append to `arrays` what a kernel is given for `values`; the first tensor among them, None if no kernel fits."""
     known = None if first is None else first._kind
     for each in values:
-        if type(each) in PLAIN_TYPES:
+        own_type = type(each)
+        if own_type in PLAIN_TYPES:
             kind = each._kind
             if kind is not known:
                 if kind.indirect:
@@ -111,7 +115,9 @@ def _take_arrays(values: Any, arrays: list[Any], first: Tensor | None) -> Tensor
                     return None
                 known = kind
             arrays.append(each._array)
-        elif type(each) is list:
+        elif own_type in _WITHOUT_TENSORS:
+            arrays.append(each)
+        elif own_type is list:
             inner: list[Any] = []
             found = _take_arrays(each, inner, first)
             if found is not None:

@@ -396,4 +396,14 @@ def fresh(array: Any, source: Tensor) -> Tensor:
         array = kind.backend.asarray(array)
     if type(kind) is not Kind or array.dtype is not source._array.dtype:  # a sparse one has its own, and one with signs
         kind = kind_of_array(array.dtype, kind.device)
-    return Tensor._from_parts((array, kind, None if THREAD.modes.inference else [0, None]))
+    tensor: Tensor = new(Tensor)  # as `_from_parts` makes it
+    tensor._array = array
+    tensor._kind = kind
+    tensor._counter = None if THREAD.modes.inference else [0, None]
+    tensor._requires_grad = False
+    tensor._grad_fn = None
+    tensor._output_nr = 0
+    tensor._grad = None
+    tensor._view = None
+    tensor._extra = None
+    return tensor

@@ -10,7 +10,7 @@ import numpy as np
 from ..._core.arrays.quick import name_of
 from ..._core.geometry.layout import preserved_strides
 from . import cudnn
-from .array import DeviceArray, empty
+from .array import DeviceArray, empty, form_of, of_form
 
 _HALVES = frozenset(("float16", "bfloat16"))
 _MOST_WIDTH, _WIDTH_STEP = 128, 8
@@ -21,8 +21,8 @@ _BACKWARD = _QUERY, _KEY, _VALUE, _OUTPUT, _SUMS, _GRAD, _OF_QUERY, _OF_KEY, _OF
 _LOWEST = -math.inf
 
 _plans: dict[Any, cudnn.Plan | None] = {}
-_calls: dict[Any, tuple[cudnn.Plan, list[tuple[int, ...]]]] = {}
-"""For calls without a mask that needed no copy: the plan, and the strides of the results."""
+_calls: dict[Any, tuple[cudnn.Plan, tuple[Any, ...]]] = {}
+"""For calls without a mask that needed no copy: the plan, and the forms of the results."""
 _SINGLE = np.dtype(np.float32)
 
 
@@ -34,10 +34,10 @@ def attention(
     given = query, key, value
     call = None if attn_mask is not None or dropout_p else _call("forward", given, is_causal, scale)
     if (found := _calls.get(call)) is not None:
-        plan, (strides,) = found
-        shape = query.form.shape
-        output, sums = empty(shape, query.form.dtype, strides), empty(shape[:3], _SINGLE)
-        plan(_addresses((*given, output, sums), _FORWARD))
+        plan, (form, of_sums) = found
+        output, sums = of_form(form), of_form(of_sums)
+        places = query.pointer, key.pointer, value.pointer, output.pointer, sums.pointer
+        plan(dict(zip(_FORWARD, places)))  # noqa: B905  (as many)
         return output, sums
     if not _serves(query, key, dropout_p):
         return None
@@ -49,8 +49,8 @@ def attention(
     ran = _run("forward", arrays, mask, is_causal, _factor(scale, query))
     if ran is None:
         return None
-    _remember(call, ran, given, (query, key, value), [output])
     kept = sums.reshape(sums.shape[:3])
+    _remember(call, ran, given, (query, key, value), (output.form, form_of(kept.shape, _SINGLE)))
     if mask is not None:
         _clear_hidden_rows(output, kept)
     return output, kept
@@ -74,9 +74,9 @@ def attention_gradients(
     given = query, key, value, output, logsumexp, grad
     call = None if attn_mask is not None or dropout_p else _call("backward", given, is_causal, scale)
     if (call_found := _calls.get(call)) is not None:
-        plan, strides = call_found
-        found = [empty(each.form.shape, each.form.dtype, steps) for each, steps in zip(given[:3], strides, strict=True)]
-        plan(_addresses((*given, *found), _BACKWARD))
+        plan, forms = call_found
+        found = [of_form(form) for form in forms]
+        plan(dict(zip(_BACKWARD, [each.pointer for each in (*given, *found)])))  # noqa: B905  (as many)
         return found
     if not _serves(query, key, dropout_p):
         return None
@@ -95,28 +95,27 @@ def attention_gradients(
     if ran is None:
         return None
     kept = logsumexp if sums.pointer == logsumexp.pointer else sums
-    _remember(call, ran, given, (query, key, value, output, kept, grad), found)
+    _remember(call, ran, given, (query, key, value, output, kept, grad), tuple([each.form for each in found]))
     return found
 
 
 def _call(product: str, given: tuple[DeviceArray, ...], causal: bool, scale: float | None) -> Any:
     """What tells a call from others."""
-    layout = [part for each in given for part in (each.form.dtype, each.form.shape, each.form.strides)]
+    layout: list[Any] = [product, causal, scale]
     together = 0
     for each in given:
+        form = each.form
+        layout += form.dtype, form.shape, form.strides
         together |= each.pointer
-    return product, tuple(layout), causal, scale, together & 15
+    layout.append(together & 15)
+    return tuple(layout)
 
 
 def _remember(
-    call: Any, plan: cudnn.Plan, given: tuple[DeviceArray, ...], used: tuple[DeviceArray, ...], made: list[DeviceArray]
+    call: Any, plan: cudnn.Plan, given: tuple[DeviceArray, ...], used: tuple[DeviceArray, ...], forms: tuple[Any, ...]
 ) -> None:
     if call is not None and all(one is other for one, other in zip(given, used, strict=True)):
-        _calls[call] = plan, [each.form.strides for each in made]
-
-
-def _addresses(arrays: tuple[DeviceArray, ...], numbers: tuple[int, ...]) -> dict[int, int]:
-    return {number: each.pointer for number, each in zip(numbers, arrays, strict=True)}
+        _calls[call] = plan, forms
 
 
 def _serves(query: DeviceArray, key: DeviceArray, dropout_p: float) -> bool:

@@ -16,6 +16,7 @@ from ..._codegen.cuda.losses import (
     embedding_backward_source,
     nll_backward_source,
     nll_source,
+    order_source,
     small_nll_backward_source,
 )
 from ..._core.arrays.quick import name_of
@@ -113,6 +114,11 @@ def nll_loss_gradient(
     return result
 
 
+_MOST_COUNTED = 1 << 16
+"""So many positions are sorted by counting, for each of them what comes before it: in one launch."""
+_ORDER, _OF_ROWS = Struct("=qQQ").pack, Struct("=qqQQQqQqq").pack
+
+
 def embedding_backward(
     grad_output: DeviceArray, indices: DeviceArray, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
@@ -122,11 +128,17 @@ def embedding_backward(
         return None
     width = grad_output.shape[-1]
     grad, rows = _dense(grad_output), _dense(indices).reshape(-1)
-    order = by_library_or_host(np.argsort, (rows,), {"kind": "stable"})
+    count = rows.form.size
+    if count <= _MOST_COUNTED:
+        order = empty((count,), np.dtype(np.int64))
+        fields = _ORDER(count, rows.pointer, order.pointer)
+        _kernel(order_source, index)(count, driver().block_threads(THREADS), fields)
+    else:
+        order = by_library_or_host(np.argsort, (rows,), {"kind": "stable"})
     made = zeros((num_weights, width), grad.dtype)
     blocks = -(-width // THREADS)
-    fields = Struct("=qqQQQqQqq").pack(
-        rows.size, width, grad.pointer, rows.pointer, order.pointer, padding_idx, made.pointer, blocks, num_weights
+    fields = _OF_ROWS(
+        count, width, grad.pointer, rows.pointer, order.pointer, padding_idx, made.pointer, blocks, num_weights
     )
-    _kernel(embedding_backward_source, name, index)(blocks * rows.size, THREADS, fields)
+    _kernel(embedding_backward_source, name, index)(blocks * count, THREADS, fields)
     return made

@@ -56,6 +56,33 @@ def product(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
     return result
 
 
+def by_rows(left: DeviceArray, right: DeviceArray) -> DeviceArray | None:
+    """`left @ right.T`: a linear layer without bias."""
+    first, second = left.form, right.form
+    key = (
+        first.shape,
+        first.strides,
+        first.dtype,
+        second.shape,
+        second.strides,
+        second.dtype,
+        CHOICES.shortened_products,
+    )
+    call = _calls_by_rows.get(key)
+    if call is None:
+        if key not in _calls_by_rows:
+            if len(_calls_by_rows) >= _MOST_CALLS:
+                _calls_by_rows.clear()
+            _calls_by_rows[key] = _prepared(first, second.T)
+        return product(left, right.T)
+    result = of_form(call.form)
+    call.multiply(result.pointer, left.pointer, right.pointer)
+    return result
+
+
+_calls_by_rows: dict[Any, _Call | None] = {}
+
+
 def _prepared(first: Any, second: Any) -> _Call | None:
     """For a matrix, or rows of any number of dimensions, times a matrix, if they lie as the library reads them."""
     dtype = first.dtype

@@ -298,46 +298,83 @@ def rms_norm_backward(
     return None if found is None else found[:2]
 
 
+class _NormBackwardCall(NamedTuple):
+    """The derivative of a normalisation that needs no preparation when its like comes again."""
+
+    form: Any
+    """Of the gradient of the input."""
+    sums: Together
+    """Of what is added up over rows, in parts: for weight and bias, where one of them is wanted."""
+    parameters: np.dtype[Any]
+    plan: _Plan
+    sizes: tuple[int, int, int]
+    order: Callable[[tuple[int, ...]], tuple[int, ...]]
+    """Takes the addresses that the kernel is told out of those of `_BACKWARD_PLACES`."""
+
+
+_backward_calls: dict[Any, _NormBackwardCall | None] = {}
+_BACKWARD_PLACES = ("grad", "x", "rstd", "mean", "weight", "of_x", "of_weight", "of_bias")
+
+
 def _normalised_backward(
     grads: list[Any], needed: tuple[bool, ...], input: DeviceArray, inner: tuple[int, ...], weight: Any, mean: Any,
     rstd: DeviceArray,
 ) -> list[Any] | None:  # fmt: skip
     grad = grads[0]
-    form, kept = input.form, rstd.form.dtype
-    parameters = kept if weight is None else weight.dtype
-    if grad is None or any(each is not None for each in grads[1:]) or grad.dtype != form.dtype or not form.size:
+    if grad is None:
         return None
-    if not {name_of(form.dtype), name_of(parameters), name_of(kept)} <= _FLOATS:
-        return None
+    for other in grads[1:]:
+        if other is not None:
+            return None
     input, grad, rstd = _dense(input), _dense(grad), _dense(rstd)
-    mean = None if mean is None else _dense(mean)
-    rows = rstd.form.size
-    length = form.size // rows
-    if length > LONGEST:
-        return None
-    of_input, of_parameters = needed[0], needed[1] or needed[2]
-    scale = None if weight is None or not of_input else _dense(weight)
-    results: list[Any] = [empty(form.shape, form.dtype) if of_input else None, None, None]
-    names = name_of(form.dtype), name_of(parameters), name_of(kept)
-    flags = *names, scale is not None, of_input, of_parameters, mean is not None
-    places = {"grad": grad.pointer, "x": input.pointer, "rstd": rstd.pointer}
-    pointers = grad.pointer | input.pointer
-    for name, each in (("weight", scale), ("of_x", results[0])):
-        if each is not None:
-            places[name] = each.pointer
-            pointers |= each.pointer
+    form, dy, x, scale, centre = input.form, grad.pointer, input.pointer, 0, 0
     if mean is not None:
-        places["mean"] = mean.pointer
-    plan = _plan(programs.norm_backward, flags, rows, length, 1, not pointers % 16)
-    sums = []
-    if of_parameters:
-        wide = np.dtype(np.float64 if names[0] == "float64" else np.float32)
-        sums = [empty((plan.slots, length), wide) for _ in range(1 if mean is None else 2)]
-        places.update(zip(("of_weight", "of_bias"), (each.pointer for each in sums), strict=False))
-    _start(plan, rows, length, 1, places)
+        mean = _dense(mean)
+        centre = mean.pointer
+    if weight is not None and needed[0]:
+        weight = _dense(weight)
+        scale = weight.pointer
+    key = (
+        form.shape, form.dtype, grad.form.dtype, rstd.form.size, rstd.form.dtype,
+        None if weight is None else weight.form.dtype, mean is not None, needed, not (dy | x | scale) % 16,
+    )  # fmt: skip
+    try:
+        call = _backward_calls[key]
+    except KeyError:
+        if len(_backward_calls) >= _MOST_CALLS:
+            _backward_calls.clear()
+        call = _backward_calls[key] = _prepared_backward(*key)
+    if call is None:
+        return None
+    results: list[Any] = [of_form(call.form) if needed[0] else None, None, None]
+    sums = of_forms(call.sums) if call.sums.parts else []
+    places = [dy, x, rstd.pointer, centre, scale, results[0].pointer if needed[0] else 0, 0, 0]
+    for number, each in enumerate(sums, 6):
+        places[number] = each.pointer
+    plan = call.plan
+    plan.launch(plan.blocks, plan.threads, plan.pack(*call.sizes, *call.order(tuple(places))))
     for number, each in enumerate(sums, 1):
         if needed[number]:
-            found = reduced("add", each, 0, parameters, False)
+            found = reduced("add", each, 0, call.parameters, False)
             assert found is not None
-            results[number] = found.reshape(inner)
+            results[number] = found if len(inner) == 1 else found.reshape(inner)
     return results
+
+
+def _prepared_backward(
+    shape: tuple[int, ...], dtype: np.dtype[Any], grad: np.dtype[Any], rows: int, kept: np.dtype[Any],
+    weight: np.dtype[Any] | None, centre: bool, needed: tuple[bool, ...], aligned: bool,
+) -> _NormBackwardCall | None:  # fmt: skip
+    form = form_of(shape, dtype)
+    parameters = kept if weight is None else weight
+    names = name_of(dtype), name_of(parameters), name_of(kept)
+    if grad != dtype or not form.size or not set(names) <= _FLOATS or form.size // rows > LONGEST:
+        return None
+    length = form.size // rows
+    summed = needed[1] or needed[2]
+    flags = *names, weight is not None and needed[0], needed[0], summed, centre
+    plan = _plan(programs.norm_backward, flags, rows, length, 1, aligned)
+    part = form_of((plan.slots, length), np.dtype(np.float64 if names[0] == "float64" else np.float32))
+    sums = together(*[part] * (1 + centre if summed else 0))
+    order = itemgetter(*map(_BACKWARD_PLACES.index, plan.names))
+    return _NormBackwardCall(form, sums, parameters, plan, (rows, length, 1), order)

@@ -115,6 +115,28 @@ KERNEL kernel(const __grid_constant__ Arguments a) {{
 """
 
 
+def order_source(index: str) -> str:
+    """Positions sorted by their rows, those of one row in their order: a block counts what comes before its own."""
+    return f"""{functions()}
+typedef {TYPES[index].memory} I;
+struct Arguments {{ i64 count; const I* row; i64* order; }};
+KERNEL kernel(const __grid_constant__ Arguments a) {{
+  __shared__ i32 before[{THREADS}];
+  const i64 own = blockIdx.x;
+  const I row = a.row[own];
+  i32 sum = 0;
+  for (i64 i = threadIdx.x; i < a.count; i += blockDim.x) sum += a.row[i] < row || (a.row[i] == row && i < own);
+  before[threadIdx.x] = sum;
+  __syncthreads();
+  for (u32 s = blockDim.x / 2; s > 0; s /= 2) {{
+    if (threadIdx.x < s) before[threadIdx.x] += before[threadIdx.x + s];
+    __syncthreads();
+  }}
+  if (threadIdx.x == 0) a.order[before[0]] = own;
+}}
+"""
+
+
 def embedding_backward_source(name: str, index: str) -> str:
     """The gradient of the rows of an embedding: positions are sorted by row, and the first of each row adds up all."""
     return f"""{_head(name, index)}

@@ -19,11 +19,22 @@ def unrecorded(*values: Any) -> bool:
     if modes.grad or not modes.plain:
         return False
     for each in values:
-        if isinstance(each, Tensor) and (type(each) not in PLAIN_TYPES or not _is_taken(each._kind)):
+        if type(each) in PLAIN_TYPES:
+            if not _TAKEN[each._kind]:
+                return False
+        elif isinstance(each, Tensor):
             return False
     return True
 
 
-def _is_taken(kind: Kind) -> bool:
-    """Whether functions on arrays round as ops do: in single and double precision, and on devices."""
-    return kind in _KINDS or (kind.backend.costs_per_call and kind.differentiable and not kind.indirect)
+class _Taken(dict[Kind, bool]):
+    """Whether functions on arrays of a kind round as ops do: in single and double precision, and on devices."""
+
+    def __missing__(self, kind: Kind) -> bool:
+        taken = self[kind] = kind in _KINDS or (
+            kind.backend.costs_per_call and kind.differentiable and not kind.indirect
+        )
+        return taken
+
+
+_TAKEN = _Taken()

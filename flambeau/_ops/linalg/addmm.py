@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._core.backend import as_array, faster_for
+from ..._core.backend import as_array
 from ..._core.dtype import LEGACY_NAMES
 from ..._core.modes import THREAD
 from ..._core.tensor import PLAIN_TYPES, Tensor
@@ -296,9 +296,10 @@ def _unrecorded_product(input: Tensor, weight: Tensor) -> Tensor | None:
     if modes.grad and (input.requires_grad or weight.requires_grad):
         return None
     left, right = input._array, weight._array
-    if left.ndim < 2 or right.ndim != 2 or left.shape[-1] != right.shape[1]:
+    shape, own = left.shape, right.shape
+    if len(shape) < 2 or len(own) != 2 or shape[-1] != own[1]:
         return None
-    done = faster_for(left, "products").product(left, right.T)
+    done = kind.backend.array_functions("products").by_rows(left, right)
     return None if done is None else Tensor._from_parts((done, kind, None if modes.inference else [0, None]))
 
 

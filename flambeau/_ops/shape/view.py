@@ -146,7 +146,13 @@ def viewed(array: Any, shape: tuple[int, ...]) -> Any:
     return found if found.strides == strides else restrided(array, shape, strides)
 
 
-@primitive("ViewBackward0", view=True, self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
+def _reshaped_back(grad: Tensor, self_sym_sizes: tuple[int, ...]) -> Tensor:
+    if not grad._kind.is_cpu and unrecorded(grad):  # as in `_t_back`
+        return fresh(grad._array.reshape(self_sym_sizes), grad)
+    return reshaped(grad, self_sym_sizes)
+
+
+@primitive("ViewBackward0", view=True, self=_reshaped_back)
 def _view(self: Array, size: tuple[int, ...]) -> Array:
     if self.flags.c_contiguous and self.size:
         return self.reshape(size)
@@ -212,7 +218,7 @@ def reshaped(input: Tensor, size: tuple[int, ...]) -> Tensor:
     return _unsafe_view(_contiguous_clone(input), size)
 
 
-@primitive("ReshapeAliasBackward0", view=True, self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
+@primitive("ReshapeAliasBackward0", view=True, self=_reshaped_back)
 def _reshape_alias(self: Array, size: tuple[int, ...]) -> Array:
     return viewed(self, size)
 
@@ -222,7 +228,7 @@ def _contiguous_clone(self: Array) -> Array:
     return self.copy("C")
 
 
-@primitive("UnsafeViewBackward0", self=lambda grad, self_sym_sizes: reshaped(grad, self_sym_sizes))
+@primitive("UnsafeViewBackward0", self=_reshaped_back)
 def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
     return self.reshape(size)
 
@@ -231,6 +237,8 @@ def _unsafe_view(self: Array, size: tuple[int, ...]) -> Array:
 
 
 def _transposed_back(grad: Tensor, dim0: int, dim1: int) -> Tensor:
+    if not grad._kind.is_cpu and grad._array.ndim and unrecorded(grad):  # as in `_t_back`
+        return fresh(grad._array.swapaxes(dim0, dim1), grad)
     return _transpose(grad, dim0, dim1)
 
 

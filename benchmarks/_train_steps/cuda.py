@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import importlib
+import statistics
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -172,7 +174,7 @@ def _single_ops() -> list[Workload]:
     return found + [Workload(f"{name}, 16x16", _op(each, "float32", _FEW, _FEW)) for name, each in tiny.items()]
 
 
-WORKLOADS = [
+NETWORKS = [
     Workload("ResNet-18, 224x224, batch 128, bfloat16", train_resnet(False, (2, 2, 2, 2))),
     Workload("ResNet-50, 224x224, batch 128, bfloat16", train_resnet(True, (3, 4, 6, 3))),
     Workload("GPT-2, 8 x 1024 tokens, bfloat16", train_gpt),
@@ -181,8 +183,8 @@ WORKLOADS = [
     Workload("convnet, batch 512", train_convnet),
     Workload("MLP, batch 64", train_mlp),
     Workload("AdamW, 124 million parameters", step_adamw, work=124e6 * 28, unit="TB/s"),
-    *_single_ops(),
 ]
+WORKLOADS = [*NETWORKS, *_single_ops()]
 
 
 # ----- measuring ------------------------------------------------------------------------------------------------------
@@ -197,8 +199,37 @@ def burst(step: Step, wait: Callable[[], object], calls: int) -> float:
     return perf_counter() - start
 
 
+def host_time(step: Step, wait: Callable[[], object], calls: int) -> float:
+    """Seconds until a step has given all its work to a device that had none: the middle of some calls."""
+    taken = []
+    for _ in range(calls):
+        wait()
+        start = perf_counter()
+        step()
+        taken.append(perf_counter() - start)
+    wait()
+    return statistics.median(taken)
+
+
+def device_time(step: Step, wait: Callable[[], object], calls: int) -> float:
+    """Seconds that the device is busy with a step, whichever framework it is of: PyTorch's profiler sees both."""
+    profiler = importlib.import_module("torch.profiler")
+    wait()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it speaks of cycles of which there is one
+        with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as found:
+            for _ in range(calls):
+                step()
+            wait()
+        return float(sum(each.self_device_time_total for each in found.key_averages())) / 1e6 / calls
+
+
 def measured(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
-    """Milliseconds of both frameworks, after their results were compared, and their ratio."""
+    """Milliseconds of both frameworks, after their results were compared, and their ratio.
+
+    Beside them what the host needs to give a step to the device, and what the device needs for it: whichever is longer
+    decides, and a host that has other things to do is seen.
+    """
     frameworks = [importlib.import_module(name) for name in _measure.FRAMEWORKS]
     steps = [workload.build(each) for each in frameworks]
     for _ in range(2):  # a second loss is right only if the first step's gradients were
@@ -209,8 +240,12 @@ def measured(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
     ours, theirs = _measure.alternate_bursts(bursts, rounds, seconds)
     row = {
         "name": workload.name, "status": "measured", "flambeau_ms": ours.median / 1e3,
-        "pytorch_ms": theirs.median / 1e3, "ratio": ours.median / theirs.median,
+        "pytorch_ms": theirs.median / 1e3, "ratio": ours.median / theirs.median, "flambeau_best_ms": ours.best / 1e3,
+        "pytorch_best_ms": theirs.best / 1e3,
     }  # fmt: skip
+    for prefix, step, each in zip(("flambeau", "pytorch"), steps, frameworks, strict=True):
+        row[f"{prefix}_host_ms"] = host_time(step, each.cuda.synchronize, 2 * rounds + 1) * 1e3
+        row[f"{prefix}_device_ms"] = device_time(step, each.cuda.synchronize, 3) * 1e3
     if workload.work:
         row |= {"rate": workload.work / (ours.median * 1e6), "unit": workload.unit}
     return row
@@ -218,19 +253,24 @@ def measured(workload: Workload, rounds: int, seconds: float) -> dict[str, Any]:
 
 def table(chosen: list[Workload], quick: bool, rows: list[dict[str, Any]], save: Callable[[], None]) -> None:
     """Measure, print and save line by line; then the summary."""
-    print(f"{'workload':<44}{'Flambeau ms':>13}{'PyTorch ms':>13}{'ratio':>9}", flush=True)
+    print(f"{'':<44}{'a step, ms':>22}{'':>9}{'host alone':>20}{'device alone':>20}")
+    pair = f"{'Flambeau':>10}{'PyTorch':>10}"
+    print(f"{'workload':<44}{'Flambeau':>11}{'PyTorch':>11}{'ratio':>9}{pair}{pair}", flush=True)
     frameworks = [importlib.import_module(name) for name in _measure.FRAMEWORKS]
     for workload in chosen:
+        single = workload not in NETWORKS
         try:
-            row = measured(workload, *((5, 0.1) if quick else (15, 0.2)))
+            row = measured(workload, *((5, 0.1) if quick or single else (25, 0.2)))
         except Exception as error:  # whatever it is, the others are measured
             row = {"name": workload.name, "status": f"failed ({type(error).__name__}: {error})", "ratio": None}
         if row["ratio"] is None:
             print(f"{workload.name:<44}{str(row['status']).splitlines()[0]:.150}", flush=True)
         else:
             rate = f"   {row['rate']:.2f} {row['unit']}" if workload.work else ""
-            times = f"{row['flambeau_ms']:>13.4f}{row['pytorch_ms']:>13.4f}"
-            print(f"{workload.name:<44}{times}{row['ratio']:>9.3f}{rate}", flush=True)
+            times = f"{row['flambeau_ms']:>11.4f}{row['pytorch_ms']:>11.4f}{row['ratio']:>9.3f}"
+            for what in ("host", "device"):
+                times += f"{row[f'flambeau_{what}_ms']:>10.3f}{row[f'pytorch_{what}_ms']:>10.3f}"
+            print(f"{workload.name:<44}{times}{rate}", flush=True)
         rows.append(row)
         save()
         gc.collect()

@@ -219,8 +219,17 @@ class Primitive(Op, Generic[P, Results]):
             elif self.makes_windows:
                 outputs.append(self._wrap(array, source, modes, True))
             else:
-                own = kind if array.dtype is dtype else kind_of_array(array.dtype, kind.device)
-                outputs.append(Tensor._from_parts((array, own, [0, None] if counted else None)))
+                output: Tensor = new(Tensor)  # as `_from_parts` makes it
+                output._array = array
+                output._kind = kind if array.dtype is dtype else kind_of_array(array.dtype, kind.device)
+                output._counter = [0, None] if counted else None
+                output._requires_grad = False
+                output._grad_fn = None
+                output._output_nr = 0
+                output._grad = None
+                output._view = None
+                output._extra = None
+                outputs.append(output)
         if recorded is not None:
             self.record_plainly(recorded, outputs)
         return tuple(outputs)  # type: ignore[return-value]  # as many as the kernel returned

@@ -57,8 +57,11 @@ class Writer(Op):
             for position in self.tensor_positions:
                 tensor = args[position]
                 if tensor is not None:
-                    indirect = indirect or tensor._kind.indirect
-                    arrays[position] = tensor._array if not tensor._kind.indirect else content(tensor)
+                    if tensor._kind.indirect:
+                        indirect = True
+                        arrays[position] = content(tensor)
+                    else:
+                        arrays[position] = tensor._array
             if self.list_position is not None:
                 arrays[self.list_position] = [content(each) for each in args[self.list_position]]
             run(*arrays)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from operator import is_
+from itertools import chain, compress
+from operator import attrgetter, is_not
 from struct import Struct
 from typing import Any
 
@@ -35,6 +36,7 @@ def update_with_steps(
     return _update(program, changed, numbers, lists, steps)
 
 
+_form_of, _place_of = attrgetter("form"), attrgetter("pointer")
 _updates: dict[Any, Updating | None] = {}
 _MOST_UPDATES = 256
 
@@ -55,7 +57,7 @@ def _update(
     if found is None:
         return False
     rows = lists if steps is None else [*lists, steps]
-    return found(True, False, *numbers, *[array for row in rows for array in row])
+    return found(True, False, *numbers, *chain.from_iterable(rows))
 
 
 def updating(
@@ -88,8 +90,7 @@ class Updating:
 
     def __call__(self, alone: bool, raises: bool, *given: Any) -> bool:
         numbers, arrays = given[: self._numbers], given[self._numbers :]
-        forms = [each.form for each in arrays]
-        places = [each.pointer for each in arrays]
+        forms, places = list(map(_form_of, arrays)), list(map(_place_of, arrays))
         places_before, forms_before, launches = self._known
         if places != places_before or not _lie_alike(forms, forms_before):
             count = len(arrays) // self._rows
@@ -159,10 +160,8 @@ def _portions(rows: Sequence[Sequence[Any]], most: int) -> Iterator[tuple[int, i
 
 def _lie_alike(forms: list[Any], others: list[Any]) -> bool:
     """Whether forms say the same; most are the same."""
-    return all(map(is_, forms, others)) or all(
-        one is other or (one.shape == other.shape and one.strides == other.strides)
-        for one, other in zip(forms, others, strict=True)
-    )
+    others_than_before = compress(zip(forms, others, strict=True), map(is_not, forms, others))
+    return all(one.shape == other.shape and one.strides == other.strides for one, other in others_than_before)
 
 
 def _alike(lists: Sequence[Sequence[Any]]) -> bool:

@@ -112,10 +112,10 @@ class _BatchNorm(_NormBase):
     def _normalized(self, input: Tensor) -> Tensor:
         training, tracked = self.training, self.track_running_stats
         factor = self.momentum
-        if training and tracked and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
+        if training and tracked and (count := self.num_batches_tracked) is not None:
+            count.add_(1)
             if factor is None:  # the mean of all batches
-                factor = 1.0 / float(self.num_batches_tracked)
+                factor = 1.0 / float(count)
         mean, variance = self.running_mean, self.running_var
         of_batch = training or (mean is None and variance is None)
         if training and not tracked:

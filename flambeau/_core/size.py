@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
@@ -68,6 +69,12 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= max(size, 1)
     return tuple(reversed(strides))
+
+
+@functools.lru_cache(maxsize=1024)
+def contiguous_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The same in bytes."""
+    return tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
 class _Sizes(dict[tuple[int, ...], Size]):

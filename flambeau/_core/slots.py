@@ -28,6 +28,8 @@ class Slots:
     """`(class, *args, **kwargs)`: what `Tensor(...)` makes."""
     tensor_of_number: Callable[[Any], Tensor]
     """A 0-d tensor of a Python number."""
+    sum_over: Callable[[Any, tuple[int, ...], bool], Tensor]
+    """`(tensor, dims, keepdim)`: the sum of a tensor that can have gradients over dimensions counted from the front."""
     zeros_like: Callable[[Any], Tensor]
     """Zeros in the shape, layout and dtype of a tensor."""
     dispatch_by_class: Callable[[Any], None]

@@ -540,6 +540,18 @@ def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
     return tuple([step // item for step in strides])
 
 
+def edges_of(tensors: Sequence[Tensor]) -> list[Edge]:
+    """Where the gradients of several tensors go: `Tensor._edge` of each, in place but for views."""
+    return [
+        each._edge()
+        if each._view is not None
+        else (each._grad_fn or each, each._output_nr)
+        if each._requires_grad
+        else None
+        for each in tensors
+    ]
+
+
 def new_counter() -> Counter | None:
     """The version counter of a new tensor; inference tensors have none."""
     return None if THREAD.modes.inference else [0, None]

@@ -670,8 +670,8 @@ def _publish_inplace(op: Elementwise, function: Callable[..., Tensor], names: tu
 
 
 def _is_small(number: Any) -> bool:
-    """Whether a number is one of every integer dtype, and no divisor that is refused."""
-    return type(number) is int and 0 < number < 128
+    """Whether a number is one of every integer dtype."""
+    return type(number) is int and 0 <= number < 128
 
 
 def _write(entry: Entry, target: Any, *operands: Any) -> None:

@@ -190,7 +190,8 @@ def _view_lines(source: str) -> list[str]:
 def _needs_gradient(op: Any, position: int) -> str:
     own = operand(position)
     if position == op.list_position:
-        return f"any([each.requires_grad for each in {own}])"
+        each = "each._requires_grad or (each._view is not None and each.requires_grad)"
+        return f"any([{each} for each in {own}])"
     test = f"{own}._requires_grad or ({own}._view is not None and {own}.requires_grad)"
     return f"({own} is not None and ({test}))" if _may_be_none(op, position) else test
 
@@ -202,7 +203,7 @@ def _recording(op: Any, argument: Callable[[int], str]) -> list[str]:
     needs: list[str] = []
     for position in op.grad_positions:
         if position == op.list_position:
-            lines.append(f"e{position} = [each._edge() for each in {operand(position)}]")
+            lines.append(f"e{position} = edges_of({operand(position)})")
             edges.append(f"*e{position}")
             needs.append("True")
         else:

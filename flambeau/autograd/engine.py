@@ -85,7 +85,7 @@ class _Pass:
         "ready",
         "records",
         "roots",
-        "sums",
+        "summed",
         "waiting",
         "watched",
     )  # fmt: skip
@@ -117,11 +117,12 @@ class _Pass:
         modes = THREAD.modes
         self.watched = modes.anomaly
         self.records = modes.grad or not (modes.plain or modes.watcher is not None)
-        self.sums: dict[int, Tensor] = {}
+        self.summed: set[tuple[Target, int]] = set()
+        """Where a sum waits that this pass has made: nobody else has it yet."""
 
     def run(self) -> list[Tensor | None]:
         ready, needed, captured, expected = self.ready, self.needed, self.captured, self.expected
-        keep_graph, sums = self.keep_graph, self.sums
+        keep_graph = self.keep_graph
         rare = captured is not None or self.watched
         for target, number, gradient in self.roots:
             if needed is None or target in needed:
@@ -133,9 +134,6 @@ class _Pass:
             else:
                 _, node, grads = heappushpop(ready, newest) if ready else newest
                 newest = None
-            if sums:  # from here on others may hold these gradients: they take no more in place
-                for held in grads:
-                    sums.pop(id(held), None)
             edges = node.edges
             hooks = node._hooks
             if rare or hooks is not None:
@@ -239,7 +237,7 @@ class _Pass:
             if present is None:
                 grads[number] = gradient
             else:
-                grads[number] = self.sum_of(present, gradient)
+                grads[number] = self.sum_of(target, number, present, gradient)
                 fresh = True
         if remaining:
             self.waiting[target] = grads
@@ -248,28 +246,24 @@ class _Pass:
         else:
             self.reach_leaf(target, grads[0], fresh)
 
-    def sum_of(self, present: Tensor, gradient: Tensor) -> Tensor:
+    def sum_of(self, target: Target, number: int, present: Tensor, gradient: Tensor) -> Tensor:
         """Two gradients of one tensor added; what is itself such a sum takes the new one in place."""
         if self.records or present._kind is not gradient._kind or not present._kind.is_cpu:
             return present + gradient
         watcher = THREAD.modes.watcher
-        if watcher is None:
-            return self._sum_of_arrays(present, gradient)
-        start = perf_counter_ns()
-        total = self._sum_of_arrays(present, gradient)
-        watcher.ran(OPS["add"], (present, gradient), total, start, perf_counter_ns())
-        return total
-
-    def _sum_of_arrays(self, present: Tensor, gradient: Tensor) -> Tensor:
-        if id(present) in self.sums:
-            np.add(present._array, gradient._array, present._array)
-            return present
+        start = 0 if watcher is None else perf_counter_ns()
         one, other = present._array, gradient._array
-        added = np.asarray(np.add(one, other))
-        if one.strides != other.strides:  # as an addition of tensors would lay it out
-            added = arranged(added, one, other)
-        total = Tensor._from_parts((added, present._kind, new_counter()))
-        self.sums[id(total)] = total
+        if (target, number) in self.summed:
+            np.add(one, other, one)
+            total = present
+        else:
+            added = np.asarray(np.add(one, other))
+            if one.strides != other.strides:  # as an addition of tensors would lay it out
+                added = arranged(added, one, other)
+            total = Tensor._from_parts((added, present._kind, new_counter()))
+            self.summed.add((target, number))
+        if watcher is not None:
+            watcher.ran(OPS["add"], (present, gradient), total, start, perf_counter_ns())
         return total
 
     def reach_leaf(self, leaf: Tensor, gradient: Tensor | None, fresh: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..backend import Backend, backend_of, backend_of_array
 from ..device import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
-from ..size import contiguous_strides
+from ..size import contiguous_byte_strides, contiguous_strides
 
 Shape = tuple[int, ...]
 Geometry = tuple[Shape, Shape, int]
@@ -176,7 +176,10 @@ def contiguous_array(array: Any) -> Any:
 
 def is_plain(array: Any) -> bool:
     """Whether NumPy's own row-major copy has the strides that PyTorch's would have."""
-    return array.flags.c_contiguous and 1 not in array.shape and array.size > 0
+    if not array.flags.c_contiguous or not array.size:
+        return False
+    # A dimension of size 1 may have any stride, which PyTorch keeps, and NumPy does not.
+    return 1 not in array.shape or array.strides == contiguous_byte_strides(array.shape, array.itemsize)
 
 
 def has_format(array: Any, wanted: memory_format) -> bool:

@@ -14,16 +14,10 @@ import numpy as np
 
 from ..arrays.narrow import strided
 from ..backend import backend_of_array, beside
-from ..size import contiguous_strides
 from ..storage import address_of, owner_of
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 """Sizes, strides and offset of a tensor on its storage, in elements."""
-
-
-def contiguous_byte_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The strides of a contiguous array, in bytes."""
-    return tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
 def span(size: Sequence[int], strides: Sequence[int], item: int) -> int:
@@ -36,6 +30,8 @@ def restrided(
 ) -> Any:
     """A window that begins where `array` does or, where it is empty, `shift` bytes later. Strides in bytes."""
     if array.flags.forc:
+        if type(array) is np.ndarray:
+            return np.ndarray(shape, array_type or array.dtype, array, min(shift, array.nbytes), strides)
         return _over(array, shape, array_type or array.dtype, min(shift, array.nbytes), strides)
     owner = owner_of(array)
     return window(owner, array_type or array.dtype, shape, strides, address_of(array) - address_of(owner) + shift)

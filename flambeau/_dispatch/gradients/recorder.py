@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._core.node import OpNode, new_node, next_sequence_number, save, save_plainly
 from ..._core.process.caller import GENERATED, IS_INTERNAL, place_of
-from ..._core.tensor import Tensor, new
+from ..._core.tensor import Tensor, edges_of, new
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -38,6 +38,7 @@ PROPERTIES: dict[str, str] = {
 NAMES: Mapping[str, Any] = {
     "PENDING": PENDING,
     "Tensor": Tensor,
+    "edges_of": edges_of,
     "getframe": sys._getframe,
     "IS_INTERNAL": IS_INTERNAL,
     "place_of": place_of,
@@ -91,7 +92,7 @@ def primitive_recorder(
     needs: list[str] = []
     for position in grad_positions:
         if position == op.list_position:
-            lines.append(f"e{position} = [each._edge() for each in args[{position}]]")
+            lines.append(f"e{position} = edges_of(args[{position}])")
             edges.append(f"*e{position}")
             needs.append(f"any([each is not None for each in e{position}])")
         else:
@@ -167,7 +168,12 @@ PLACE_OF_CALLER = (
     "node.place = place_of(frame) if IS_INTERNAL[code.co_filename] else (code, frame.f_lasti)",
 )
 """`calling_place`, in place, for a recorder whose op users may call themselves."""
-PLACE_BEYOND_CALLER = ("node.place = place_of(getframe(2))",)
+PLACE_BEYOND_CALLER = (
+    "frame = getframe(2)",
+    "while frame is not None and IS_INTERNAL[frame.f_code.co_filename]:",
+    "    frame = frame.f_back",
+    "node.place = None if frame is None else (frame.f_code, frame.f_lasti)",
+)
 """The same for a call that records, and which functions of the package alone make."""
 
 

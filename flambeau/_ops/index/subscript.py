@@ -91,7 +91,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     elif has_override((self, index)):
         return run_override(_getitem, (self, index), (self, index), {})
     try:
-        return _recorded_getitem(self, index)
+        return _unsqueeze(self, 0) if index is None else _recorded_getitem(self, index)
     except Exception as error:
         explain(error, "__getitem__", {"self": self, "index": index})
         raise

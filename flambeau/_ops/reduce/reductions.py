@@ -32,6 +32,8 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(ndim))
     if type(dim) is int:
+        if 0 <= dim < ndim:
+            return (dim,)
         wrapped_dim = wrap_dim(dim, ndim)
         return (wrapped_dim,) if ndim else ()
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -45,7 +47,7 @@ def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:
 
 def expand_reduced(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Tensor:
     """The gradient of a reduction's result, spread over the shape that was reduced."""
-    return restore_dims(grad, len(shape), dim, keepdim).expand(shape)
+    return _expand(restore_dims(grad, len(shape), dim, keepdim), shape)
 
 
 def restore_dims(tensor: Tensor, ndim: int, dim: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -178,8 +180,14 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     result = kind.dtype if plain else sum_dtype("sum", input, dtype, out)
     if dim is None and not keepdim:
         total = _sum_all(input, result)
-        return total if out is None else store_exactly(total, out)
-    return store_exactly(_sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result), out)
+    else:
+        total = _sum_dim(input, reduced_dims(dim, input._array.ndim), keepdim, result)
+    return total if out is None else store_exactly(total, out)
+
+
+def sum_over(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    """`input.sum(dim, keepdim)` of a floating-point or complex tensor, over dimensions counted from the front."""
+    return _sum_dim(input, dim, keepdim, input._kind.dtype)
 
 
 def _nansum_gradient(grad: Tensor, self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:

@@ -12,13 +12,13 @@ import numpy as np
 from ..._core.dtype import INTEGER
 from ..._core.geometry.strided_windows import (
     Geometry,
-    contiguous_byte_strides,
     move_between,
     restrided,
     row_strides_of,
     span,
     window,
 )
+from ..._core.size import contiguous_byte_strides
 from ..._core.storage import address_of, owner_of
 from ..._core.tensor import DIRECT_TYPES, Tensor
 from ..._dispatch.arguments.broadcast import sum_to_shape

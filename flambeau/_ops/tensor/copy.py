@@ -12,7 +12,7 @@ from ..._core.arrays.lazy_signs import content, settle
 from ..._core.arrays.quick import joint_shape
 from ..._core.backend import LARGE, moved
 from ..._core.device import contiguous_format
-from ..._core.geometry.layout import empty_like, has_format, strides_like
+from ..._core.geometry.layout import empty_like, has_format, is_plain, strides_like
 from ..._core.kind import kind_of
 from ..._core.modes import THREAD
 from ..._core.slots import SLOTS
@@ -36,13 +36,7 @@ _MANY = 2**18
 def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any:
     """A copy of `array` in memory of its own, in a memory format, as `array_type`."""
     array_type = array_type or array.dtype
-    if (
-        array_type is array.dtype
-        and memory_format is None
-        and array.flags.c_contiguous
-        and 0 < array.size < _MANY
-        and (1 not in array.shape or (array.ndim == 1 and array.strides[0] == array.itemsize))
-    ):
+    if array_type is array.dtype and memory_format is None and array.size < _MANY and is_plain(array):
         return array.copy()
     if array.size >= LARGE:
         result = empty_like(array, memory_format, array_type)
@@ -52,7 +46,7 @@ def copied(array: Any, memory_format: Any = None, array_type: Any = None) -> Any
     if array.size and (array_type is array.dtype or converts_by_itself(array.dtype, array_type)):
         flags = array.flags
         if memory_format is None:
-            if (flags.c_contiguous or flags.f_contiguous) and 1 not in array.shape:
+            if is_plain(array) or (flags.f_contiguous and 1 not in array.shape):
                 return array.astype(array_type)  # dense: NumPy keeps the strides too
         elif memory_format is contiguous_format:
             return array.astype(array_type, "C")
